@@ -25,8 +25,15 @@ from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
 from ragchat.memory.types import DocumentText
+from ragchat.sanitize import one_line
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
-from ragchat.settings import ModelSettings, ResearchSettings, RetrievalSettings, ToolSettings
+from ragchat.settings import (
+    ModelSettings,
+    ResearchSettings,
+    RetrievalSettings,
+    ServerSettings,
+    ToolSettings,
+)
 from ragchat.turn.approval import Approve
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
@@ -47,6 +54,8 @@ IMAGES_NOT_SAVED = (
     "The images of this question are not sent: conversations are saved without them. "
     "To attach them again, type the question."
 )
+# Seconds after which a script names the servers that it waits for.
+NOTICED_SECONDS = 1.0
 
 
 class Keeps(Enum):
@@ -97,7 +106,7 @@ class App:
         self.keeps = Keeps.CONVERSATION
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
         self.model = ModelSelection(model, environ)
-        self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
+        self._all_limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
         self.servers = servers
         self.permissions = servers.permissions
@@ -144,6 +153,19 @@ class App:
         except RagChatError as error:
             emit(Notice(f"{error} {error.hint}".rstrip()))
 
+    async def _await_servers(self, emit: Emit) -> None:
+        """Start the other servers. A script waits for all of them; the chat only before it asks the model."""
+        self._start_servers(emit)
+        if self.servers.user is not None:
+            return
+        with anyio.move_on_after(NOTICED_SECONDS):
+            await self.servers.ready()
+        if starting := self.servers.starting():
+            names = one_line(", ".join(one.name for one in starting))
+            limit = self.settings.table("servers", ServerSettings).start_seconds
+            emit(Notice(f"Waiting for {names} to start, for at most {limit:g} s."))
+        await self.servers.ready()
+
     async def use_memory(self, settings: Settings) -> None:
         """Go on with the memory that these settings name. Raises SettingsError."""
         self.memory, self.settings = await self.servers.open_memory(settings), settings
@@ -160,16 +182,19 @@ class App:
         self._prompts = replace(self._prompts, system=text)
 
     @property
+    def _limits(self) -> TurnLimits:
+        return self._all_limits.within(self.model.context)
+
+    @property
     def context_tokens(self) -> int:
-        """The size of the model's context, in tokens."""
+        """The size of the model's context, in tokens: as set, or as the server says if that is less."""
         return self._limits.budget.context
 
     @property
-    def used_tokens(self) -> int:
-        """How many of them the system prompt and the history take, as estimated for budgets."""
-        system = tokens.at_most(self._prompts.system)
-        room = self.context_tokens - self._limits.budget.answer - system
-        return system + sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
+    def history_tokens(self) -> int:
+        """How many of them the history takes at most, as estimated for budgets."""
+        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self._prompts.system)
+        return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
 
@@ -177,6 +202,14 @@ class App:
     def last_turn(self) -> Turn | None:
         """The turn that /why and /sources show."""
         return self.session.turns[-1] if self.session.turns else None
+
+    def more_cards(self) -> Turn | None:
+        """The last turn, with all cards that were found for it; None if it has no more of them."""
+        turn = self.last_turn
+        if turn is None or turn.trace.further is None:
+            return None
+        self.session.turns[-1] = turn.with_further()
+        return self.session.turns[-1]
 
     def new_session(self) -> Session:
         """Start a session. It is stored with its first turn."""
@@ -250,7 +283,7 @@ class App:
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         if model := await self.model.find():
-            self._start_servers(emit)
+            await self._await_servers(emit)
         try:
             turn = await take_turn(
                 asked.text,
@@ -288,7 +321,7 @@ class App:
         if not question:
             raise NothingToResume
         if model := await self.model.find():
-            self._start_servers(emit)
+            await self._await_servers(emit)
         means = Means(
             self.scope,
             self.toolbox,
@@ -349,5 +382,6 @@ def _limits(model: ModelSettings, retrieval: RetrievalSettings, tools: ToolSetti
         Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
         tools.rounds,
         tools.turn_seconds,
+        model.turn_seconds,
         retrieval.rewrite_seconds if retrieval.rewrite == "when_weak" else 0.0,
     )

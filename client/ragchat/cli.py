@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from ragconfig.streams import leave_ascii
 
 if TYPE_CHECKING:
     from ragchat.arguments.parser import WrongUsage
@@ -26,6 +29,8 @@ FAILED, WRONG_USAGE = 1, 2  # 0 is done
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 when it is done, 1 when it failed, 2 for wrong usage."""
+    if argv is None:
+        leave_ascii()
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Nothing needs cleaning up before a command runs, so Ctrl-C may end the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -35,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))
     try:
+        if bad := next(filter(_is_no_text, words), None):
+            parser.error(f"the argument {bad!r} is not UTF-8")
         arguments = parser.parse_args(words)
         if message := usage_error(arguments):
             parser.error(message)
@@ -45,6 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     prepare_streams()
     return _run(Run(arguments, Console(json=arguments.json)))
+
+
+def _is_no_text(word: str) -> bool:
+    """Whether a word has bytes that are not UTF-8, and is not the name of a file."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return not os.path.lexists(word)
+    return False
 
 
 def _refuse(error: WrongUsage, *, json: bool) -> int:
@@ -88,13 +104,11 @@ def _call(target: str, run: Run) -> int:
     function = getattr(import_module(f"ragchat.commands.{module}"), name)
     if not inspect.iscoroutinefunction(function):
         return int(function(run))
-    import asyncio
-
-    from ragchat.commands.stopping import Stopped, until_stopped
+    from ragchat.commands import stopping
 
     try:
-        return asyncio.run(until_stopped(function(run)))
-    except Stopped:
+        return stopping.run(function(run))
+    except stopping.Stopped:
         raise KeyboardInterrupt from None
 
 
@@ -103,6 +117,4 @@ def _discard_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -61,15 +61,12 @@ def describe(error: BaseException) -> Failure:
 
 
 def _described(error: BaseException) -> Failure:
-    from ragconfig.errors import StructuredError
+    from ragconfig.errors import StructuredError, of_the_system
     from ragmcp.errors import RagMcpError
 
-    error = leaf(error)
+    error = of_the_system(error) or leaf(error)
     if isinstance(error, StructuredError | RagMcpError):
         return Failure(_code_of(error), str(error), error.hint)
-    if isinstance(error, OSError) and error.strerror:
-        place = f": {error.filename}" if error.filename else ""
-        return Failure("SYSTEM_ERROR", f"{error.strerror}{place}.")
     return Failure("INTERNAL_ERROR", f"Something went wrong inside ragchat: {type(error).__name__}: {error}")
 
 

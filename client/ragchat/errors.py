@@ -205,7 +205,7 @@ class ServerConfigInvalid(RagChatError):
     reason: str
     code = "SERVER_CONFIG_INVALID"
     sentence = "{path} cannot be used: {name}: {reason}."
-    hint = "Correct it; `ragchat mcp list` reads it again."
+    hint = "Correct it; `ragchat mcp ls` reads it again."
 
 
 class VariableMissing(RagChatError):
@@ -222,7 +222,7 @@ class UnknownServer(RagChatError):
     near: Sequence[str]
     code = "SERVER_UNKNOWN"
     sentence = "There is no server {name}."
-    hint = "{guess}`ragchat mcp list` shows them."
+    hint = "{guess}`ragchat mcp ls` shows them."
 
     @property
     def guess(self) -> str:
@@ -247,6 +247,14 @@ class CredentialsUnusable(RagChatError):
     hint = "Correct or remove it; then log in again."
 
 
+class ToolChanged(RagChatError):
+    server: str
+    tool: str
+    code = "TOOL_CHANGED"
+    sentence = "The tool {tool} of the server {server} was not called: it has changed, or is gone."
+    hint = "Call it again, as it is described now, if you still need it."
+
+
 class ServerNameReserved(RagChatError):
     name: str
     code = "SERVER_NAME_RESERVED"
@@ -266,7 +274,7 @@ class ServerExists(RagChatError):
     path: str
     code = "SERVER_EXISTS"
     sentence = "{path} has a server {name} already."
-    hint = "`ragchat mcp remove {name}` removes it."
+    hint = "`ragchat mcp rm {name}` removes it."
 
 
 class RecipeUnknown(RagChatError):
@@ -353,6 +361,15 @@ class AttachmentUnusable(RagChatError):
     sentence = "@{name} cannot be attached: it {reason}."
 
 
+class PromptArgumentRefused(RagChatError):
+    prompt: str
+    argument: str
+    reason: str
+    hint: str = ""
+    code = "PROMPT_ARGUMENT_REFUSED"
+    sentence = "/prompt {prompt} cannot take this for {argument}: {reason}."
+
+
 class ArgumentMissing(RagChatError):
     name: str
     argument: str
@@ -371,6 +388,16 @@ class FileAlreadyExists(RagChatError):
     hint: str = "Choose another name; nothing is overwritten."
     code = "FILE_EXISTS"
     sentence = "{path} already exists."
+
+
+class NotWritable(RagChatError):
+    """The format of a conversation's file, by its extension; `instead` is a path that can be written."""
+
+    extension: str
+    instead: str
+    code = "FORMAT_NOT_WRITTEN"
+    sentence = "A conversation is written as Markdown (.md, .txt) or JSON (.json), not as {extension}."
+    hint = "/export {instead}"
 
 
 class NotWatched(RagChatError):

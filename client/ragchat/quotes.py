@@ -16,6 +16,8 @@ def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] 
     start = end = -1
     for part in ELLIPSIS.split(quote):
         if words := _WORD.findall(part):
+            if sum(map(len, words)) > len(text):  # A pattern of many words takes long to compile.
+                return None
             pattern = r"[\W_]+".join(map(re.escape, words))
             found = re.compile(pattern, re.IGNORECASE).search(text, max(end, 0))
             if found is None:

@@ -56,5 +56,15 @@ def visible(text: str) -> str:
     )
 
 
+def visible_json(text: str) -> str:
+    """JSON on one line, in which the characters that `visible` escapes are escaped as JSON does."""
+    return "".join(one if _is_visible(one) else _json_escape(one) for one in text)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def _is_visible(character: str) -> bool:
     return character == "\n" or (character.isprintable() and character not in _BLANK)

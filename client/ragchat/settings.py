@@ -27,6 +27,9 @@ class ModelSettings(Struct):
     extra_body: dict[str, Any]
     timeout_seconds: float
     retries: int
+    turn_seconds: float
+    answer_characters: int
+    message_bytes: int
 
 
 class RetrievalSettings(Struct):

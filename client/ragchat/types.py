@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from ragchat.quotes import quoted_lines
-from ragconfig.places import Place, file_name, location, with_cell
+from ragconfig.places import Place, file_name, location, with_cell, within
 
 OFFLINE = "offline"
 
@@ -21,6 +22,9 @@ OFFLINE = "offline"
 NOT_GROUNDED = (
     "*Nothing in memory is relevant to this question; this answer does not rest on your documents.*"
 )
+
+# Levels of the arguments of a tool: what is shown, sent and stored of them is written recursively.
+DEEPEST = 100
 
 Message = dict[str, Any]  # one message of the chat-completions API
 
@@ -48,7 +52,15 @@ class Hit(Struct, frozen=True):
     location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
     places: list[Place] = field(default_factory=list)  # those of its lines
     surroundings: str = ""  # the neighbours of a turn in a conversation, by which it was found as well
+    written_by: str | None = None  # the program that stored the text, as the journal names it
+    headings: list[Place] = field(default_factory=list)  # those inside it: lines, and paths below `heading`
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
+
+    def heading_at(self, line: int) -> str:
+        """The path of headings above a line of its document."""
+        return " > ".join(
+            filter(None, [self.heading, *(name for _, name in within(self.headings, line, line))])
+        )
 
     @property
     def format_uri(self) -> str:
@@ -109,7 +121,7 @@ class Citation(Struct, frozen=True):
             document_id=hit.document_id,
             uri=hit.uri,
             title=hit.title,
-            heading=hit.heading,
+            heading=hit.heading if first is None else hit.heading_at(first),
             start_line=hit.start_line,
             end_line=hit.end_line,
             quote=quote,
@@ -121,6 +133,28 @@ class Citation(Struct, frozen=True):
             ),
             places=places,
         )
+
+
+class Card(Struct, frozen=True):
+    """A part of a document that an answer without a model shows, as it was written.
+
+    `best` is where what answers most likely begins and ends in `text`, in characters. `score` orders the
+    cards of an answer. `chunk_id` is that of the best passage in it.
+    """
+
+    n: int  # from 1
+    location: str  # such as "thesis.pdf p. 12" or "notes.md:3–5"
+    heading: str
+    text: str
+    best: tuple[int, int]
+    score: float
+    chunk_id: int
+    is_code: bool = False
+
+    @property
+    def headings(self) -> str:
+        """`heading` as it is shown: `Setup › Ports`."""
+        return self.heading.replace(" > ", " › ")
 
 
 class Unsupported(Struct, frozen=True):
@@ -181,6 +215,13 @@ class Candidate(Struct, frozen=True):
     n: int = 0  # its number in the prompt or the offline answer; 0: it is not used
 
 
+class Further(Struct, frozen=True):
+    """Cards that /more shows, with their citations."""
+
+    cards: list[Card]
+    citations: list[Citation]
+
+
 class Answer(Struct, frozen=True):
     """An answer and how it was made, by a model or offline.
 
@@ -204,6 +245,9 @@ class Answer(Struct, frozen=True):
     wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
     unsupported: list[Unsupported] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)  # see `Trace`
+    cards: list[Card] = field(default_factory=list)  # without a model
+    further: Further | None = None  # what /more shows
+    judgement: dict[str, float] = field(default_factory=dict)  # see `Trace`
 
 
 class Trace(Struct, frozen=True):
@@ -222,6 +266,8 @@ class Trace(Struct, frozen=True):
     foreign: list[str] = field(default_factory=list)  # what the model read that is not the user's own
     images: int = 0  # attached to the question; they are not saved
     is_report: bool = False  # the answer is the report of a research
+    further: Further | None = None  # what /more shows
+    judgement: dict[str, float] = field(default_factory=dict)  # see `grounding.judging`
 
 
 class Turn(Struct, frozen=True):
@@ -246,11 +292,29 @@ class Turn(Struct, frozen=True):
     missing: list[str] = field(default_factory=list)
     corrections: dict[str, str] = field(default_factory=dict)  # of misspelt words of the question
     unsupported: list[Unsupported] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)  # without a model
 
     @property
     def sources(self) -> list[Citation]:
         """The passages that the answer shows: the cited ones; without a model also the nearest."""
         return [*self.citations, *(self.nearest if self.model == OFFLINE else [])]
+
+    def with_further(self) -> Turn:
+        """The turn as if it had shown all of its cards at once."""
+        further = self.trace.further or Further([], [])
+        places = [*self.sources, *further.citations]
+        numbers = {citation.chunk_id: citation.n for citation in further.citations}
+        candidates = [
+            replace(one, used=True, n=numbers[one.hit.chunk_id]) if one.hit.chunk_id in numbers else one
+            for one in self.trace.candidates
+        ]
+        return replace(
+            self,
+            cards=[*self.cards, *further.cards],
+            citations=places if self.grounded else [],
+            nearest=[] if self.grounded else places,
+            trace=replace(self.trace, candidates=candidates, further=None),
+        )
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat ask --json`."""
@@ -263,6 +327,7 @@ class Turn(Struct, frozen=True):
             "missing": self.missing,
             "corrections": self.corrections,
             "unsupported": msgspec.to_builtins(self.unsupported),
+            "cards": msgspec.to_builtins(self.cards),
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,
@@ -321,19 +386,39 @@ class ToolRequest(Struct, frozen=True):
     arguments: str
 
     def decoded(self) -> dict[str, Any]:
-        """The arguments; none for an empty text. Raises msgspec.MsgspecError."""
-        return msgspec.json.decode(self.arguments or "{}", type=dict[str, Any])
+        """The arguments; none for an empty text. Raises ValueError as `decode_arguments`."""
+        return decode_arguments(self.arguments or "{}")
 
     @property
     def is_readable(self) -> bool:
         """Whether the arguments are a JSON object."""
         try:
             return bool(self.arguments) and self.decoded() is not None
-        except msgspec.MsgspecError:
+        except ValueError:
             return False
 
 
+def decode_arguments(text: str) -> dict[str, Any]:
+    """The arguments of a tool. Raises ValueError if they are no JSON object, or nested too deep."""
+    too_deep = ValueError(f"more than {DEEPEST} levels are nested")
+    try:
+        arguments = msgspec.json.decode(text, type=dict[str, Any])
+    except RecursionError:
+        raise too_deep from None
+    level: list[Any] = [arguments]
+    for _ in range(DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [value for values in inner for value in values if isinstance(value, (dict, list))]
+        if not level:
+            return arguments
+    raise too_deep
+
+
 # The events of a turn, in the order in which they are emitted. Notice comes at any time.
+
+
+class Rephrasing(Struct, frozen=True):
+    """The model is about to be asked to put the question in other words."""
 
 
 class Retrieving(Struct, frozen=True):
@@ -352,6 +437,12 @@ class Delta(Struct, frozen=True):
     """The next piece of the answer."""
 
     text: str
+
+
+class Shown(Struct, frozen=True):
+    """An answer in cards."""
+
+    answer: Answer
 
 
 class Reasoning(Struct, frozen=True):
@@ -377,7 +468,7 @@ class Notice(Struct, frozen=True):
     text: str
 
 
-Event = Retrieving | Retrieved | Reasoning | Delta | ToolStarted | ToolFinished | Notice
+Event = Rephrasing | Retrieving | Retrieved | Reasoning | Delta | Shown | ToolStarted | ToolFinished | Notice
 Emit = Callable[[Event], None]
 
 

@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 from ragchat.sanitize import one_line
 from ragconfig.files.uris import path_in
-from ragconfig.places import Place, location
+from ragconfig.places import Place, file_name, location
 
+# Folders that are named before a file at most.
+_MOST_FOLDERS = 8
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
@@ -88,6 +90,24 @@ def short_uri(uri: str, title: str = "") -> str:
     if uri.startswith("sha256:"):
         return one_line(title) or uri[: len("sha256:") + _HASH_DIGITS]
     return one_line(uri)
+
+
+def short_names(documents: Sequence[tuple[str, str]]) -> list[str]:
+    """The name of the file of each URI and title, with as many folders before it as tell them apart."""
+
+    def name(uri: str, title: str, folders: int) -> str:
+        path = path_in(uri)
+        return "/".join(path.parts[-folders - 1 :]) if path and folders else file_name(uri, title)
+
+    names = []
+    for uri, title in documents:
+        folders, others = 0, [one for one in documents if one[0] != uri]
+        while folders < _MOST_FOLDERS and any(
+            name(uri, title, folders) == name(*other, folders) for other in others
+        ):
+            folders += 1
+        names.append(name(uri, title, folders))
+    return names
 
 
 def short_location(

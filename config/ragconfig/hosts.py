@@ -27,6 +27,8 @@ class Host(NamedTuple):
     """The key of the servers."""
     started: Mapping[str, Any] = {}
     """Further members of a server that the host starts."""
+    beside: Mapping[str, Any] = {}
+    """Further members of one that it is to start in the folder that is open in it."""
     reached: Mapping[str, Any] | None = None
     """Further members of a server with a URL; None: the host only starts servers."""
     names: Mapping[str, str] = {}
@@ -66,7 +68,9 @@ HOSTS = {
         ".vscode/mcp.json, or the user's (MCP: Open User Configuration)",
         "servers",
         {"type": "stdio"},
-        {"type": "http"},
+        reached={"type": "http"},
+        # Its own default where the block is in .vscode/mcp.json, but not in the user's.
+        beside={"cwd": "${workspaceFolder}"},
         token=_bearer("${input:ragmemory-token}"),
         inputs=(
             {
@@ -136,9 +140,9 @@ HOSTS = {
         "~/.config/goose/config.yaml (Windows: %APPDATA%\\Block\\goose\\config\\config.yaml)",
         "extensions",
         {"type": "stdio", **_GOOSE},
-        {"type": "streamable_http", **_GOOSE},
-        {"command": "cmd", "env": "envs", "url": "uri"},
-        {"env_keys": [TOKEN_VARIABLE], **_VARIABLE},
+        reached={"type": "streamable_http", **_GOOSE},
+        names={"command": "cmd", "env": "envs", "url": "uri"},
+        token={"env_keys": [TOKEN_VARIABLE], **_VARIABLE},
         format="yaml",
     ),
     # https://docs.continue.dev/customize/deep-dives/mcp
@@ -154,12 +158,17 @@ HOSTS = {
 }
 
 
-def started(host: Host, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The host's settings with one server, started by `command` with the variables `environ` added."""
+def started(
+    host: Host, command: Sequence[str], environ: Mapping[str, str], *, in_open_folder: bool = False
+) -> dict[str, Any]:
+    """The host's settings with one server, started by `command` with the variables `environ` added.
+
+    `in_open_folder`: in the folder that is open in the host, where its settings can say so.
+    """
     entry: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
     if environ:
         entry["env"] = dict(environ)
-    return _settings(host, entry, host.started)
+    return _settings(host, entry, {**host.started, **(host.beside if in_open_folder else {})})
 
 
 def reached(

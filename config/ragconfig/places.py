@@ -18,7 +18,12 @@ from urllib.parse import unquote
 Place: TypeAlias = tuple[int, str]
 
 _line = itemgetter(0)
+PAGE = re.compile(r"(?:^|[ ,])p\. (\d+)")
+# What follows a heading in the label of a paragraph.
+PARAGRAPH = re.compile(r"(?:^| )(?:¶|table) \d")
 ROW = re.compile(r"sheet (.*) row (\d+)")
+# What takes a plural before the first and the last number of a range.
+COUNTED = re.compile(r"(?:^| )(?:row|slide|message)$")
 # Between the cells of a row in Markdown.
 DIVIDER = re.compile(r"(?<!\\)\|")
 
@@ -30,17 +35,29 @@ def within(places: Sequence[Place], start: int, end: int) -> Sequence[Place]:
 
 
 def label(places: Sequence[Place], start: int, end: int) -> str:
-    """The label of some lines: "p. 12", "p. 12–14", "sheet Costs row 3"; "" if they are in no place."""
+    """The label of some lines: "p. 12–14", "sheet Costs row 3", "slides 2–4"; "" if they are in no place."""
     names = [name for _, name in within(places, start, end)]
     if not names:
         return ""
-    if len(names) > 1 and names[1].startswith(f"{names[0]} "):
+    while len(names) > 1 and names[1].startswith(f"{names[0]} "):
         del names[0]  # "sheet Costs" is the heading of the sheet
     first, last = names[0], names[-1]
     if first == last:
         return first
     kind = first.rpartition(" ")[0]
-    return f"{first}–{last[len(kind) + 1 :] if kind and last.startswith(f'{kind} ') else last}"
+    if not (kind and last.startswith(f"{kind} ")):
+        heading = PARAGRAPH.split(first)[0]
+        kind = heading if last.startswith(heading) and PARAGRAPH.match(last, len(heading)) else ""
+    if not (kind and last.startswith(f"{kind} ")):
+        return f"{first}–{last}"
+    from_, to = first[len(kind) + 1 :], last[len(kind) + 1 :]
+    return f"{kind}{'s' if COUNTED.search(kind) else ''} {from_}–{to}"
+
+
+def page_in(name: str) -> int | None:
+    """The first page that a label or a location names, from 1."""
+    found = PAGE.search(name)
+    return int(found[1]) if found else None
 
 
 def row_label(sheet: str, row: int) -> str:

@@ -171,7 +171,7 @@ def reason_of(obstacle: Obstacle, path: Path) -> str:
         return "the disk is full"
     if sys.platform != "win32" and os.statvfs(_folder_of(path)).f_flag & os.ST_RDONLY:
         return "it is on a read-only disk"
-    return "your user may not write there"
+    return "your user may not write there" if may_read(path) else "your user may not read it"
 
 
 _OBSTACLES: dict[int, Obstacle] = {
@@ -181,6 +181,11 @@ _OBSTACLES: dict[int, Obstacle] = {
     errno.EACCES: "read-only",
     errno.EPERM: "read-only",
 }
+
+
+def may_read(path: Path) -> bool:
+    """Whether this user may read the file, or see that there is none."""
+    return os.access(path, os.R_OK) if os.access(path, os.F_OK) else os.access(_folder_of(path), os.X_OK)
 
 
 def may_write(path: Path) -> bool:

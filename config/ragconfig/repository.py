@@ -19,6 +19,8 @@ FOLDER = ".ragchat"
 FILE = "memory.db"
 # The origin of the setting memory.path, as `ragchat config show` prints it.
 ORIGIN = "the repository"
+# Its origin where `ragmemory --repository` has chosen it: then it need not be made yet.
+OPTION = "the option --repository"
 GIT_IGNORE = ".gitignore"
 # A line of .gitignore for the folder, and others that mean the same, for when git itself cannot be asked.
 LINE = b".ragchat/"
@@ -45,6 +47,13 @@ class RepositoryMemoryNotMade(SettingsError):
     hint = "Choose another memory with --memory FILE."
 
 
+class NotInRepository(SettingsError):
+    folder: str
+    code = "NOT_IN_A_REPOSITORY"
+    sentence = "There is no git repository for --repository: {folder} is in none."
+    hint = "Start the program in a folder of the repository, or name a memory with --memory FILE."
+
+
 def find_memory(folder: Path, home: Home) -> Path | None:
     """The nearest repository's memory, going up from `folder`. Raises RepositoryMemoryRefused."""
     for place in _upward(folder, home):
@@ -63,6 +72,17 @@ def find_repository(folder: Path, home: Home) -> Path | None:
 def is_repository(folder: Path) -> bool:
     """Whether a folder is the root of a git repository; of a worktree or a submodule, .git is a file."""
     return (folder / ".git").exists()
+
+
+def memory_of(folder: Path, home: Home) -> Path:
+    """The memory of the repository that `folder` is in, which need not be made yet.
+
+    Raises NotInRepository, RepositoryMemoryRefused, RepositoryMemoryNotMade.
+    """
+    root = find_repository(folder, home)
+    if root is None:
+        raise NotInRepository(str(folder.absolute()))
+    return _place(root, home)
 
 
 def root_of(memory: Path) -> Path | None:
@@ -88,20 +108,25 @@ def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
 
     Raises RepositoryMemoryRefused, RepositoryMemoryNotMade.
     """
-    folder = root / FOLDER
-    if _is_ours(root, home):
-        raise RepositoryMemoryNotMade(str(folder), "is the folder of this program's own files")
-    _check(root)
-    if os.path.lexists(folder / FILE):
-        return folder / FILE, False
+    path = _place(root, home)
+    if os.path.lexists(path):
+        return path, False
     try:
         if not _is_ignored(root):
             _add_ignored(root / GIT_IGNORE)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         reason = f"cannot be written: {error.strerror or error}"
-        raise RepositoryMemoryNotMade(str(error.filename or folder), reason) from None
-    return folder / FILE, True
+        raise RepositoryMemoryNotMade(str(error.filename or path.parent), reason) from None
+    return path, True
+
+
+def _place(root: Path, home: Home) -> Path:
+    """Where a repository's memory is, or will be. Raises what `memory_of` raises."""
+    if _is_ours(root, home):
+        raise RepositoryMemoryNotMade(str(root / FOLDER), "is the folder of this program's own files")
+    _check(root)
+    return root / FOLDER / FILE
 
 
 def _upward(folder: Path, home: Home) -> Iterator[Path]:

@@ -177,7 +177,7 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
         return False
     except OSError as error:
         raise UnreadableFile("settings file", str(path), _lowered(error)) from None
-    from ragconfig.toml_files import NotToml, decode_toml
+    from ragconfig.files.toml import NotToml, decode_toml
 
     origin = str(path.absolute())
     try:
@@ -259,7 +259,23 @@ def _key_of(variable: str, settings: Settings) -> str | None:
     for key in known_keys(settings):
         if key.replace(".", "_") == rest:
             return key
-    raise _unknown(rest.replace("_", ".", 1), settings, f"the environment variable {variable}")
+    raise _unknown_variable(variable, rest, settings)
+
+
+def _unknown_variable(variable: str, rest: str, settings: Settings) -> UnknownSetting:
+    """`rest` is the variable's name without RAGCHAT_, in lower case."""
+    import difflib
+
+    known = {f"RAGCHAT_{key.replace('.', '_')}".upper(): key for key in known_keys(settings)}
+    known |= {name: name for name in (HOME_VARIABLE, MEMORY_VARIABLE)}
+    wholes = {name.removeprefix("RAGCHAT_").lower(): name for name in known}
+    ends = {key.partition(".")[2]: name for name, key in reversed(known.items())}
+    rest = rest[:SHOWN_CHARACTERS]
+    near = [names[one] for names in (wholes, ends) for one in difflib.get_close_matches(rest, names, n=1)]
+    nearest = [*near, *difflib.get_close_matches(variable[:SHOWN_CHARACTERS], known, n=1, cutoff=0.0)][0]
+    origin = f"the environment variable {variable[:SHOWN_CHARACTERS]} (the nearest that exists is {nearest})"
+    hint = f"Did you mean {known[nearest]}?" if near else "`ragchat config show` lists all settings."
+    return UnknownSetting(rest.replace("_", ".", 1), origin, known[nearest], hint)
 
 
 def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:

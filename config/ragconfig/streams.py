@@ -1,9 +1,10 @@
-"""Replace standard streams that the parent process has closed."""
+"""The standard streams and the text of the process: closed streams are replaced, ASCII is left."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 
 def open_closed_streams() -> None:
@@ -15,3 +16,16 @@ def open_closed_streams() -> None:
         if getattr(sys, name) is None:
             # `open` takes the lowest free descriptor: the stream's own, as the lower ones are open by now.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+
+
+def leave_ascii() -> None:
+    """Start Python again in UTF-8 mode where its locale is ASCII and it was told to keep to that.
+
+    Arguments and file names would be no text there. Elsewhere this returns at once.
+    """
+    # With the variable set, Python was told to ignore variables: it would start for ever.
+    if sys.getfilesystemencoding() != "ascii" or os.environ.get("PYTHONUTF8") == "1":
+        return
+    os.environ["PYTHONUTF8"] = "1"
+    with suppress(OSError):
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -13,6 +13,11 @@ UNSPACED = (
 # Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
 PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 
+# Markdown's lines: a fence of code, the item of a list, the row of a table.
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_ROW = re.compile(r"\s*\|.*\|\s*")
+
 # Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is none.
 LONGEST_HEADING = 300
 # Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
@@ -41,6 +46,16 @@ def name_columns(cells: Sequence[str]) -> bool:
     # Compiled when a table first needs it, not at start-up.
     number = re.compile(r"[\s\"']*[-+]?\d[\d.]*[\s\"']*")
     return len(cells) > 1 and not any(map(number.fullmatch, cells))
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is a row of a table in Markdown."""
+    return line.lstrip()[:1] == "|" and _ROW.fullmatch(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is the one below the header of a table in Markdown."""
+    return is_row(line) and set(line.strip()) <= set("|:- ")
 
 
 def atx_heading(line: str) -> tuple[int, str] | None:

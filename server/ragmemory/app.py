@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ragconfig.repository import OPTION, make_memory, root_of
 from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
@@ -28,10 +29,12 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         ranking = replace(ranking, alpha=ranking.alpha_contextual)
     path = settings.memory_path
     memory = settings.table("memory", MemorySettings)
-    store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only)
+    repository = root_of(path) if settings.origins.get("memory.path") == OPTION else None
+    make = partial(make_memory, repository, settings.home) if repository else None
+    store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only, make=make)
     embedder = embedder or make_embedder(settings)
     # The index is in a folder beside the memory. It is derived, so deleting it costs only time.
-    folder = path.with_name(path.name + "-index")
+    folder = path.parent / f"{path.name}-index"
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
     return MemoryService(
@@ -41,6 +44,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         max_tokens,
         reranker=make_reranker(settings),
         roots=memory.roots,
+        repository=None if memory.read_only else repository,
         former=former_embedder,
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from typing import TYPE_CHECKING, Any
 
-from ragconfig.streams import open_closed_streams
+from ragconfig.streams import leave_ascii, open_closed_streams
 from ragmemory import __version__
 
 if TYPE_CHECKING:
@@ -32,23 +32,34 @@ COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until the host disconnects. Return the exit code: 0 done, 1 failed (argparse exits with 2)."""
+    if argv is None:
+        leave_ascii()
     if argv is None and sys.platform != "win32" and getsignal(SIGINT) is default_int_handler:
         # Until a server runs there is nothing to clean up: exit without a traceback of imports.
         signal(SIGINT, SIG_DFL)
     gc.set_threshold(GC_THRESHOLD)
     open_closed_streams()
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
+    parser = _parser(commands=not COMMANDS.isdisjoint(words))
+    arguments = parser.parse_args(words)
+    if arguments.repository and arguments.memory is not None:
+        parser.error("--repository names the memory: it cannot be combined with --memory")
     _start_log(logging.INFO if arguments.verbose else logging.WARNING)
     from ragconfig import errors
     from ragconfig.settings import load_settings
 
     try:
         settings = load_settings(arguments.config, _flags(arguments))
+        if arguments.repository:
+            settings = _of_repository(settings, arguments.roots or [])
         with suppress(KeyboardInterrupt):
             arguments.run(settings, arguments)
-    except errors.StructuredError as error:
-        _report(error, as_json=arguments.json)
+    except (Exception, BaseExceptionGroup) as error:
+        found = error if isinstance(error, errors.StructuredError) else errors.of_the_system(error)
+        if found is None:
+            raise
+        logging.getLogger(__name__).info("%s", found, exc_info=error)
+        _report(found, as_json=arguments.json)
         return 1
     return 0
 
@@ -104,6 +115,7 @@ def _http_command(arguments: argparse.Namespace) -> list[str]:
     words += ["--toolsets", ",".join(arguments.toolsets)] if arguments.toolsets else []
     words += [f"--root={root}" for root in arguments.roots or ()]
     words += ["--read-only"] if arguments.read_only else []
+    words += ["--repository"] if arguments.repository else []
     return words
 
 
@@ -117,6 +129,22 @@ def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
         "http.port": arguments.port,
         "http.token_file": arguments.token_file,
     }
+
+
+def _of_repository(settings: Settings, roots: Sequence[str]) -> Settings:
+    """The settings for the repository of the working folder: its memory, its root, the tools for its code.
+
+    `roots` may be read as well.
+    """
+    from ragconfig.repository import OPTION, memory_of, root_of
+
+    path = memory_of(Path(), settings.home)
+    settings = settings.with_memory(path, OPTION)
+    memory = settings.tables["memory"]
+    memory["roots"] = [str(root_of(path)), *roots]
+    if "memory.toolsets" not in settings.origins:
+        memory["toolsets"] = [*memory["toolsets"], "code"]
+    return settings
 
 
 def _parser(*, commands: bool) -> argparse.ArgumentParser:
@@ -165,6 +193,12 @@ class _Command(argparse.ArgumentParser):
 
 def _add_globals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", metavar="PATH", help="the memory's SQLite file")
+    parser.add_argument(
+        "--repository",
+        action="store_true",
+        help="the memory of the git repository of the working folder, whose files may be loaded; the first "
+        "build_index makes it",
+    )
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import OpenStore
-from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, Passage
+from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText, Passage
 
 
 class Documents:
@@ -42,6 +42,10 @@ class Documents:
         store = await self._open()
         info = await store.documents.find(document)
         return info, await store.documents.text(info.document_id)
+
+    async def whole(self, document: str) -> DocumentText:
+        """A document with its text and places. Raises DocumentNotFound."""
+        return await (await self._open()).documents.whole(document)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`: see `stores.documents`."""

@@ -20,8 +20,8 @@ LAST_OFFSET = 1_000_000_000_000
 LONGEST_CLIENT = 200
 # Characters of the name of a group of writes.
 LONGEST_GROUP = 64
-# Texts that one call compares with a query.
-MAX_COMPARED_TEXTS = 5_000
+# Texts that one call compares with a query, and with each of how many words.
+MAX_COMPARED_TEXTS, MAX_COMPARED_WORDS = 5_000, 64
 # Paths that one ingestion names. A folder counts as one.
 MOST_PATHS = 10_000
 # Versions of a document that are listed and can be restored.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -41,13 +42,16 @@ class MemoryService:
         max_tokens: int,
         reranker: Reranker | None = None,
         roots: Sequence[str] = (),
+        repository: Path | None = None,
         former: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
-        """`roots`: the folders in which files may be read, and written by edits and backups.
+        """`roots`: the folders in which files may be read, and written by edits and backups; `repository`:
+        the root of the git repository that is to be loaded into this memory, its own.
 
         `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
         """
         self.roots = roots
+        self.repository = repository
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that this process adds, updates or removes."""
         self.on_block_change: Callable[[str, Sequence[str]], None] = lambda _, __: None

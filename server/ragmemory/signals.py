@@ -31,7 +31,8 @@ def exit_within(seconds: float = CLOSE_SECONDS) -> None:
     on the disk, an interrupted transaction is rolled back, and the index is derived from the store.
     """
     # Not threading.Thread: the interrupted code may hold its locks.
-    _thread.start_new_thread(_exit_after, (seconds,))
+    with suppress(RuntimeError):  # Without memory for a thread the exit is an ordinary one.
+        _thread.start_new_thread(_exit_after, (seconds,))
 
 
 def _exit_after(seconds: float) -> None:

@@ -1,10 +1,12 @@
-"""Additions to anyio: repeated events, queues, background tasks, stray cancellations."""
+"""Additions to anyio: repeated events, queues, background tasks, daemon threads, stray cancellations."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from threading import Thread
 from types import coroutine
 from typing import Any, Generic, TypeVar
 
@@ -116,3 +118,21 @@ def watched(
         return result
     finally:
         on_end()
+
+
+async def in_daemon_thread(function: Callable[[], T]) -> T:
+    """The result of a function that may compute for seconds. Cancelling the wait does not stop it.
+
+    A program waits for anyio's threads when it exits, for a daemon thread it does not.
+    """
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()
+
+    def compute() -> None:
+        try:
+            result.set_result(function())
+        except Exception as error:
+            result.set_exception(error)
+
+    Thread(target=compute, daemon=True).start()
+    return await asyncio.wrap_future(result)

@@ -109,7 +109,7 @@ def loadable(collection: Collection) -> list[Loadable]:
 
 @dataclass
 class Loaded:
-    """A collection in the indexes; of chunk id − 1 the ids of its documents."""
+    """A collection in the indexes; of chunk id − 1 its documents."""
 
     retriever: Retriever
     embedder: Embedder
@@ -149,10 +149,10 @@ async def load(collection: Collection) -> Loaded:
 
 async def found_chunks(loaded: Loaded, query: str, top_k: int) -> list[int]:
     """The first hits as places in `loaded`, best first."""
-    vector = await loaded.embedder.embed_query(query, loaded.retriever.word_weights)
-    scale = loaded.embedder.scale
-    hits = loaded.retriever.search(parse(query), vector, None, set(), top_k, scale)
-    return [hit.chunk_id - 1 for hit in hits]
+    retriever, embedder = loaded.retriever, loaded.embedder
+    vector = await embedder.embed_query(query, retriever.word_weights)
+    found = retriever.search(parse(query), vector, None, set(), top_k, embedder.scale, embedder.is_common)
+    return [one.chunk_id - 1 for one in found]
 
 
 async def found_documents(loaded: Loaded, query: str) -> list[str]:

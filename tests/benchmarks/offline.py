@@ -1,10 +1,10 @@
 """How often an answer without any model contains the gold answer, through the real memory.
 
 `python -m tests.benchmarks.offline [collection …]`. Each question of a collection with gold answers is asked
-offline; its answer counts when one of the quotations, read together, contains one of the gold answers letter
-for letter. Beside it stand how often the answer was in the retrieved passages at all (the ceiling), how much
-is quoted, and how often a question that memory cannot answer (about programming, from another collection) is
-answered all the same.
+offline; its answer counts when its cards, read together, contain one of the gold answers letter for letter.
+Beside it stand how often the answer was in the retrieved passages at all (the ceiling), how much is shown,
+and how often a question that memory cannot answer (about programming, from another collection) is answered
+all the same.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class _Tally:
         self.answered: list[bool] = []
         self.reachable: list[bool] = []
         self.grounded: list[bool] = []
-        self.sizes: list[tuple[int, int]] = []  # sentences, characters
+        self.sizes: list[tuple[int, int]] = []  # cards, characters
         self.seconds: list[float] = []
         self.foreign: list[bool] = []
 
     def add(self, retrieval: Retrieval, answer: Answer, answers: Sequence[str]) -> None:
-        quotes = [citation.quote for citation in (*answer.citations, *answer.nearest)]
+        quotes = [card.text for card in answer.cards]
         self.answered.append(_contains(quotes, answers))
         self.reachable.append(_contains([found.hit.text for found in retrieval.candidates], answers))
         self.grounded.append(answer.grounded)
         self.sizes.append((len(quotes), sum(map(len, quotes))))
 
     def row(self, name: str) -> list[str]:
-        sentences, characters = zip(*self.sizes, strict=True)
+        cards, characters = zip(*self.sizes, strict=True)
         return [
             name,
             f"{len(self.answered)}",
@@ -75,7 +75,7 @@ class _Tally:
             f"{statistics.mean(self.reachable):.3f}",
             f"{statistics.mean(self.grounded):.3f}",
             f"{statistics.mean(self.foreign):.3f}" if self.foreign else "–",
-            f"{statistics.mean(sentences):.1f} / {statistics.mean(characters):.0f}",
+            f"{statistics.mean(cards):.1f} / {statistics.mean(characters):.0f}",
             f"{statistics.median(self.seconds) * 1e3:.1f}",
         ]
 
@@ -115,7 +115,7 @@ def run(names: Iterable[str] = COLLECTIONS) -> None:
             "in the hits",
             "grounded",
             "foreign grounded",
-            "sentences / signs",
+            "cards / signs",
             "ms",
         ],
         [asyncio.run(measure(name)) for name in present],

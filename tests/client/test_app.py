@@ -13,6 +13,7 @@ import pytest
 
 from ragchat.app import App
 from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
+from ragchat.llm import tokens
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.turn.retrieval import Memory
 from ragchat.types import OFFLINE, Delta, Event
@@ -169,7 +170,7 @@ async def test_a_turn_that_cannot_be_saved_is_still_answered_and_says_so(tmp_pat
         events: list[Event] = []
         answered = await app.ask("Why is the sky blue?", events.append)
         assert "Rayleigh" in answered.answer
-        assert "was not saved" in notices(events)[0]
+        assert "was not saved" in notices(events)[-1]
 
 
 async def test_the_system_prompt_can_be_changed(tmp_path: Path) -> None:
@@ -184,11 +185,22 @@ async def test_the_system_prompt_can_be_changed(tmp_path: Path) -> None:
 
 async def test_the_context_fills_with_the_conversation_and_never_overflows(tmp_path: Path) -> None:
     async with app_in(tmp_path, model__context_tokens=4000, model__answer_tokens=500) as app:
-        before = app.used_tokens
-        assert 0 < before < app.context_tokens == 4000
+        assert app.history_tokens == 0
         for _ in range(3):
             await app.ask("Why is the sky blue? " + "word " * 300)
-        assert before < app.used_tokens <= app.context_tokens
+        assert 0 < app.history_tokens <= app.context_tokens == 4000
+
+
+async def test_the_prompt_fits_into_the_context_that_the_server_says_it_has(tmp_path: Path) -> None:
+    fields = {"owned_by": "vllm", "max_model_len": 2048}
+    with OpenAIServer([Reply("So.")], fields=fields) as server:
+        async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
+            assert app.context_tokens == 16_384
+            for _ in range(4):
+                await app.ask("Why is the sky blue? " + "word " * 300)
+            assert app.context_tokens == 2048
+    assert all(tokens.prompt_at_most(one["messages"]) <= 2048 for one in server.requests)
+    assert app.session.turns[-1].trace.dropped_turns > 0
 
 
 async def test_starting_opens_no_file(tmp_path: Path) -> None:
@@ -208,11 +220,11 @@ async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
     db.close()
 
 
-@pytest.mark.parametrize(("rewrite", "requests"), [("never", 1), ("when_weak", 2)])
+@pytest.mark.parametrize(("rewrite", "wordings"), [("never", []), ("when_weak", ["Scattering."])])
 async def test_the_settings_decide_whether_a_model_is_asked_for_other_wordings(
-    tmp_path: Path, rewrite: str, requests: int
+    tmp_path: Path, rewrite: str, wordings: list[str]
 ) -> None:
-    with OpenAIServer([Reply("Scattering.")]) as server:
+    with OpenAIServer([Reply("Warm.")], rewriting=Reply("Scattering.")) as server:
         async with app_in(
             tmp_path,
             model__name="test-model",
@@ -221,8 +233,9 @@ async def test_the_settings_decide_whether_a_model_is_asked_for_other_wordings(
             retrieval__rewrite_seconds=30.0,
         ) as app:
             answered = await app.ask("Which warm paint do they mix in Zagreb?")
-    assert len(server.requests) == requests
-    assert answered.trace.wordings == ["Scattering."] * (requests - 1)
+    assert len(server.requests) == 1
+    assert len(server.rewritings) == len(wordings)
+    assert answered.trace.wordings == wordings
 
 
 async def test_a_wrong_way_to_rewrite_is_an_error_that_names_the_key(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (errors.PathNotFound("notes"), "notes does not exist.", ""),
     (
+        errors.NotWritable(".pdf", "talk.md"),
+        "A conversation is written as Markdown (.md, .txt) or JSON (.json), not as .pdf.",
+        "/export talk.md",
+    ),
+    (
         errors.NotWatched("too many files"),
         "The folders cannot be watched: too many files.",
         "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches).",
@@ -82,7 +87,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.ServerConfigInvalid("mcp.json", "git", "it needs either a command or a url"),
         "mcp.json cannot be used: git: it needs either a command or a url.",
-        "Correct it; `ragchat mcp list` reads it again.",
+        "Correct it; `ragchat mcp ls` reads it again.",
     ),
     (
         errors.VariableMissing("git", "TOKEN", "mcp.json"),
@@ -92,13 +97,18 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.UnknownServer("gti", ["git"]),
         "There is no server gti.",
-        "Did you mean git? `ragchat mcp list` shows them.",
+        "Did you mean git? `ragchat mcp ls` shows them.",
     ),
     (errors.ServerNotReady("git", "it is disabled"), "The server git cannot be used: it is disabled.", ""),
     (
         errors.CredentialsUnusable("credentials.json", "permission denied"),
         "The file of credentials credentials.json cannot be used: permission denied.",
         "Correct or remove it; then log in again.",
+    ),
+    (
+        errors.ToolChanged("git", "commit"),
+        "The tool commit of the server git was not called: it has changed, or is gone.",
+        "Call it again, as it is described now, if you still need it.",
     ),
     (
         errors.ServerNameReserved("ragmemory"),
@@ -113,7 +123,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.ServerExists("git", "mcp.json"),
         "mcp.json has a server git already.",
-        "`ragchat mcp remove git` removes it.",
+        "`ragchat mcp rm git` removes it.",
     ),
     (
         errors.RecipeUnknown("gitt", ["git"]),
@@ -155,6 +165,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         errors.UnknownPrompt("outlin", ["create-outline"]),
         "There is no prompt outlin.",
         "Did you mean create-outline? /prompt lists them.",
+    ),
+    (
+        errors.PromptArgumentRefused("create-outline", "document", "there is no document 'a'", "Look."),
+        "/prompt create-outline cannot take this for document: there is no document 'a'.",
+        "Look.",
     ),
     (errors.ArgumentMissing("inject", "files or folders"), "/inject needs files or folders.", ""),
     (errors.UnexpectedArgument("undo"), "/undo takes no argument.", ""),

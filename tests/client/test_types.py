@@ -21,6 +21,7 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
         "missing",
         "corrections",
         "unsupported",
+        "cards",
         "model",
         "usage",
         "timings",
@@ -72,3 +73,17 @@ def test_a_turn_survives_json_with_its_trace() -> None:
 
 def test_a_key_is_never_shown() -> None:
     assert "secret" not in repr(ModelPlace("m", "http://x/v1", "secret"))
+
+
+def test_a_citation_names_the_heading_above_its_quotation() -> None:
+    text = "Article 1\nRead.\n\nArticle 2\nWrite.\n"
+    found = replace(
+        hit(text),
+        heading="Chapter I",
+        start_line=7,
+        end_line=11,
+        headings=[(7, "Article 1"), (10, "Article 2")],
+    )
+    assert Citation.of(1, found, "Read.").heading == "Chapter I > Article 1"
+    assert Citation.of(1, found, "Write.").heading == "Chapter I > Article 2"
+    assert Citation.of(1, found, "").heading == "Chapter I"

@@ -6,13 +6,16 @@ ragmcp has the same base of its own.
 from __future__ import annotations
 
 import copy
+import errno
 import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ragconfig.errors import StructuredError
+from ragconfig.errors import OutOfMemory, StructuredError, of_the_system
 from ragmcp.errors import RagMcpError
 
 
@@ -81,3 +84,51 @@ def test_an_error_survives_copying_and_pickling(error: Lost | LostOnTheWire) -> 
     for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(other) is type(error)
         assert (str(other), other.args, vars(other)) == (str(error), error.args, vars(error))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("can't allocate lock"),
+        ImportError("libopenblas.so: failed to map segment from shared object"),
+        ExceptionGroup("", [ExceptionGroup("", [MemoryError()])]),
+    ],
+)
+def test_what_fails_without_memory_says_so(error: Exception) -> None:
+    found = of_the_system(error)
+    assert isinstance(found, OutOfMemory)
+    assert str(found).startswith("The system gives this program no more memory")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_the_sentence_about_memory_needs_no_module_that_is_not_loaded() -> None:
+    source = (
+        "import sys\nfrom ragconfig.errors import of_the_system\nsys.meta_path.clear()\n"
+        "print(of_the_system(MemoryError()))"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("The system gives this program no more memory")
+
+
+def test_a_library_that_fails_while_memory_is_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = ImportError("cannot load module more than once per process")
+    assert of_the_system(again) is None
+    monkeypatch.setattr("ragconfig.errors._ENOUGH_BYTES", 2**60)
+    assert isinstance(of_the_system(again), OutOfMemory)
+    assert isinstance(of_the_system(SystemError("error return without exception set")), OutOfMemory)
+    assert of_the_system(ModuleNotFoundError("no module named docx")) is None
+
+
+def test_an_error_of_the_system_is_a_sentence_with_its_place() -> None:
+    found = of_the_system(PermissionError(errno.EACCES, "Permission denied", "/a/b"))
+    assert (str(found), found and found.hint) == (
+        "Permission denied: /a/b.",
+        "Check the permissions of it and its folder.",
+    )
+    assert of_the_system(RuntimeError("a bug")) is None
+    assert str(OutOfMemory(200_000_000)) == (
+        "The system gives this program no more memory; its limit is 200 MB (`ulimit -v`)."
+    )

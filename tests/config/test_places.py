@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.places import Place, cell_label, file_name, label, location, with_cell, within
+from ragconfig.places import Place, cell_label, file_name, label, location, page_in, with_cell, within
 
 PAGES: list[Place] = [(1, "p. 1"), (5, "p. 2"), (9, "p. 3")]
 
@@ -22,9 +22,10 @@ def test_lines_are_in_the_places_from_the_last_that_begins_before_them() -> None
     [
         (PAGES, (2, 3), "p. 1"),
         (PAGES, (2, 9), "p. 1–3"),
-        ([(1, "sheet Net costs row 1"), (2, "sheet Net costs row 2")], (1, 2), "sheet Net costs row 1–2"),
+        ([(1, "sheet Net costs row 1"), (2, "sheet Net costs row 2")], (1, 2), "sheet Net costs rows 1–2"),
+        ([(1, "slide 2"), (3, "slide 3")], (1, 4), "slides 2–3"),
         ([(1, "sheet A row 7"), (2, "sheet B row 1")], (1, 2), "sheet A row 7–sheet B row 1"),
-        ([(1, "sheet A"), (2, "sheet A row 1"), (4, "sheet A row 2")], (1, 4), "sheet A row 1–2"),
+        ([(1, "sheet A"), (2, "sheet A row 1"), (4, "sheet A row 2")], (1, 4), "sheet A rows 1–2"),
         ([(1, "sheet A"), (2, "sheet A row 1")], (1, 1), "sheet A"),
         ([(1, "cover"), (2, "end")], (1, 2), "cover–end"),
         ([], (1, 2), ""),
@@ -39,6 +40,12 @@ def test_the_label_of_a_range_names_what_is_common_once(
 def test_a_location_names_places_and_else_lines() -> None:
     assert location("thesis.pdf", [(6, 6), (2, 3), (6, 7)], PAGES) == "thesis.pdf p. 1, p. 2"
     assert location("notes.md", [(8, 8), (2, 3)], []) == "notes.md:2–3, 8"
+
+
+def test_the_page_in_a_label_is_its_first() -> None:
+    assert page_in("thesis.pdf p. 12–14") == 12
+    assert page_in("p. 3") == 3
+    assert page_in("chapter 3") is None
 
 
 def test_a_file_has_its_name_and_a_hash_its_title() -> None:

@@ -74,7 +74,7 @@ def project_file(home: Path, text: str) -> Path:
 
 def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) -> None:
     key = "retrieval.top_k"
-    assert (load(home).tables["retrieval"]["top_k"], load(home).origins.get(key)) == (8, None)
+    assert (load(home).tables["retrieval"]["top_k"], load(home).origins.get(key)) == (20, None)
     user = user_file(home, "[retrieval]\ntop_k = 9\nmin_score = 0.5")
     assert load(home).origins[key] == str(user)
     project = project_file(home, "[retrieval]\ntop_k = 10")
@@ -110,10 +110,28 @@ def test_a_mistake_in_a_file_is_named_with_its_place(home: Path, text: str, sent
         assert caught.value.hint == hint
 
 
-def test_an_unknown_variable_is_an_error_that_names_the_nearest(home: Path) -> None:
-    with pytest.raises(SettingsError, match="RAGCHAT_MODEL_NAEM") as caught:
-        load(home, {"RAGCHAT_MODEL_NAEM": "x"})
-    assert caught.value.hint == "Did you mean model.name?"
+@pytest.mark.parametrize(
+    ("variable", "nearest", "hint"),
+    [
+        ("RAGCHAT_MODEL_NAEM", "RAGCHAT_MODEL_NAME", "Did you mean model.name?"),
+        ("RAGCHAT_MODEL", "RAGCHAT_MODEL_NAME", "Did you mean model.name?"),
+        ("RAGCHAT_TOPK", "RAGCHAT_RETRIEVAL_TOP_K", "Did you mean retrieval.top_k?"),
+        ("RAGCHAT_BASE_URL", "RAGCHAT_MODEL_BASE_URL", "Did you mean model.base_url?"),
+        ("RAGCHAT_HOEM", "RAGCHAT_HOME", "Did you mean RAGCHAT_HOME?"),
+        ("RAGCHAT_MEMRY", "RAGCHAT_MEMORY", "Did you mean RAGCHAT_MEMORY?"),
+        ("RAGCHAT_FOO", "RAGCHAT_HOME", "`ragchat config show` lists all settings."),
+        ("RAGCHAT_" + "X" * 10_000, "RAGCHAT_", "`ragchat config show` lists all settings."),
+    ],
+)
+def test_an_unknown_variable_is_an_error_that_names_the_nearest(
+    home: Path, variable: str, nearest: str, hint: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(home, {variable: "x"})
+    message = str(caught.value)
+    assert f"variable {variable[:80]} (the nearest that exists is {nearest}" in message
+    assert len(message) < 400
+    assert caught.value.hint == hint
 
 
 def test_variables_take_the_type_of_their_key(home: Path) -> None:
@@ -257,7 +275,7 @@ def test_a_table_comes_from_a_file_or_as_json_from_the_environment(home: Path) -
 
 def test_the_file_to_start_from_shows_the_ranges() -> None:
     text = template()
-    assert "\n#top_k = 8  # 1 to 100\n" in text
+    assert "\n#top_k = 20  # 1 to 100\n" in text
     assert "\n#requests_per_second = 1000.0  # 0 to 1000000\n" in text
     assert '\n#name = "auto"\n' in text
 

@@ -94,7 +94,7 @@ class Agreeing:
 
     redirect_uri = "http://127.0.0.1:9876/callback"
 
-    async def visit(self, url: str) -> str:
+    async def visit(self, url: str, state: str) -> str:
         """Where the page redirects to."""
         async with httpx2.AsyncClient() as client:
             return (await client.get(url)).headers["location"]

@@ -38,7 +38,9 @@ def run_module(module: Path, seconds: float) -> list[TestReport]:
         }
         # Not with a seed of our own: with one, hypothesis keeps no examples.
         # With a folder of our own: pytest would also remove those of earlier runs, which takes time.
-        command = [sys.executable, "-m", "pytest", "-q", "-rf", f"--basetemp={folder}/tmp", str(module)]
+        # Without pytest's own limit: a test may take all the time of the run, which ends one that hangs.
+        options = ["-q", "-rf", "-o", "faulthandler_timeout=0", f"--basetemp={folder}/tmp"]
+        command = [sys.executable, "-m", "pytest", *options, str(module)]
         # In a process group of its own, so that the servers of a module that hangs end with it.
         process = subprocess.Popen(command, env=os.environ | variables, cwd=ROOT, start_new_session=True)
         try:

@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 def check(folder: Path, gitignore: bytes, path: str) -> None:
     (folder / ".gitignore").write_bytes(gitignore)
     with processor_seconds(PROCESSOR_SECONDS):
-        ignored = Gitignore().inside(folder)
+        ignored = Gitignore().at(folder)
         for is_folder in (False, True):
             assert ignored.matches(folder / path, folder=is_folder) in {True, False}
 
@@ -68,4 +68,4 @@ def test_repeated_wildcards_take_linear_time(
 )
 def test_lines_that_once_ended_a_load(folder: Path, line: str) -> None:
     check(folder, f"{line}\nb\n".encode(), "a" * LONGEST_NAME)
-    assert Gitignore().inside(folder).matches(folder / "b", folder=False)
+    assert Gitignore().at(folder).matches(folder / "b", folder=False)

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragconfig.text_rules import LONGEST_HEADING
-from ragmemory.files.reading import title_of
+from ragmemory.files.formats.text import title_of
 from ragmemory.ingest.blocks import Block, markdown_blocks, paragraphs
 from ragmemory.ingest.documents import first_heading
+from ragmemory.ingest.headings import plain_blocks
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 
 LONG = 500_000
@@ -33,6 +34,7 @@ def check(text: str, blocks: list[Block]) -> None:
 def test_the_blocks_of_a_text_join_to_it(text: str) -> None:
     check(text, list(markdown_blocks(text)))
     check(text, list(paragraphs(text)))
+    check(text, list(plain_blocks(text)))
 
 
 @settings(few(15), phases=UNSHRUNK)
@@ -41,6 +43,7 @@ def test_the_blocks_of_a_long_repetition_take_linear_time(text: str) -> None:
     with processor_seconds(PROCESSOR_SECONDS):
         blocks = list(markdown_blocks(text))
         plain = list(paragraphs(text))
+        check(text, list(plain_blocks(text)))
         first_heading(text)
         title_of(Path("a.md"), text)
     check(text, blocks)

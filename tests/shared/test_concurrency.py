@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import anyio
 import pytest
 
-from ragmcp.concurrency import Pulse, beside, confined
+from ragmcp.concurrency import Pulse, beside, confined, in_daemon_thread
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
@@ -89,3 +90,28 @@ async def test_a_cancellation_of_ones_own_stays_one(native: bool) -> None:
             scope.cancel()
             await task
     assert task.cancelled()
+
+
+async def test_a_computation_that_is_not_waited_for_any_more_ends_quietly() -> None:
+    began, may_end = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def compute() -> None:
+        threads.append(threading.current_thread())
+        began.set()
+        may_end.wait(10)
+
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(in_daemon_thread, compute)
+            await anyio.to_thread.run_sync(began.wait, 10)
+            scope.cancel()
+    assert threads[0].is_alive()  # The wait ended before the computation.
+    may_end.set()
+    threads[0].join(10)  # What a thread raises fails the test.
+    assert threads[0].daemon
+
+
+async def test_what_a_computation_raises_is_raised_where_it_is_waited_for() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await in_daemon_thread(lambda: 1 // 0)

@@ -12,6 +12,7 @@ from ragmcp import errors
 from ragmcp.client.oauth import errors as oauth_errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import errors as http_errors
+from ragmcp.http.reach import AddressRefused
 from ragmcp.protocol.jsonrpc import error_object
 
 SENTENCES: list[tuple[RagMcpError, str]] = [
@@ -98,6 +99,11 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (
         http_errors.HttpRefused("http://127.0.0.1:1/mcp", 404, "Not Found"),
         "The server at http://127.0.0.1:1/mcp answered with HTTP status 404: Not Found.",
+    ),
+    (
+        AddressRefused("https://a.org/mcp", "b.org:443", "10.0.0.1", "in a private network"),
+        "The server at https://a.org/mcp leads to b.org:443 (10.0.0.1), which is in a private network. "
+        "The server itself is elsewhere, so nothing was sent.",
     ),
     (
         oauth_errors.AuthorizationFailed("https://a.org", "it has no page to log in"),

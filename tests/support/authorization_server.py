@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -20,7 +21,9 @@ from tests.support.mcp_server import make_server
 class Protected:
     """`good` are the tokens and refresh tokens that are accepted; `count` what was asked for, by path.
 
-    Calls of tools need the right `for_calls`, if it is not "".
+    Calls of tools need the right `for_calls`, if it is not "". `metadata` replaces members of what the
+    authorization server says of itself; `place`, `resource` and `issuer` are where the MCP server says that
+    its metadata, itself and the authorization server are ("": as it is).
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -29,6 +32,8 @@ class Protected:
         self.count: Counter[str] = Counter()
         self.expires_in = 3600
         self.for_calls = ""
+        self.metadata: dict[str, Any] = {}
+        self.place = self.resource = self.issuer = ""
         self._scope = ""
         self._scopes: dict[str, str] = {}  # by token
         self._endpoint = endpoint
@@ -46,7 +51,7 @@ class Protected:
             return
         headers = dict(scope["headers"])
         token = headers.get(b"authorization", b"")[len("Bearer ") :].decode()
-        place = f"{self.url}/.well-known/oauth-protected-resource/mcp"
+        place = self.place or f"{self.url}/.well-known/oauth-protected-resource/mcp"
         if token not in self.good:
             challenge = f'Bearer resource_metadata="{place}", scope="notes"'
             await _respond(send, 401, {}, (b"www-authenticate", challenge.encode()))
@@ -59,7 +64,8 @@ class Protected:
 
     async def _authorize(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith("/.well-known/oauth-protected-resource"):
-            await _respond(send, 200, {"resource": f"{self.url}/mcp", "authorization_servers": [self.url]})
+            resource, issuer = self.resource or f"{self.url}/mcp", self.issuer or self.url
+            await _respond(send, 200, {"resource": resource, "authorization_servers": [issuer]})
         elif path == "/.well-known/oauth-authorization-server":
             await _respond(send, 200, self._metadata())
         elif path == "/register":
@@ -83,6 +89,7 @@ class Protected:
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": True,
+            **self.metadata,
         }
 
     async def _token(self, form: dict[str, list[str]], send: Send) -> None:
@@ -104,11 +111,12 @@ async def _respond(send: Send, status: int, body: Any, *headers: Header) -> None
 
 
 @asynccontextmanager
-async def protected() -> AsyncIterator[Protected]:
-    """The application, served; its `url` is its root."""
+async def protected(host: str = "127.0.0.1", certificate: Path | None = None) -> AsyncIterator[Protected]:
+    """The application, served, with TLS if there is a `certificate`; its `url` is its root, by this name."""
     async with Endpoint(make_server(), limits()) as endpoint:
         app = Protected(endpoint)
-        async with served(app) as app.url:
+        async with served(app, certificate=certificate) as url:
+            app.url = url.replace("127.0.0.1", host)
             yield app
 
 
@@ -117,7 +125,11 @@ class Agreeing:
 
     redirect_uri = "http://127.0.0.1:9/callback"
 
-    async def visit(self, url: str) -> str:
+    def __init__(self) -> None:
+        self.visited: list[str] = []
+
+    async def visit(self, url: str, state: str) -> str:  # noqa: ARG002
         """Where the page redirects to."""
+        self.visited.append(url)
         async with httpx2.AsyncClient() as client:
             return str((await client.get(url)).headers["location"])

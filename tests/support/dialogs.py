@@ -17,6 +17,7 @@ class ScriptedDialog(Dialog):
         super().__init__(nullcontext)
         self._replies = iter(replies)
         self.asked: list[str] = []
+        self.defaults: list[str] = []
         self.shown: list[str] = []
 
     def show(self, text: str, _: str = "") -> None:
@@ -26,6 +27,7 @@ class ScriptedDialog(Dialog):
     async def turn(self) -> AsyncIterator[Read]:
         yield self._reply
 
-    async def _reply(self, question: str, _: Completer | None = None, __: str = "", /) -> str | None:
+    async def _reply(self, question: str, _: Completer | None = None, default: str = "", /) -> str | None:
         self.asked.append(question)
+        self.defaults.append(default)
         return next(self._replies)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile
+from zlib import compress
 
 
-def pdf(pages: Sequence[str], title: str = "", *, is_encrypted: bool = False) -> bytes:
-    """A PDF with one line of text for each line of a page; "" makes a page without text.
+def pdf(pages: Sequence[str | bytes], title: str = "", *, is_encrypted: bool = False) -> bytes:
+    """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
     No password opens an encrypted one.
     """
@@ -19,14 +20,15 @@ def pdf(pages: Sequence[str], title: str = "", *, is_encrypted: bool = False) ->
     ]
     kids = []
     for page in pages:
-        lines = "".join(f"({_escaped(line)}) Tj 0 -14 Td " for line in page.split("\n") if line)
-        content = f"BT /F1 12 Tf 72 720 Td {lines}ET".encode("cp1252")
+        content = compress(page if isinstance(page, bytes) else _lines(page))
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
             b" /Contents %d 0 R >>" % (len(objects) + 2)
         )
-        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
+        objects.append(
+            b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(content), content)
+        )
     objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (
         b" ".join(b"%d 0 R" % kid for kid in kids),
         len(kids),
@@ -51,6 +53,12 @@ def pdf(pages: Sequence[str], title: str = "", *, is_encrypted: bool = False) ->
             *(count, trailer, len(data)),
         )
     )
+
+
+def _lines(page: str) -> bytes:
+    """The content of a page with these lines."""
+    lines = "".join(f"({_escaped(line)}) Tj 0 -14 Td " for line in page.split("\n") if line)
+    return f"BT /F1 12 Tf 72 720 Td {lines}ET".encode("cp1252")
 
 
 def archive(members: Mapping[str, str | bytes]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,6 +29,7 @@ class EmbeddingsServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     forgets_one: bool = False
+    embed: Callable[[str], list[float]] | None = None  # by default, only their first dimension differs
     per_token: bool = False  # a vector for each token, as a server without pooling sends
     hold_after: float = math.inf
     reached: threading.Event = field(default_factory=threading.Event)
@@ -42,7 +43,8 @@ class EmbeddingsServer:
         status = self.script.pop(0) if self.script else 200
         if status != 200:
             return status, {"error": {"message": self.message or f"scripted {status}", "type": "scripted"}}
-        vectors: list[Any] = [[float(len(text)), *[1.0] * (self.dimensions - 1)] for text in body["input"]]
+        embed = self.embed or (lambda text: [float(len(text)), *[1.0] * (self.dimensions - 1)])
+        vectors: list[Any] = [embed(text) for text in body["input"]]
         if self.per_token:
             vectors = [[vector] * 4 for vector in vectors]
         rows = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -50,8 +51,11 @@ def limits(**changes: Any) -> HttpLimits:
 
 
 @asynccontextmanager
-async def served(app: App, port: int = 0) -> AsyncIterator[str]:
-    """Serve an ASGI application (0: on any free port); yields the URL of its root."""
+async def served(app: App, port: int = 0, certificate: Path | None = None) -> AsyncIterator[str]:
+    """Serve an ASGI application (0: on any free port); yields the URL of its root.
+
+    With a `certificate`, which is a file with its key too, over TLS.
+    """
     with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # Else asyncio leaves Nagle's delay on.
         listener.bind(("127.0.0.1", port))
         listener.listen(2048)
@@ -65,6 +69,7 @@ async def served(app: App, port: int = 0) -> AsyncIterator[str]:
             log_level="error",
             timeout_graceful_shutdown=1,
             timeout_keep_alive=60,  # a busy machine may pause for longer than the usual 5 s
+            ssl_certfile=certificate,
         )
         config.load()
         # Server.serve() without its main loop, which looks ten times a second whether it is to end.
@@ -72,7 +77,8 @@ async def served(app: App, port: int = 0) -> AsyncIterator[str]:
         server.lifespan = config.lifespan_class(config)
         await server.startup([listener])
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            scheme = "https" if certificate else "http"
+            yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             with anyio.CancelScope(shield=True):
                 await server.shutdown([listener])

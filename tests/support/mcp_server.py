@@ -182,7 +182,8 @@ def make_whole_server() -> Server:
         logs=True,
     )
     asking = (offers.Ask, offers.Think, offers.Where)
-    for more in (*asking, offers.Log, offers.Mirror, offers.Interrupted, offers.growing(server)):
+    changing = (offers.growing(server), offers.turning(server))
+    for more in (*asking, *changing, offers.Log, offers.Mirror, offers.Interrupted):
         server.tools[more.name] = more
     return server
 

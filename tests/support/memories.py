@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,13 +71,25 @@ class SwitchableEmbedder:
         self._check()
         return await LOCAL.embed_query(text, weights)
 
-    async def word_matches(
-        self, query: str, texts: Sequence[str], weights: WordWeights
-    ) -> NDArray[np.float32] | None:
-        return await LOCAL.word_matches(query, texts, weights)
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32] | None:
+        return await LOCAL.word_matches(words, texts)
 
     async def aclose(self) -> None:
         pass
+
+
+class InterruptedEmbedder(SwitchableEmbedder):
+    """Embeds its first query after something else has happened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            await meanwhile()
+        return await super().embed_query(text, weights)
 
 
 class GatedEmbedder(SwitchableEmbedder):

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.process import TOOLSETS
+from ragconfig.prompt_files import FOLDER
 from ragconfig.settings import load_settings
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
-from ragmemory.mcp.prompts import FOLDER, Prompts
+from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
 from ragmemory.mcp.server import completer
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
 from tests.support.memories import SwitchableEmbedder
+
+
+@asynccontextmanager
+async def memory_of(folder: Path, documents: Mapping[str, str]) -> AsyncIterator[MemoryClient]:
+    """A memory that holds these texts, by their paths below /notes."""
+    async with memory_in(folder) as memory:
+        for name, text in documents.items():
+            await memory.inject(text, {"uri": f"file:///notes/{name}"})
+        yield memory
 
 
 @asynccontextmanager

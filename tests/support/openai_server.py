@@ -6,9 +6,10 @@ In tests:
         … point model.base_url at server.base_url; what came in stands in server.requests …
 
 Each request takes the first rule whose pattern its last user message matches, else the next reply of the
-script; an exhausted script repeats its last reply. As a program, `python -m tests.support.openai_server
-[SCRIPT.json]` prints its base URL and serves until its stdin ends; SCRIPT.json holds
-{"models": […], "replies": [{"text": "…"}, …], "rules": {"pattern": {"text": "…"}}}.
+script; an exhausted script repeats its last reply. Requests to put a question in other words are no part of
+the script: `server.rewritings` keeps them, and `rewriting` answers them. As a program,
+`python -m tests.support.openai_server [SCRIPT.json]` prints its base URL and serves until its stdin ends;
+SCRIPT.json holds {"models": […], "replies": [{"text": "…"}, …], "rules": {"pattern": {"text": "…"}}}.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ragconfig.settings import packaged_text
+
 # No handler may outlive its test, however long the test makes it wait.
 LONGEST_WAIT = 30.0
+MOST_POURED = 1 << 30
 
 ERRORS: dict[int, tuple[str, str]] = {
     400: ("invalid_request_error", "The request is not valid"),
@@ -46,8 +51,10 @@ class Reply:
     `tool_calls` are (name, arguments) pairs. A `status` other than 200 is an error with `code` and `message`.
     `prompt_tokens` is what usage reports (None: counted roughly from the request; -1: no usage at all).
     `whole`: JSON in one piece, even if a stream is requested. `empty`: a stream has no event, and a request
-    without streaming gets the next reply. `page` of `content_type` is sent instead of an answer.
-    `break_after` pieces the connection is cut. Before each piece from `hold_after` on, `go` is waited for.
+    without streaming gets the next reply. `page` of `content_type` is sent instead of an answer; so is
+    `pours`, whose last piece is repeated until the client hangs up. `hangs_up`: the connection is closed
+    without an answer; `break_after` so many pieces it is cut. Before each piece from `hold_after` on, `go` is
+    waited for.
     """
 
     text: str = ""
@@ -63,6 +70,9 @@ class Reply:
     empty: bool = False
     page: str = ""
     content_type: str = "text/html"
+    pours: Sequence[bytes] = ()
+    encoding: str = ""  # the content-encoding of `pours`
+    hangs_up: bool = False
     break_after: int | None = None
     hold_after: int | None = None
     go: threading.Event = field(default_factory=threading.Event)
@@ -70,6 +80,8 @@ class Reply:
 
 
 CITED = Reply("This is in your documents [1].")
+# The system prompts of requests to put a question in other words.
+REWRITING = [packaged_text(f"prompts/{name}.md").strip() for name in ("rewrite", "standalone")]
 
 
 class OpenAIServer:
@@ -77,7 +89,9 @@ class OpenAIServer:
 
     `models` are what /v1/models lists and chat accepts (empty: any is accepted). `key`: others get 401.
     `context_tokens`: a longer prompt gets 400 context_length_exceeded. `stream_options=False`: a request that
-    carries them gets 400, as some servers do. `page`: HTML in place of the list of models.
+    carries them gets 400, as some servers do. `page`: HTML in place of the list of models; `pours` as for
+    `Reply`. `hangs_up`: the connection is closed on a prompt that is too long. `fields` are added to each
+    listed model; `pages` are JSON at paths outside of the API.
     """
 
     def __init__(
@@ -85,21 +99,34 @@ class OpenAIServer:
         replies: Sequence[Reply] = (CITED,),
         *,
         rules: Mapping[str, Reply] | None = None,
+        rewriting: Reply = CITED,  # what cites is no wording: nothing more is searched for
         models: Sequence[str] = ("test-model",),
         key: str | None = None,
         context_tokens: int | None = None,
         stream_options: bool = True,
         page: str = "",
+        pours: Sequence[bytes] = (),
+        hangs_up: bool = False,
+        fields: Mapping[str, Any] | None = None,
+        pages: Mapping[str, Any] | None = None,
         port: int = 0,
     ) -> None:
         self.replies = list(replies)
         self.rules = {re.compile(pattern, re.IGNORECASE): reply for pattern, reply in (rules or {}).items()}
+        self.rewriting = rewriting
         self.models = list(models)
         self.key = key
         self.context_tokens = context_tokens
         self.stream_options = stream_options
         self.page = page
-        self.requests: list[dict[str, Any]] = []  # the bodies of the chat requests
+        self.pours = pours
+        self.hangs_up = hangs_up
+        self.fields = dict(fields or {})
+        self.pages = dict(pages or {})
+        self.requests: list[dict[str, Any]] = []  # the bodies of the scripted requests
+        self.rewritings: list[dict[str, Any]] = []  # and those of the others
+        self.poured = 0  # bytes of `pours` that clients took
+        self.connections = 0
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._http = _Server(("127.0.0.1", port), _Handler, self)
@@ -124,6 +151,9 @@ class OpenAIServer:
     def reply_to(self, body: dict[str, Any]) -> Reply:
         """Record a request and choose its answer."""
         with self._lock:
+            if body["messages"][0]["content"] in REWRITING:
+                self.rewritings.append(body)
+                return self.rewriting
             self.requests.append(body)
             if refusal := self._refusal(body):
                 return refusal
@@ -141,6 +171,8 @@ class OpenAIServer:
         if "stream_options" in body and not self.stream_options:
             return Reply(status=400, message="Unrecognized request argument supplied: stream_options")
         if self.context_tokens is not None and rough_tokens(body) > self.context_tokens:
+            if self.hangs_up:
+                return Reply(hangs_up=True)
             message = f"This model's maximum context length is {self.context_tokens} tokens"
             return Reply(status=400, code="context_length_exceeded", message=message)
         return None
@@ -164,6 +196,10 @@ class _Server(ThreadingHTTPServer):
         self.script = script
         super().__init__(address, handler)
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        self.script.connections += 1
+        return super().get_request()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is part of the tests."""
 
@@ -179,19 +215,25 @@ class _Handler(BaseHTTPRequestHandler):
         script = self.server.script
         if self._is_elsewhere() or self._unauthorised():
             return
-        if script.page:
+        if script.pours:
+            self._pour(Reply(pours=script.pours, content_type="application/json"))
+        elif script.page:
             self._send(200, "text/html", script.page.encode())
-            return
-        self._json(
-            200, {"object": "list", "data": [{"id": name, "object": "model"} for name in script.models]}
-        )
+        else:
+            listed = [{"id": name, "object": "model", **script.fields} for name in script.models]
+            self._json(200, {"object": "list", "data": listed})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self._is_elsewhere() or self._unauthorised():
             return
         reply = self.server.script.reply_to(body)
-        if reply.status != 200:
+        if reply.hangs_up:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+        elif reply.pours:
+            self._pour(reply)
+        elif reply.status != 200:
             self._error(reply)
         elif reply.page:
             self._send(200, reply.content_type, reply.page.encode())
@@ -204,7 +246,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Whether a request is for a path outside of the API, and has got the usual answer."""
         if self.path.startswith("/v1/"):
             return False
-        self._json(404, {"detail": "Not Found"})
+        if (page := self.server.script.pages.get(self.path)) is not None:
+            self._json(200, page)
+        else:
+            self._json(404, {"detail": "Not Found"})
         return True
 
     def _unauthorised(self) -> bool:
@@ -268,6 +313,21 @@ class _Handler(BaseHTTPRequestHandler):
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
 
+    def _pour(self, reply: Reply) -> None:
+        script = self.server.script
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.content_type)
+        self.send_header("Transfer-Encoding", "chunked")
+        if reply.encoding:
+            self.send_header("Content-Encoding", reply.encoding)
+        self.end_headers()
+        for data in chain(reply.pours, repeat(reply.pours[-1])):
+            if script.stopping.is_set() or script.poured > MOST_POURED:
+                break
+            self._chunk(data)
+            script.poured += len(data)
+        self.close_connection = True
+
     def _event(self, body: dict[str, Any], part: dict[str, Any]) -> None:
         self._chunk(b"data: " + json.dumps(envelope(body, "chat.completion.chunk") | part).encode() + b"\n\n")
 
@@ -289,6 +349,12 @@ def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
         first = {"name": function["name"], "arguments": text[:half]}
         yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": first}]}
         yield {"tool_calls": [{"index": index, "function": {"arguments": text[half:]}}]}
+
+
+def poured(**delta: Any) -> bytes:
+    """An event with this delta, for `Reply.pours`."""
+    chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
 def pieces(text: str) -> list[str]:

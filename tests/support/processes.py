@@ -19,6 +19,7 @@ from ragmcp.stdio.stdio import open_stdio
 MESSAGE_BYTES = 1 << 28
 # Far longer than anything that a test waits for takes, on a busy machine too: what takes longer hangs.
 LONGEST_SECONDS = 60.0
+RAGMEMORY = [sys.executable, "-m", "ragmemory"]
 
 
 class Held(subprocess.Popen[bytes]):
@@ -60,7 +61,7 @@ class Held(subprocess.Popen[bytes]):
 
 def memory_command(folder: Path, *arguments: str) -> list[str]:
     """The command line for a memory in `folder`/memory.db."""
-    return [sys.executable, "-m", "ragmemory", "--memory", str(folder / "memory.db"), *arguments]
+    return [*RAGMEMORY, "--memory", str(folder / "memory.db"), *arguments]
 
 
 def memory_environment(folder: Path, **variables: str) -> dict[str, str]:

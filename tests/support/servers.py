@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
@@ -41,6 +43,13 @@ LOGGING = {
     "args": [_FLOODING, "notifications/message", '{"level": "info", "data": "again"}'],
 }
 CHANGING = {"command": sys.executable, "args": [_FLOODING, "notifications/tools/list_changed", "{}"]}
+
+
+def held_back(gate: Path) -> dict[str, Any]:
+    """The good server, which starts when a line is written to `gate`, a named pipe. POSIX."""
+    os.mkfifo(gate)
+    wait = f"read _ < {shlex.quote(str(gate))}; exec {shlex.join(SERVER)}"
+    return {**GOOD, "command": "sh", "args": ["-c", wait]}
 
 
 def write(home: Path, **servers: dict[str, Any]) -> None:

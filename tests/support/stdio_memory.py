@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.http_memory import MODERN, modern_meta
-from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
+from tests.support.processes import LONGEST_SECONDS, RAGMEMORY, Held, memory_command, memory_environment
 
 
 @dataclass
@@ -67,12 +67,18 @@ class Stdio:
 
 
 @contextmanager
-def stdio_memory(folder: Path, *arguments: str, revision: str = MODERN) -> Iterator[Stdio]:
-    """A server of `folder`/memory.db whose host has begun to speak `revision`; its log is `folder`/log."""
+def stdio_memory(
+    folder: Path, *arguments: str, revision: str = MODERN, cwd: Path | None = None
+) -> Iterator[Stdio]:
+    """A server of `folder`/memory.db whose host has begun to speak `revision`; its log is `folder`/log.
+
+    With `cwd` it is started there, and the arguments alone say which memory it has.
+    """
     log = folder / "log"
     with log.open("ab") as stderr:
         process = Held(
-            memory_command(folder, *arguments),
+            memory_command(folder, *arguments) if cwd is None else [*RAGMEMORY, *arguments],
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

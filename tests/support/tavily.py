@@ -8,15 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from tests.support.certificates import certificate_of
 
 HOST = "api.tavily.com"
 TEXT = "Brew it at 75 degrees."
@@ -35,7 +31,7 @@ class Tavily:
 def tavily(folder: Path) -> Iterator[Tavily]:
     """Serve it; its certificate is written into `folder`."""
     certificate, tls = folder / "tavily.pem", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate.write_bytes(_certificate())
+    certificate.write_bytes(certificate_of(HOST))
     tls.load_cert_chain(certificate)
 
     class Handler(BaseHTTPRequestHandler):
@@ -77,21 +73,3 @@ def tavily(folder: Path) -> Iterator[Tavily]:
             yield running
         finally:
             server.shutdown()
-
-
-def _certificate() -> bytes:
-    """A key, and a certificate that it signed itself, in PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    plain = serialization.NoEncryption()
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    return pem + signed.public_bytes(serialization.Encoding.PEM)

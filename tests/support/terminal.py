@@ -78,6 +78,10 @@ class Terminal:
         return bool(termios.tcgetattr(self._master)[3] & wanted == wanted)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from ragchat import CLIENT_NAME
 from ragchat.errors import RagChatError
-from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
+from ragchat.memory.types import Comparison, Documents, DocumentText, QueryResult, ToolResult
 from ragchat.servers.manager import ServerManager
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
@@ -41,6 +42,7 @@ def hit(text: str, *, score: float = 0.9, chunk_id: int = 1, title: str = "Notes
         start_line=1,
         end_line=text.count("\n") + 1,
         text=text,
+        written_by=CLIENT_NAME,
     )
 
 
@@ -109,11 +111,11 @@ class ListMemory:
             await anyio.sleep_forever()
         return QueryResult(self.hits[:top_k], self.empty, self.notice, self.corrections, self.weights)
 
-    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The share of the query's words that each text has."""
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:  # noqa: ARG002
+        """The share of the query's words that each text has; no vectors of single words."""
         self.compared += 1
-        words = set(query.lower().strip("?").split())
-        return [len(words & set(text.lower().split())) / len(words) for text in texts]
+        asked = set(query.lower().strip("?").split())
+        return Comparison([len(asked & set(text.lower().split())) / max(1, len(asked)) for text in texts])
 
     async def documents(self, *_: object, **__: object) -> Documents:
         """None of them has a name."""

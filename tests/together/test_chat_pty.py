@@ -59,14 +59,48 @@ def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> 
     chat.wait_for("1 added")
     chat.wait_for(r"offline · 1 document, \d chunk")
     chat.enter("How hot is green tea brewed?")
-    chat.wait_for(r"75 degrees for two minutes\. \[1\]")
-    chat.wait_for(r"^\[1\] tea\.md:\d.*  Tea > Green  [01]\.\d\d")
+    chat.wait_for(r"^\[1\] tea\.md:\d.*  Tea › Green$")
+    chat.wait_for(r"^  Green tea is brewed at 75 degrees for two minutes\.$")
     chat.wait_for(r"^offline · \d")
     chat.enter("/why")
     chat.wait_for(r"^Times: retrieval")
     chat.wait_for(r"\[1\] +[01]\.\d\d +tea\.md:\d.*yes: ")
     chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["When was the pump of the house repaired?", "When was the pump of the house in Oslo repaired?"],
+)
+def test_on_a_small_screen_the_top_of_an_answer_is_seen_when_the_prompt_returns(
+    start: Start, tmp_path: Path, question: str
+) -> None:
+    folder = program_in(tmp_path).folder / "a folder with a long name" / "that is deep"
+    folder.mkdir(parents=True)
+    for n in range(1, 7):
+        lines = [
+            f"In week {n * 7 + m} the pump of house {n} was repaired by Carl, and oiled." for m in range(40)
+        ]
+        (folder / f"the log of house number {n}.md").write_text("# Log\n\n" + "\n".join(lines), "utf-8")
+    chat = start(columns=80, rows=24)
+    chat.wait_for("Your memory is empty")
+    chat.enter("/inject .")
+    chat.wait_for("7 added")
+    chat.enter(question)
+    chat.wait_for("· /more")
+    chat.wait_for(READY)
+    chat.wait_for("^ offline · 7 documents")
+    screen = [line.rstrip() for line in chat.screen.display]
+    assert screen[-2].startswith("❯ Ask something")  # no row is empty below it
+    [top] = [number for number, line in enumerate(screen) if line.startswith("[1] the log of house number ")]
+    assert re.fullmatch(r"\[1\] the log of house number \d\.md:\d+–\d+  Log", screen[top])
+    assert "the pump of house" in screen[top + 1] + screen[top + 2]
+    chat.enter("/more")
+    chat.wait_for(r"^\[2\] the log of house number ")
+    chat.press("x")
+    chat.wait_for("^❯ x")
+    assert any(line.startswith("[2] ") for line in chat.screen.display)
 
 
 def test_a_prompt_asks_for_its_document_and_attaches_it(start: Start) -> None:
@@ -150,7 +184,7 @@ def test_a_narrow_terminal_wraps_and_loses_nothing(start: Start) -> None:
     chat.enter("/inject tea.md")
     chat.wait_for("1 added")
     chat.enter("How hot is green tea brewed?")
-    answer = "Green tea is brewed at 75 degrees for two minutes. [1]"
+    answer = "Green tea is brewed at 75 degrees for two minutes."
 
     def is_answered() -> bool:
         unwrapped = " ".join(line.strip("▌ ") for line in chat.text.splitlines())
@@ -175,7 +209,7 @@ def test_no_color_means_no_colours_and_no_line_drawn_twice(start: Start) -> None
     assert chat.wait_for_end() == 0
     assert set(re.findall(rb"\x1b\[[\d;]*m", chat.raw)) <= {b"\x1b[0m"}
     assert b"\x1b]8" not in chat.raw
-    assert chat.raw.count(b"75 degrees") == 1
+    assert chat.raw.count("▸ Green tea is brewed at 75 degrees".encode()) == 1
 
 
 def test_a_dumb_terminal_gets_plain_lines(start: Start) -> None:
@@ -301,7 +335,7 @@ def test_index_makes_the_memory_of_the_repository_and_the_chat_goes_on_with_it(
     chat.wait_for(r"1,50\d added")
     chat.wait_for(r"offline · 1,50\d documents")
     chat.enter("How hot is green tea brewed?")
-    chat.wait_for(r"75 degrees for two minutes\. \[1\]")
+    chat.wait_for(r"75 degrees for two minutes\.$")
     chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
     assert (folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"

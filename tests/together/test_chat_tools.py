@@ -105,6 +105,9 @@ def test_yes_is_for_once_session_for_this_chat_and_always_for_the_next_ones_too(
     assert chat.ask(ECHO, ALLOW_ECHO, "y") == "hello"
     assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, "n")
     assert chat.ask(ECHO, ALLOW_ECHO, "s") == "hello"
+    # Its result is text that is not the user's: only in another conversation nothing is asked.
+    chat.terminal.enter("/new")
+    chat.terminal.wait_for("^A new conversation")
     asked = count(chat, "Allow mine__Echo")
     assert chat.ask(ECHO) == "hello"
     assert count(chat, "Allow mine__Echo") == asked

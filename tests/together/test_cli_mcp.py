@@ -1,4 +1,4 @@
-"""`ragchat mcp add|list|remove|test|login|logout` as a user runs them (`ragchat.commands.mcp`)."""
+"""`ragchat mcp add|ls|rm|enable|disable|test|login|logout` as a user runs them (`ragchat.commands.mcp`)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,45 @@ def test_a_server_is_added_tried_listed_and_removed(ragchat: Program) -> None:
     assert (tried["state"], "Echo" in tried["tools"]) == ("ready", True)
     assert ragchat("mcp", "remove", "mine").code == 0
     assert ragchat("mcp", "list", "--json").json == {"servers": []}
+
+
+def test_a_server_is_disabled_and_enabled(ragchat: Program) -> None:
+    ragchat("mcp", "add", "mine", "--", *SERVER)
+    assert ragchat("mcp", "disable", "mine").out == "mine: disabled\n"
+    [listed] = ragchat("mcp", "ls", "--json").json["servers"]
+    assert listed["disabled"]
+    [tried] = ragchat("mcp", "test", "--json").json["servers"]
+    assert tried["state"] == "disabled"
+    enabled = ragchat("mcp", "enable", "mine", "--json").json
+    assert (enabled["name"], enabled["state"], enabled["disabled"]) == ("mine", "enabled", False)
+    assert ragchat("mcp", "enable", "mnie", "--json").json["error"]["code"] == "SERVER_UNKNOWN"
+    assert ragchat("mcp", "rm", "mine").code == 0
+    assert ragchat("mcp", "ls", "--json").json == {"servers": []}
+
+
+def test_a_server_of_a_project_is_disabled_without_a_change_of_its_file(ragchat: Program) -> None:
+    ragchat("mcp", "add", "theirs", "--scope", "project", "--", *SERVER)
+    file = ragchat.folder / ".mcp.json"
+    before = file.read_bytes()
+    assert ragchat("mcp", "disable", "theirs").out == "theirs: disabled\n"
+    assert "disabled" in ragchat("mcp", "ls").out
+    assert ragchat("mcp", "enable", "theirs").out == "theirs: waits for your consent\n"
+    assert file.read_bytes() == before
+    file.write_text(json.dumps({"mcpServers": {"theirs": {"command": "x", "disabled": True}}}))
+    done = ragchat("mcp", "enable", "theirs")
+    assert (done.code, ".mcp.json disables it" in done.err) == (1, True)
+
+
+def test_a_program_that_is_not_there_is_named_when_its_server_is_added(ragchat: Program) -> None:
+    done = ragchat("mcp", "add", "gone", "--", "there-is-no-such-program", "-v")
+    assert (done.code, done.out.startswith("Added gone to ")) == (0, True)
+    assert "The program there-is-no-such-program is not on your PATH." in done.err
+    assert "Install it, or correct its name." in done.err
+    done = ragchat("mcp", "add", "path", "--json", "--", "./nothing")
+    assert done.json["missing"] == ["There is no program ./nothing. Install it, or correct its name."]
+    for words in (SERVER, ["${TOOL}"], ["https://example.org/mcp"]):
+        name = words[0].replace("/", "")
+        assert ragchat("mcp", "add", name, "--json", "--", *words).json["missing"] == []
 
 
 def test_a_server_that_does_not_start_fails_the_test_with_its_reason(ragchat: Program) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -162,6 +163,37 @@ def test_a_question_about_text_on_stdin_or_in_a_file_is_answered_from_it(ragchat
     assert (failed.code, failed.json["error"]["code"]) == (1, "NOTHING_TO_ASK_ABOUT")
 
 
+def test_a_question_about_text_on_stdin_says_so_on_stderr(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    for words in ((), ("--json",)):
+        about_text = ragchat("ask", "What failed?", *words, stdin=LOG)
+        assert "Answering from the text on stdin, not from memory." in about_text.err
+    assert "stdin" not in ragchat("ask", "How hot is green tea brewed?").err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell is a POSIX one")
+def test_a_loop_over_the_lines_of_a_file_asks_each_of_memory(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    (ragchat.folder / "questions").write_text("How hot is green tea brewed?\n" * 2, "utf-8")
+    (ragchat.folder / "backup.log").write_text(LOG, "utf-8")
+    ask = f"{sys.executable} -m ragchat ask"
+    done = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            f'while read -r q; do {ask} "$q"; done < questions; {ask} "What failed?" < backup.log',
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+        check=True,
+    )
+    assert done.stdout.count("75 degrees") == 2
+    assert "backup of the photos failed" in done.stdout
+    assert done.stderr.count("Answering from the text on stdin") == 1
+
+
 def test_an_open_stdin_without_text_does_not_hold_a_question_up(ragchat: Program) -> None:
     ragchat("inject", ".")
     with ragchat.started("ask", "How hot is green tea brewed?") as held:
@@ -239,6 +271,26 @@ def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     assert (again.out, again.err) == ("Embedded 2 chunks with local:wordllama-l2-256.\n", "")
     assert "embeddings kept" not in ragchat("memory", "stats").out
     assert ragchat("query", "green tea", "--json").json["hits"]
+
+
+def test_every_skipped_file_can_be_listed(ragchat: Program) -> None:
+    for number in range(30):
+        (ragchat.folder / f"empty{number}.md").touch()
+    shortened, whole = ragchat("inject", "."), ragchat("inject", ".", "-v")
+    assert "skipped: 10 more\nThe option -v lists them all.\n" in shortened.err
+    assert whole.err.count("skipped: ") == 30
+    assert "more" not in whole.err
+
+
+def test_an_address_is_no_file_and_the_others_are_loaded(ragchat: Program) -> None:
+    for words in (("inject", "http://127.0.0.1:9/a", "tea.md"), ("sync", "HTTPS://example.org/b", "tea.md")):
+        done = ragchat(*words)
+        assert done.code == 1
+        assert f"failed: {words[1]} is an address, and only files are loaded." in done.err
+        assert "1 failed" in done.out
+    for alone in (("source", "add", "http://127.0.0.1:9/a"), ("sync", "ftp://example.org/b")):
+        done = ragchat(*alone)
+        assert (done.code, done.out) == (1, "1 failed.\n")
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:
@@ -493,5 +545,13 @@ def test_a_file_that_is_no_export_is_not_imported(ragchat: Program) -> None:
     later = ragchat("memory", "import", "-", stdin='{"format": "ragchat-memory", "version": 2}\n')
     assert (later.code, "in version 2 of the format" in later.err) == (1, True)
     assert ragchat("memory", "import", "absent.jsonl").code == 1
+    if sys.platform != "win32":
+        assert "its first line is not the header" in ragchat("memory", "import", "/dev/zero").err
     refused = ragchat("memory", "export", "absent/all.jsonl")
     assert (refused.code, "absent." in refused.err) == (1, True)
+
+
+def test_the_root_of_the_file_system_is_named_as_no_memory(tmp_path: Path) -> None:
+    done = program_in(tmp_path)("query", "crane", "--memory", str(Path(tmp_path.anchor)))
+    assert done.code == 1
+    assert "cannot be used: it is a folder" in done.err

@@ -177,3 +177,16 @@ def test_serving_a_memory_that_is_served_already_starts_another_server(
     ):
         assert first.url != second.url
         assert second.process.poll() is None
+
+
+def test_the_block_for_an_editor_needs_no_path_of_a_repository(ragchat: Program, tmp_path: Path) -> None:
+    for folder in (ragchat, Program(ragchat.home, tmp_path, ragchat.environ)):
+        done = folder("mcp", "config", "vscode", "--repository")
+        [server] = done.json["servers"].values()
+        assert (server["args"][-1], server["cwd"]) == ("--repository", "${workspaceFolder}")
+        assert str(ragchat.folder) not in done.out
+    other = ragchat("mcp", "config", "cursor", "--repository")
+    assert other.json["mcpServers"]["ragmemory"]["args"][-1] == "--repository"
+    assert "must start the server in a folder of the repository" in other.err
+    for words in (("--memory", "m.db"), ("--url", "http://127.0.0.1:8765")):
+        assert ragchat("mcp", "config", "cursor", "--repository", *words).code == 2

@@ -83,6 +83,51 @@ def test_a_folder_that_is_no_source_can_be_synced(ragchat: Program) -> None:
     assert ragchat("sync", "notes").out == "1 unchanged, 1 removed (1 chunk).\n"
 
 
+def test_a_file_that_is_emptied_or_ignored_is_named_and_no_longer_quoted(ragchat: Program) -> None:
+    ragchat("source", "add", "notes")
+    (ragchat.folder / "notes" / "tea.md").write_text("", encoding="utf-8")
+    (ragchat.folder / "notes" / ".gitignore").write_text("sub/\n", encoding="utf-8")
+    synced = ragchat("sync")
+    assert (synced.code, synced.out) == (0, "2 removed.\n")
+    assert synced.err == (
+        "removed: notes/sub/coffee.md is excluded by .gitignore\nremoved: notes/tea.md is empty\n"
+    )
+    assert ragchat("query", "how is tea made").out == ""
+    ragchat("memory", "undo")
+    assert ragchat("query", "how is tea made").out.startswith("[1] notes/tea.md")
+
+
+def test_restoring_says_what_the_next_sync_does_and_how_to_keep_the_text(ragchat: Program) -> None:
+    tea = ragchat.folder / "notes" / "tea.md"
+    first = tea.read_text(encoding="utf-8")
+    ragchat("source", "add", "notes")
+    tea.write_text("Another text.\n", encoding="utf-8")
+    ragchat("sync")
+    keep = f"To keep it: ragchat memory show {tea} > {tea}\n"
+    assert ragchat("memory", "restore", "notes/tea.md").err.endswith(
+        f"The next sync loads the text of its file again. {keep}"
+    )
+    tea.unlink()
+    ragchat("sync")
+    restored = ragchat("memory", "restore", "notes/tea.md", "1")
+    assert restored.err.endswith(
+        f"The next sync removes it again, because its file is gone or holds no text. {keep}"
+    )
+    tea.write_text(ragchat("memory", "show", str(tea)).out, encoding="utf-8")
+    assert tea.read_text(encoding="utf-8") == first
+    assert ragchat("sync").out == "2 unchanged (2 chunks).\n"
+
+
+def test_keeping_the_restored_text_of_a_converted_document_spares_its_file(ragchat: Program) -> None:
+    page = ragchat.folder / "notes" / "page.html"
+    page.write_text("<h1>Tea</h1><p>Steep it for three minutes.</p>", encoding="utf-8")
+    ragchat("source", "add", "notes")
+    page.write_text("<h1>Tea</h1><p>Steep it for four minutes.</p>", encoding="utf-8")
+    ragchat("sync")
+    restored = ragchat("memory", "restore", "notes/page.html")
+    assert restored.err.endswith(f"To keep it: ragchat memory show {page} > {page}.md\n")
+
+
 def test_the_chat_syncs(ragchat: Program) -> None:
     ragchat("source", "add", "notes")
     (ragchat.folder / "notes" / "tea.md").unlink()

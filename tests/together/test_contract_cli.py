@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ragchat.offline.answer import NO_MODEL
 from tests.support.program import Program, program_in
 
 HIT = {
@@ -43,11 +44,15 @@ CITATION = {
     "location": str,
     "places": list,
 }
+CARD = {"n": int, "location": str, "heading": str, "text": str, "best": list, "score": float}
 ANSWER = {
     "question": str,
     "answer": str,
     "grounded": bool,
     "citations": list,
+    "nearest": list,
+    "missing": list,
+    "cards": list,
     "model": str,
     "usage": dict,
     "timings": dict,
@@ -176,9 +181,12 @@ def test_a_search_of_an_empty_memory_finds_nothing_and_is_done(ragchat: Program)
 def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_word(garden: Program) -> None:
     done = garden("ask", "When are the tomato beds watered?", "--json")
 
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, f"{NO_MODEL}\n")
     assert_holds(done.json, ANSWER)
     assert done.json["grounded"] is True
+    for card in done.json["cards"]:
+        assert_holds(card, CARD)
+        assert card["text"] in GARDEN
     for citation in done.json["citations"]:
         assert_holds(citation, CITATION)
         assert citation["verified"] is True
@@ -191,7 +199,7 @@ def test_what_is_said_beside_a_result_stands_in_the_document_too(tmp_path: Path)
     assert ragchat("inject", "-", "--uri", "mem:garden", stdin=GARDEN).code == 0
     for command, said in (
         ("query", ["Only the first"]),
-        ("ask", ["Only the first", "This turn was not saved."]),
+        ("ask", ["Only the first", NO_MODEL, "This turn was not saved."]),
     ):
         done = ragchat(command, "-", "--json", stdin="tomato beds " * 2_000)
 

@@ -21,7 +21,7 @@ def no_fault(_: Namespace) -> str:
 
 
 class Command(NamedTuple):
-    """One line of the table. `target` is `module:function` in `ragchat.commands`.
+    """One line of the table. `target` is `module:function` in `ragchat.commands`; `alias` is another name.
 
     `check` says what is wrong with the arguments that argparse accepts, for flags may stand on both
     sides of the command; "" if nothing is.
@@ -32,6 +32,7 @@ class Command(NamedTuple):
     help: str
     arguments: tuple[Argument, ...] = ()
     check: Callable[[Namespace], str] = no_fault
+    alias: str = ""
 
 
 def argument(*names: str, **options: Any) -> Argument:

@@ -22,6 +22,9 @@ HOST_ALIASES = {
 JSON_HOSTS = tuple(name for name, host in HOSTS.items() if host.format == "json")
 
 
+_NAME = argument("name", metavar="NAME", help="its name")
+
+
 def _host(text: str) -> str:
     name = text.lower().replace(" ", "-")
     return HOST_ALIASES.get(name, name)
@@ -51,6 +54,8 @@ def _check_add(arguments: Namespace) -> str:
 
 
 def _check_config(arguments: Namespace) -> str:
+    if arguments.repository and (arguments.url or arguments.memory):
+        return "--repository has a memory of its own: it needs no --url or --memory"
     if arguments.token_file and not arguments.url:
         return "--token-file belongs to a running server: it needs --url"
     if arguments.url and not is_address(arguments.url):
@@ -125,13 +130,10 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("mcp list", "mcp:ls", "list the other servers"),
-    Command(
-        "mcp remove",
-        "mcp:remove",
-        "remove a server, and what it was allowed",
-        (argument("name", metavar="NAME", help="its name"),),
-    ),
+    Command("mcp ls", "mcp:ls", "list the other servers", alias="list"),
+    Command("mcp rm", "mcp:remove", "remove a server, and what it was allowed", (_NAME,), alias="remove"),
+    Command("mcp enable", "mcp:enable", "start a server again that you disabled", (_NAME,)),
+    Command("mcp disable", "mcp:disable", "do not start a server any more", (_NAME,)),
     Command(
         "mcp test",
         "mcp:test",
@@ -142,13 +144,13 @@ COMMANDS = (
         "mcp login",
         "mcp:login",
         "log in at a remote server",
-        (argument("name", metavar="NAME", help="its name"),),
+        (_NAME,),
     ),
     Command(
         "mcp logout",
         "mcp:logout",
         "forget the login at a remote server",
-        (argument("name", metavar="NAME", help="its name"),),
+        (_NAME,),
     ),
     Command(
         "mcp config",
@@ -156,6 +158,11 @@ COMMANDS = (
         "print the block to paste into the settings of another program",
         (
             argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
+            argument(
+                "--repository",
+                action="store_true",
+                help="not this memory: that of the git repository which is open in the program",
+            ),
             argument(
                 "--url", type=text_value, default=None, help="use the running `ragchat serve` at this URL"
             ),

@@ -105,7 +105,11 @@ def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
         help="use this settings file instead of your own",
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", default=False if top else default, help="log more"
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=False if top else default,
+        help="log more, and list every file that is skipped",
     )
     parser.add_argument(
         "--version", action="version", version=f"ragchat {__version__}", help="print the version"
@@ -129,7 +133,10 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_command(commands: Any, name: str, command: Command) -> None:
-    parser = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
+    aliases = [command.alias] if command.alias else []
+    parser = commands.add_parser(
+        name, aliases=aliases, help=command.help, description=command.help, allow_abbrev=False
+    )
     for argument in command.arguments:
         options = argument.options
         if argument in CONVERSATION:  # it may stand before the command, too

@@ -169,11 +169,14 @@ def read_stdin(*, may_be_empty: bool = False) -> str:
 def piped_text() -> str:
     """The text on stdin, "" if stdin is neither a pipe nor a file, or a pipe without anything in it.
 
+    Of a file whose beginning was read by another program, such as the shell in `while read`, nothing is read.
     Raises StdinUnusable.
     """
     mode = os.fstat(sys.stdin.fileno()).st_mode
     is_pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
     if not (is_pipe or stat.S_ISREG(mode)):
+        return ""
+    if not is_pipe and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR):
         return ""
     if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
         with _interruptible():

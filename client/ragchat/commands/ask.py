@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ragchat.app import App, Keeps
 from ragchat.commands import Run, piped_text
-from ragchat.errors import NothingToAskAbout
 from ragchat.types import Event, Notice
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-STDIN_URI = "stdin"
 # Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
+# In `while read`, the text would be the rest of the loop's lines.
+FROM_STDIN = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
+# Files that are named because they were skipped, or read in an unusual way.
+LISTED = 10
 
 
 async def ask(run: Run) -> int:
@@ -27,6 +29,8 @@ async def ask(run: Run) -> int:
     question = run.words(run.arguments.question)
     has_no_text = run.arguments.question == ["-"] or run.arguments.scope
     text = "" if has_no_text else piped_text()
+    if text:
+        run.console.note(FROM_STDIN)
     if not text and not run.arguments.files:
         return await _answer(run, question)
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
@@ -37,7 +41,12 @@ async def ask(run: Run) -> int:
 
 async def _answer(run: Run, question: str, text: str = "") -> int:
     async with run.app() as app:
-        await _load(cast("MemoryClient", app.memory), text, run.arguments.files)
+        if text or run.arguments.files:
+            from ragchat.ingest.given import load_given
+
+            report = await load_given(cast("MemoryClient", app.memory), run.arguments.files, text)
+            for line in report.remarks(LISTED, ""):
+                run.console.note(line)
         app.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
         if run.arguments.session or run.arguments.resume:
             await app.resume(run.arguments.session)
@@ -50,23 +59,6 @@ async def _answer(run: Run, question: str, text: str = "") -> int:
             await AnswerView(Screen.open()).show(partial(app.ask, question))
         run.note_servers(app.servers)
     return 0
-
-
-async def _load(memory: MemoryClient, text: str, files: list[str]) -> None:
-    """Load the text to ask about. Raises NothingToAskAbout, and what loading raises."""
-    from ragchat.ingest.loading import load_files, load_text
-    from ragchat.ingest.report import InjectReport
-
-    report = InjectReport()
-    if text:
-        report.texts.append(await load_text(memory, text, {"uri": STDIN_URI}))
-    if files:
-        await load_files(memory, files, report=report)
-    for document in report.documents:
-        if document.error:
-            raise NothingToAskAbout(document.error)
-    if report.skipped and not report.documents:
-        raise NothingToAskAbout(f"{report.skipped[0].path} {report.skipped[0].reason}.")
 
 
 async def _as_json(run: Run, app: App, question: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from ragchat.types import OFFLINE
 from ragchat.uris import short_uri
 from ragconfig.errors import SettingsError
 from ragconfig.home import private_folder
+from ragconfig.prompt_files import FOLDER, broken_in, templates_in
 from ragconfig.readable import obstacle_of, readable
 from ragconfig.settings import USER_FILE, Settings
 
@@ -53,13 +54,6 @@ FORMATS = {"pdf": "PDF", "office": "Word, PowerPoint and Excel", "code": "source
 LEAST_ROOM = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
-# The mean nDCG@10 over cranfield, squad, cosqa, locomo, xquad_en, cisi and npl, fused with BM25: .578 with
-# the built-in vectors, .605 with all-MiniLM-L6-v2; for code (cosqa) .429 and .520. With an earlier ranking.
-BETTER_EMBEDDER = (
-    'A larger model finds more that is said in other words: embedder.kind = "fastembed" (README, "A better '
-    'embedder"). On seven judged collections a small one raised nDCG@10 from .58 to .61, for code from .43 '
-    "to .52."
-)
 PROBE = "A sentence that `ragchat doctor` stores and finds."
 
 
@@ -110,6 +104,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
     async for check in memory_server(settings, config_file):
         yield check
+    yield prompt_files(settings)
     yield await model(settings)
     for check in await other_servers(settings):
         yield check
@@ -209,10 +204,10 @@ def _room(settings: Settings) -> Check:
 
 def database(name: str, path: Path) -> Check:
     """Whether a SQLite file is intact. A file that does not exist yet is ok."""
-    if not path.exists():
-        return Check(name, "ok", f"{path} (does not exist yet)")
     hint = "Restore it from a backup, or try `sqlite3 FILE .recover`."
     try:
+        if not path.exists():
+            return Check(name, "ok", f"{path} (does not exist yet)")
         with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
     except OSError as error:
@@ -261,7 +256,7 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
     if found.notice:
         yield Check("embedder", "fault", found.notice)
     elif stats.documents:
-        yield embedded_with(stats.embedder)
+        yield Check("embedder", "ok", stats.embedder)
     else:
         yield await embedder(settings, config_file)
 
@@ -277,12 +272,6 @@ def sources_check(sources: Sequence[Source]) -> Check:
         return Check("sources", "ok", counted(len(sources), "folder") if sources else "none")
     detail = f"missing: {', '.join(missing)}"
     return Check("sources", "warning", detail, "Mount the disk, or run `ragchat source rm PATH`.")
-
-
-def embedded_with(identity: str, remark: str = "") -> Check:
-    """The embedder works; if it is the built-in one, what a better one would bring."""
-    hint = BETTER_EMBEDDER if identity.startswith("local:") else ""
-    return Check("embedder", "ok", f"{identity}{remark}", hint)
 
 
 async def embedder(settings: Settings, config_file: Path | None) -> Check:
@@ -309,14 +298,23 @@ async def _stored(settings: Settings, config_file: Path | None) -> Check:
             stats = await memory.stats()
     if found.notice or not found.hits:
         return Check("embedder", "fault", found.notice or "a stored text was not found")
-    return embedded_with(stats.embedder, " (tested in a temporary memory)")
+    return Check("embedder", "ok", f"{stats.embedder} (tested in a temporary memory)")
 
 
 async def _compared(settings: Settings, config_file: Path | None) -> Check:
     """Compare two texts: to store one would download the model."""
     async with open_memory(settings, config_file) as memory:
-        await memory.similarities(PROBE, [PROBE])
+        await memory.compare(PROBE, [PROBE])
     return Check("embedder", "ok", "fastembed: the model is loaded")
+
+
+def prompt_files(settings: Settings) -> Check:
+    """Whether the user's own prompts can be read."""
+    folder = settings.home.config / FOLDER
+    if broken := broken_in(folder):
+        return Check("prompts", "warning", " ".join(broken), 'README, "Prompts", shows how a file begins.')
+    own = len([*templates_in(folder)])
+    return Check("prompts", "ok", f"{own} of your own" if own else "none of your own")
 
 
 async def model(settings: Settings) -> Check:
@@ -329,6 +327,7 @@ async def model(settings: Settings) -> Check:
             return Check("model", "ok", "none: answers are quotations from your documents", hint)
         try:
             names = await found.names()
+            await found.find_context()
         finally:
             await found.aclose()
     except (ModelError, SettingsError) as error:
@@ -337,7 +336,12 @@ async def model(settings: Settings) -> Check:
     if names and found.name not in names:
         hint = unknown_model(found.place, names).hint
         return Check("model", "warning", f"{detail}, which does not list this model", hint)
-    return Check("model", "ok", detail)
+    if found.context is None:
+        return Check("model", "ok", detail)
+    detail += f", with a context of {found.context:,} tokens"
+    wanted_tokens = settings.table("model", ModelSettings).context_tokens
+    hint = "" if found.context >= wanted_tokens else f"model.context_tokens is more: {wanted_tokens:,}."
+    return Check("model", "ok", detail, hint)
 
 
 async def other_servers(settings: Settings) -> list[Check]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ragchat.arguments.memory import LAST
@@ -11,11 +12,14 @@ from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, sentences
 from ragchat.memory.matching import about_one
 from ragchat.sanitize import sanitize
+from ragchat.types import format_uri
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
+from ragconfig.files.uris import path_of
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import Version
+    from ragchat.memory.client import MemoryClient
+    from ragchat.memory.types import Restored, Version
 
 
 # By the beginnings of lines, the longer ones first.
@@ -84,6 +88,7 @@ async def restore(run: Run) -> int:
         done = await about_one(
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
         )
+        advice = await _next_sync(memory, done) if done.next_sync and not run.console.json else ""
     if run.console.json:
         run.console.document(done)
     elif done.status == "unchanged":
@@ -93,7 +98,22 @@ async def restore(run: Run) -> int:
         run.console.print(f"Restored version {done.version} of {short_uri(done.uri)} ({chunks}).")
         if can_restore(run.settings):
             run.console.note("`ragchat memory undo` takes it back.")
+        if advice:
+            run.console.note(advice)
     return 0
+
+
+async def _next_sync(memory: MemoryClient, done: Restored) -> str:
+    """What the next sync does to a restored document, and how to prevent it."""
+    effect = "removes it again, because its file is gone or holds no text"
+    if done.next_sync == "updated":
+        effect = "loads the text of its file again"
+    file = str(path_of(done.uri))
+    metadata = (await memory.show(done.document_id)).metadata
+    # The text of another format would destroy its file.
+    target = file if format_uri(done.uri, metadata) else f"{file}.md"
+    command = f"ragchat memory show {shlex.quote(file)} > {shlex.quote(target)}"
+    return f"The next sync {effect}. To keep it: {command}"
 
 
 async def undo(run: Run) -> int:

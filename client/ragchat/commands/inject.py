@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from ragchat.ui.render.progress import loading_bar
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# Skipped and failed files beyond this number are only counted; --json lists them all.
+# Skipped and failed files beyond this number are only counted, without -v or --json.
 LISTED = 20
 # The error code of a sync of all sources when there are none: nothing was begun.
 NO_SOURCES = "NO_SOURCES"
@@ -105,14 +106,15 @@ def _show(
     if run.console.json:
         run.console.document({**document, **report.public()}, failure or _first_failure(report, stopped))
         return
+    listed = sys.maxsize if run.arguments.verbose else LISTED
     lines = [
-        *report.failures(LISTED, failure.message if failure else ""),
-        *report.remarks(LISTED, remove),
+        *report.failures(listed, failure.message if failure else ""),
+        *report.remarks(listed, remove),
     ]
     for line in lines:
         run.console.note(line)
-    if max(report.count("failed"), len(report.skipped)) > LISTED:
-        run.console.note("--json lists them all.")
+    if report.longest_list > listed:
+        run.console.note("The option -v lists them all.")
     begun = bool(report.outcomes or report.texts)
     if stopped:
         run.console.note(f"Not finished: {stopped}")

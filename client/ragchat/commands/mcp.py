@@ -1,7 +1,8 @@
-"""`ragchat mcp add|list|remove|test|login|logout`: the other MCP servers that a model may use."""
+"""`ragchat mcp add|ls|rm|enable|disable|test|login|logout`: the other MCP servers that a model may use."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ from ragchat.servers.login import Credentials, log_in
 from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
-from ragchat.servers.recipes import find_recipe, read_recipes
+from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
 from ragchat.ui.context import YES
 from ragconfig.hosts import SERVER_NAME
@@ -41,7 +42,11 @@ def add(run: Run) -> int:
     """Write a server into the user's file, or into the project's; or list the recipes for servers."""
     arguments = run.arguments
     if arguments.recipe is None:
-        return _add(run, arguments.name, _entry(arguments.command))
+        entry, environ = _entry(arguments.command), {**os.environ, **dict(arguments.env)}
+        program = entry.get("command", "")
+        # A variable in it is known only when the server is started.
+        missing = [] if "url" in entry or "${" in program else [*missing_program(program, environ)]
+        return _add(run, arguments.name, entry, missing)
     if not arguments.recipe:
         return _list_recipes(run)
     recipe_name, *folders = arguments.recipe
@@ -125,6 +130,30 @@ def remove(run: Run) -> int:
         run.console.document({"name": config.name, "file": config.file})
     else:
         run.console.print(f"Removed {config.name} from {config.file}.")
+    return 0
+
+
+def enable(run: Run) -> int:
+    """Exit code 1 if the file of a project disables the server."""
+    return _switch(run, disabled=False)
+
+
+def disable(run: Run) -> int:
+    return _switch(run, disabled=True)
+
+
+def _switch(run: Run, *, disabled: bool) -> int:
+    permissions = Permissions(run.home.config)
+    permissions.disable(_find(run, run.arguments.name), disabled=disabled)
+    config = _find(run, run.arguments.name)
+    state = _state(config, permissions)
+    if run.console.json:
+        run.console.document(_described(config) | {"state": state})
+    else:
+        run.console.print(f"{config.name}: {state}")
+    if config.disabled and not disabled:
+        run.console.note(f"{config.file} disables it: change it there.")
+        return 1
     return 0
 
 

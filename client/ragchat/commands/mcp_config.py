@@ -17,6 +17,8 @@ def config(run: Run) -> int:
     """Print the block on stdout, and where to paste it on stderr."""
     host = HOSTS[run.arguments.host]
     run.console.note(f"Paste this into {host.where} and restart the program:")
+    if run.arguments.repository and not host.beside:
+        run.console.note("The program must start the server in a folder of the repository.")
     settings = _running(host, run) if run.arguments.url else _own(host, run)
     if run.console.json or host.format == "json":
         run.console.document(settings)
@@ -27,12 +29,15 @@ def config(run: Run) -> int:
 
 def _own(host: Host, run: Run) -> dict[str, Any]:
     """The block for a host that starts its own server on this memory."""
-    command = [*server_command(), "--memory", str(run.settings.memory_path)]
+    repository = run.arguments.repository
+    which = ["--repository"] if repository else ["--memory", str(run.settings.memory_path)]
+    command = [*server_command(), *which]
     if run.config_file is not None:
         command += ["--config", str(run.config_file)]
     # A host does not start its servers from the user's shell, so the block must set the variable.
     home = os.environ.get(HOME_VARIABLE)
-    return started(host, command, {HOME_VARIABLE: str(user_path(home))} if home else {})
+    environ = {HOME_VARIABLE: str(user_path(home))} if home else {}
+    return started(host, command, environ, in_open_folder=repository)
 
 
 def _running(host: Host, run: Run) -> dict[str, Any]:

@@ -10,10 +10,13 @@ from ragchat.settings import RetrievalSettings
 from ragchat.uris import short_location
 from ragconfig.text_rules import with_words_replaced
 
+# Hits, unless the user says how many.
+SHOWN = 8
+
 
 async def query(run: Run) -> int:
     text = run.words(run.arguments.text)
-    top_k = run.settings.table("retrieval", RetrievalSettings).top_k
+    top_k = run.arguments.top_k or min(SHOWN, run.settings.table("retrieval", RetrievalSettings).top_k)
     async with run.memory() as memory:
         filter = await filter_of(memory, run.arguments.scope) if run.arguments.scope else None
         found = await memory.query(text, top_k, filter)

@@ -11,7 +11,7 @@ from ragchat.commands.inject import load_with_report
 from ragchat.commands.removal import remove_each
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
-from ragchat.ingest.loading import source_uri, sync_files
+from ragchat.ingest.loading import source_uri, sync_files, without_addresses
 from ragchat.ingest.report import Document, InjectReport
 from ragchat.memory.history import can_restore, new_group
 from ragchat.ui.context import YES
@@ -33,7 +33,8 @@ async def add(run: Run) -> int:
 
 
 async def _add(document: dict[str, Any], run: Run, memory: MemoryClient, report: InjectReport) -> None:
-    added = await memory.add_sources([source_uri(path) for path in run.arguments.paths])
+    paths = without_addresses(run.arguments.paths, report)
+    added = await memory.add_sources([source_uri(path) for path in paths])
     document["sources"] = added
     for source in added:
         if source.status == "refused":

@@ -24,14 +24,21 @@ class Stopped(Exception):
     """A signal ended the command."""
 
 
-async def until_stopped(command: Coroutine[Any, Any, int]) -> int:
-    """The result of `command`. Raises Stopped if a signal cancelled it. Only on the main thread.
+def run(command: Coroutine[Any, Any, int]) -> int:
+    """The result of `command`, in an event loop on the main thread. Raises Stopped if a signal cancelled it.
 
     A signal that is ignored from the start, as with nohup, stays ignored.
     """
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    try:
+        return asyncio.run(_until_stopped(command, handled))
+    finally:  # no handler can run while Python exits
+        _handle(handled, signal.SIG_DFL)
+
+
+async def _until_stopped(command: Coroutine[Any, Any, int], handled: list[signal.Signals]) -> int:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     stopped = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -47,8 +54,8 @@ async def until_stopped(command: Coroutine[Any, Any, int]) -> int:
         if stopped:
             raise Stopped from None
         raise
-    finally:  # no handler can run while Python exits
-        _handle(handled, signal.SIG_DFL)
+    finally:  # The loop still ends the tasks that are left, which may stop servers.
+        _handle(handled, _die)
 
 
 def _handle(numbers: list[signal.Signals], handler: Handler) -> None:

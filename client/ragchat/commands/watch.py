@@ -140,7 +140,8 @@ class Watch:
         errors = {document.uri: document.error for document in report.documents}
         for one in report.outcomes:
             if one.status in SHOWN:
-                self._show(one.status, one.uri, one.document_id, one.chunks, errors.get(one.uri))
+                reason = errors.get(one.uri) or one.reason or None
+                self._show(one.status, one.uri, one.document_id, one.chunks, reason)
         for skipped in report.skipped:
             if Path(skipped.path) in roots:  # such as one without files
                 self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)

@@ -6,6 +6,7 @@ The report is filled as files are stored, so that an interrupted caller can stil
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from ragchat.memory.types import Ingestion, IngestionStatus, Injected
 WAIT_SECONDS = 0.1
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
+ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # Error codes that every other document would get as well.
 FATAL = frozenset(
     {
@@ -71,7 +73,7 @@ async def load_files(
     way, for a caller that may be cancelled: that ends the job. Raises RagChatError when memory cannot go on.
     """
     report = report or InjectReport()
-    if words := [source_uri(path) for path in paths]:
+    if words := [source_uri(path) for path in without_addresses(paths, report)]:
         start = partial(memory.start_ingestion, words, prune=prune, group=report.group)
         await _load(memory, start, on_progress, report)
     return report
@@ -91,7 +93,11 @@ async def sync_files(
     `within` is synced, unless that is empty. Otherwise like `load_files`.
     """
     report = report or InjectReport()
-    words, parts = [source_uri(path) for path in paths], [source_uri(path) for path in within]
+    named = [*paths]
+    words = [source_uri(path) for path in without_addresses(named, report)]
+    if named and not words:
+        return report
+    parts = [source_uri(path) for path in within]
     await _load(memory, partial(memory.sync_sources, words, parts, report.group), on_progress, report)
     return report
 
@@ -149,6 +155,18 @@ def source_uri(path: str | Path) -> str:
     words = os.fspath(path)
     is_left_to_server = not words or words.startswith(("~", "file://"))
     return words if is_left_to_server else Path(words).absolute().as_uri()
+
+
+def without_addresses(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
+    """The paths but the addresses on the web among them, which are reported as failed."""
+    files: list[str | Path] = []
+    for path in paths:
+        if ADDRESS.match(str(path)):
+            reason = f"{path} is an address, and only files are loaded. Save it: curl -L -o page.html {path}"
+            report.texts.append(Document(str(path), None, "failed", error=reason))
+        else:
+            files.append(path)
+    return files
 
 
 async def load_text(memory: Memory, text: str, metadata: dict[str, Any], group: str = "") -> Document:

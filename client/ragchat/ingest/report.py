@@ -66,8 +66,18 @@ class InjectReport(Struct):
 
     @property
     def pruned(self) -> list[str]:
-        """The URIs of documents that were removed because their files no longer exist."""
-        return [one.uri for one in self.outcomes if one.status == "removed"]
+        """The URIs of documents that were removed, as their files are gone or no longer loaded."""
+        return [one.uri for one in self._removed]
+
+    @property
+    def _removed(self) -> list[FileOutcome]:
+        return [one for one in self.outcomes if one.status == "removed"]
+
+    @property
+    def longest_list(self) -> int:
+        """The length of the longest list in `failures` and `remarks`."""
+        others = (len(self.skipped), len(self.pruned), len(self.remarks_on_files))
+        return max(self.count("failed"), *others)
 
     @property
     def remarks_on_files(self) -> list[str]:
@@ -138,7 +148,9 @@ class InjectReport(Struct):
             most,
         )
         yield from _first("note", self.remarks_on_files, most)
-        yield from _first("removed", [short_uri(uri) for uri in self.pruned], most)
+        yield from _first(
+            "removed", [f"{short_uri(one.uri)} {one.reason}".rstrip() for one in self._removed], most
+        )
         if self.missing:
             files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"
             yield (

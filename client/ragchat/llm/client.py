@@ -6,28 +6,35 @@ The openai package takes half a second to import. That happens in a thread, at t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragchat.llm.completion import Assembly, Completion, OnText
 from ragchat.llm.errors import (
     BrokenStream,
+    KeyUnusable,
+    LimitReached,
     ModelBroken,
     ModelError,
     ModelRefused,
+    ModelUnreachable,
     NoApi,
+    PromptNotTaken,
+    ServerHungUp,
     mapped,
     message_in,
     not_json,
 )
 from ragchat.llm.images import NO_IMAGES, Images, with_images
+from ragchat.llm.listing import ListedModel, ModelList, context_of
 from ragchat.settings import ModelSettings
 from ragchat.types import Message, ModelPlace
 from ragmcp.backoff import Backoff
@@ -49,6 +56,10 @@ OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
 _NO_IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
+# Seconds in which a running server reports its context, or answers a short question.
+CONTEXT_SECONDS, PROBE_SECONDS = 2.0, 20.0
+PROBE: Sequence[Message] = ({"role": "user", "content": "Hi"},)
+
 # Gets the error of a failed attempt, and the seconds until the next one.
 OnRetry = Callable[[ModelError, float], None]
 
@@ -61,16 +72,6 @@ def ignore_retry(error: ModelError, seconds: float) -> None:
     """An `OnRetry` for callers that show nothing."""
 
 
-class ListedModel(Struct):
-    id: str
-
-
-class ModelList(Struct):
-    """The answer of /models, the part that is used."""
-
-    data: list[ListedModel]
-
-
 class Model:
     """A model by its name and endpoint. Every method raises ModelError."""
 
@@ -81,6 +82,8 @@ class Model:
         self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
         self.takes_images = True
         """Until it has refused some."""
+        self.context: int | None = None
+        """The tokens that it can hold, where its server says so."""
 
     @property
     def name(self) -> str:
@@ -113,13 +116,29 @@ class Model:
 
     async def names(self) -> list[str]:
         """The models that the server lists."""
+        return [model.id for model in await self._listed()]
+
+    async def find_context(self) -> None:
+        """Ask the server for the context of the model, and keep it in `context`. Raises nothing."""
+        self.context = None
+        with anyio.move_on_after(CONTEXT_SECONDS), suppress(ModelError):
+            listed = await self._listed()
+            # A server with one model takes any name for it.
+            if found := [model for model in listed if model.id == self.name or len(listed) == 1]:
+                self.context = await context_of(found[0], self.place.base_url, self._get)
+
+    async def _listed(self) -> list[ListedModel]:
+        try:
+            return msgspec.convert(await self._get("/models"), ModelList).data
+        except msgspec.ValidationError:
+            raise NoApi(self.place.base_url, "it sent no list of models") from None
+
+    async def _get(self, path: str) -> object:
+        """The JSON at a path of the API, or at a URL."""
         client = (await self.load()).with_options(max_retries=self.settings.retries)
         try:
             # Not client.models.list(), which has an internal error when it gets a web page.
-            answer = await client.get("/models", cast_to=object)
-            return [model.id for model in msgspec.convert(answer, ModelList).data]
-        except msgspec.ValidationError:
-            raise NoApi(self.place.base_url, "it sent no list of models") from None
+            return await client.get(path, cast_to=object)
         except Exception as error:
             raise self._mapped(error) from error
 
@@ -133,33 +152,64 @@ class Model:
         on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
         images: Images = NO_IMAGES,
+        seconds: float = inf,
     ) -> Completion:
         """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
         `images` are left out for a model that takes none. `tokens` is the estimated size of the prompt, for
         the sentence of ContextOverflow. A request that fails before the first piece is repeated if that may
-        help: `on_retry` gets the error and the seconds until the next attempt.
+        help: `on_retry` gets the error and the seconds until the next attempt. After `seconds`, and at the
+        limits of the settings, the answer is cut off.
         """
+        deadline = anyio.current_time() + min(seconds, self.settings.turn_seconds)
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         backoff.next()
         retries, took_images = self.settings.retries, self.takes_images
         while True:
-            assembly = Assembly(on_text, on_reasoning)
+            assembly = Assembly(on_text, on_reasoning, self.settings.answer_characters)
             sent = with_images(messages, images if self.takes_images else NO_IMAGES)
             try:
-                await self._receive(sent, tools, assembly, tokens)
-                return assembly.completion()
+                with anyio.CancelScope(deadline=deadline):
+                    await self._receive(sent, tools, assembly, tokens)
+                    return assembly.completion()
+                raise LimitReached(self.name, f"model.turn_seconds = {self.settings.turn_seconds:g}")
+            except LimitReached as error:
+                completion = assembly.cut_off(error.setting)
+                if not completion.text.strip():
+                    raise
+                return completion
             except ModelError as error:
                 if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
                     continue
                 pause = error.retry_after or backoff.next()
-                if assembly.begun or not retries or not error.is_temporary or pause > LONGEST_RETRY_AFTER:
+                longest = min(LONGEST_RETRY_AFTER, deadline - anyio.current_time())
+                if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the images were not the reason
+                    if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
+                        raise await self._explained(error, tokens) from error
                     raise
                 on_retry(error, pause)
             retries -= 1
             await anyio.sleep(pause)
+
+    async def _explained(self, error: ModelError, tokens: int) -> ModelError:
+        """Why the server closed the connection: it is down, or its context is too small, or else `error`."""
+        try:
+            with anyio.fail_after(PROBE_SECONDS):
+                await self._listed()
+        except (ModelUnreachable, ServerHungUp) as failure:
+            return ModelUnreachable(self.place.base_url, failure.reason)
+        except TimeoutError:
+            return ModelUnreachable(self.place.base_url, f"it has not answered for {PROBE_SECONDS:g} s")
+        except ModelError:  # It answers, though not with a list.
+            pass
+        try:
+            with anyio.fail_after(PROBE_SECONDS):
+                await (await self.limited(1))._request(PROBE, (), 0, stream=False)
+        except (ModelError, TimeoutError):
+            return error
+        return PromptNotTaken(self.place.base_url, tokens)
 
     async def _receive(
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly, tokens: int
@@ -168,10 +218,10 @@ class Model:
         stream: Chunks = await self._request(messages, tools, tokens, stream=True)
         try:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
-                assembly.add_whole(await self._whole(stream, tokens))
+                await self._take(assembly, assembly.add_whole(await self._whole(stream, tokens)))
             else:
                 while (chunk := await self._next(stream, tokens)) is not None:
-                    assembly.add(chunk)
+                    await self._take(assembly, assembly.add(chunk))
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()
@@ -181,9 +231,16 @@ class Model:
             whole = await self._request(messages, tools, tokens, stream=False)
             if isinstance(whole, str):
                 raise not_json(self.place)
-            assembly.add_whole(whole)
+            await self._take(assembly, assembly.add_whole(whole))
         elif assembly.finish_reason is None:
             raise BrokenStream(self.place.base_url, "the answer has no end")
+
+    async def _take(self, assembly: Assembly, pieces: Iterator[None]) -> None:
+        """Pass on the pieces of an answer. Raises LimitReached for the first one that is too many."""
+        for _ in pieces:
+            await anyio.lowlevel.checkpoint()  # A server that pours can be stopped.
+        if assembly.is_full:
+            raise LimitReached(self.name, f"model.answer_characters = {self.settings.answer_characters}")
 
     async def _next(self, stream: Chunks, tokens: int) -> ChatCompletionChunk | None:
         """The next chunk; None after the last one."""
@@ -250,14 +307,21 @@ def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpen
     import httpx2
     import openai
 
-    local = urlsplit(place.base_url).hostname in LOOPBACK
+    from ragchat.llm.bounded import bounded_client
+
+    if not (place.key.isascii() and place.key.isprintable()):
+        raise KeyUnusable()
+    try:
+        local = urlsplit(place.base_url).hostname in LOOPBACK
+    except ValueError as error:
+        raise ModelUnreachable(place.base_url, str(error)) from None
     return openai.AsyncOpenAI(
         base_url=place.base_url,
         api_key=place.key or "none",  # the package requires one; local servers ignore it
         max_retries=0,  # the package would wait for minutes without a word
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
         # A proxy of the environment cannot reach a server on this machine.
-        http_client=openai.DefaultAsyncHttpxClient(trust_env=False) if local else None,
+        http_client=bounded_client(place.name, settings.message_bytes, trust_env=not local),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragchat.llm.reasoning import ReasoningSplitter
 from ragchat.types import NOT_REPORTED, ToolRequest, Usage
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
+# Longer texts are passed on in pieces, between which the screen is drawn.
+PIECE = 4_096
+# What one tool call takes besides its arguments.
+CALL_CHARACTERS = 100
 # The notice for an incomplete answer, by the finish_reason of the API.
 CUT_OFF = {
     "length": "The answer was cut off: the model reached its limit of tokens.",
     "content_filter": "The answer was cut off by the server's content filter.",
 }
+CUT_AT = "The answer was cut off at the limit {setting}."
 
 
 class Completion(Struct, frozen=True):
@@ -34,9 +39,14 @@ class Completion(Struct, frozen=True):
 
 
 class Assembly:
-    """Takes the chunks of one stream, and passes on the text and the reasoning as they arrive."""
+    """Takes the chunks of one stream, and passes on the text and the reasoning as they arrive.
 
-    def __init__(self, on_text: OnText, on_reasoning: OnText) -> None:
+    Of text, reasoning and tool calls it takes `most` characters. Taking a chunk is done step by step, in
+    iterating over what `add` or `add_whole` returns.
+    """
+
+    def __init__(self, on_text: OnText, on_reasoning: OnText, most: int) -> None:
+        self._room = most
         self.begun = False  # whether `on_text` was called
         self.finish_reason: str | None = None  # None: the answer has not ended
         self._on_text = on_text
@@ -44,27 +54,32 @@ class Assembly:
         self._reasoned = False  # whether `on_reasoning` was called
         self._texts: list[str] = []
         self._splitter = ReasoningSplitter()
-        self._calls: dict[int, list[str]] = {}  # index -> id, name, arguments
+        self._calls: dict[int, _Call] = {}
         self._usage = NOT_REPORTED
 
-    def add(self, chunk: ChatCompletionChunk) -> None:
+    def add(self, chunk: ChatCompletionChunk) -> Iterator[None]:
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
         for choice in chunk.choices[:1]:
             self.finish_reason = self.finish_reason or choice.finish_reason
-            self._add_text(choice.delta)
+            yield from self._add_text(choice.delta)
             self._add_calls(choice.delta.tool_calls or ())
 
-    def add_whole(self, answer: ChatCompletion) -> None:
+    def add_whole(self, answer: ChatCompletion) -> Iterator[None]:
         """Take an answer that comes in one piece."""
         if answer.usage is not None:
             self._usage = _usage(answer.usage)
         for choice in answer.choices[:1]:
             self.finish_reason = choice.finish_reason or "stop"
-            self._add_text(choice.message)
+            yield from self._add_text(choice.message)
             for index, call in enumerate(choice.message.tool_calls or ()):
                 if call.type == "function":
-                    self._calls[index] = [call.id, call.function.name, call.function.arguments]
+                    self._add_call(index, call.id, call.function.name, call.function.arguments)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more has arrived than is taken."""
+        return self._room < 0
 
     @property
     def is_empty(self) -> bool:
@@ -75,19 +90,34 @@ class Assembly:
         """The completion, once the stream has ended."""
         self._say(*self._splitter.finish())
         requests = [
-            ToolRequest(id or f"call_{index}", name, arguments)
-            for index, (id, name, arguments) in sorted(self._calls.items())
+            ToolRequest(call.id or f"call_{index}", call.name, "".join(call.arguments))
+            for index, call in sorted(self._calls.items())
         ]
         cut_off = CUT_OFF.get(self.finish_reason or "", "")
         return Completion("".join(self._texts), requests, self._usage, cut_off)
 
-    def _add_text(self, message: ChoiceDelta | ChatCompletionMessage) -> None:
+    def cut_off(self, setting: str) -> Completion:
+        """The completion of an answer that was cut off at a limit, without its tool calls."""
+        self._say(*self._splitter.finish())
+        return Completion("".join(self._texts), [], self._usage, CUT_AT.format(setting=setting))
+
+    def _add_text(self, message: ChoiceDelta | ChatCompletionMessage) -> Iterator[None]:
         # Fields beyond OpenAI's: of DeepSeek, vLLM and llama.cpp; of Ollama and OpenRouter.
         for name in ("reasoning_content", "reasoning"):
             if isinstance(reasoning := getattr(message, name, None), str):
-                self._say(reasoning, "")
+                for piece in self._accepted(reasoning):
+                    self._say(piece, "")
+                    yield
                 break
-        self._say(*self._splitter.feed(message.content or ""))
+        for piece in self._accepted(message.content or ""):
+            self._say(*self._splitter.feed(piece))
+            yield
+
+    def _accepted(self, text: str) -> Iterator[str]:
+        """As much of a text as there is room for, in pieces."""
+        accepted = text[: max(0, self._room)]
+        self._room -= len(text)
+        return (accepted[start : start + PIECE] for start in range(0, len(accepted), PIECE))
 
     def _say(self, reasoning: str, text: str) -> None:
         if reasoning:
@@ -100,11 +130,25 @@ class Assembly:
 
     def _add_calls(self, calls: Sequence[ChoiceDeltaToolCall]) -> None:
         for call in calls:
-            parts = self._calls.setdefault(call.index, ["", "", ""])
-            parts[0] = parts[0] or call.id or ""
-            if call.function is not None:
-                parts[1] = parts[1] or call.function.name or ""
-                parts[2] += call.function.arguments or ""
+            function = call.function
+            name, arguments = (function.name, function.arguments) if function else ("", "")
+            self._add_call(call.index, call.id, name, arguments)
+
+    def _add_call(self, index: int, id: str | None, name: str | None, arguments: str | None) -> None:
+        if index not in self._calls:
+            self._calls[index] = _Call()
+            self._room -= CALL_CHARACTERS
+        call = self._calls[index]
+        call.id, call.name = call.id or id or "", call.name or name or ""
+        call.arguments += self._accepted(arguments or "")
+
+
+class _Call(Struct):
+    """A tool call, as far as it has arrived."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
 
 
 def _usage(usage: CompletionUsage) -> Usage:

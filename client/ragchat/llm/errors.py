@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
@@ -51,6 +51,12 @@ class KeyRejected(ModelError):
     hint = "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server."
 
 
+class KeyUnusable(ModelError):
+    code = "MODEL_KEY_UNUSABLE"
+    sentence = "The key for the model cannot be sent: it holds characters that no key has."
+    hint = "Check OPENAI_API_KEY or model.key_file."
+
+
 class ModelUnreachable(ModelError):
     base_url: str
     reason: str
@@ -58,6 +64,17 @@ class ModelUnreachable(ModelError):
     code = "MODEL_UNREACHABLE"
     sentence = "{base_url} cannot be reached: {reason}."
     hint = "Is the server running? Check model.base_url, or use --offline."
+
+
+class ServerHungUp(ModelError):
+    """The server runs, but closed the connection before its answer."""
+
+    base_url: str
+    reason: str
+    is_temporary = True
+    code = "MODEL_HUNG_UP"
+    sentence = "{base_url} runs, but closed the connection without an answer: {reason}."
+    hint = "Look at the server's own log. It may be out of memory, or its context too small for the prompt."
 
 
 class UnknownModel(ModelError):
@@ -96,13 +113,26 @@ class ContextOverflow(ModelError):
     chat_hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
 
 
+class PromptNotTaken(ModelError):
+    """Some servers close the connection when their context is full, such as llama-cpp-python's."""
+
+    base_url: str
+    tokens: int
+    code = "MODEL_CONTEXT_OVERFLOW"
+    sentence = (
+        "{base_url} answers a short prompt, but closes the connection on one of about {tokens} tokens: its "
+        "context is probably too small."
+    )
+    hint = "Start the server with a larger context (n_ctx), or lower model.context_tokens to what it has."
+
+
 class QuestionTooLong(ModelError):
     tokens: int
     room: int
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The question has about {tokens} tokens; there is room for {room}."
-    hint = "Shorten it, put the text into memory with `ragchat inject`, or raise model.context_tokens."
-    chat_hint = "Shorten it, put the text into memory with /inject, or raise model.context_tokens."
+    hint = "Shorten it, put the text into memory with `ragchat inject`, or use a larger context."
+    chat_hint = "Shorten it, put the text into memory with /inject, or use a larger context."
 
 
 class RateLimited(ModelError):
@@ -191,6 +221,16 @@ class EmptyAnswer(ModelError):
     hint = "Ask again, or choose another model."
 
 
+class LimitReached(ModelError):
+    """Nothing of the answer had arrived at the limit `setting`, such as `model.turn_seconds = 60`."""
+
+    model: str
+    setting: str
+    code = "MODEL_LIMIT_REACHED"
+    sentence = "The model {model} gave no answer within the limit {setting}."
+    hint = "Ask again, raise the limit, or choose another model."
+
+
 class ToolCallsUsedUp(ModelError):
     """`limit` is the setting that ended its tool calls, with its value."""
 
@@ -233,8 +273,13 @@ def mapped(
     if isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException)):
         return ModelTimedOut(place.base_url, seconds)
     if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
-        reason = _reason(error)
-        return BrokenStream(place.base_url, reason) if begun else ModelUnreachable(place.base_url, reason)
+        reason, causes = _reason(error), list(_causes(error))
+        if begun:
+            return BrokenStream(place.base_url, reason)
+        hung_up = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
+        if any(isinstance(cause, hung_up) for cause in causes):
+            return ServerHungUp(place.base_url, reason)
+        return ModelUnreachable(place.base_url, reason)
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, place, tokens)
     if isinstance(error, openai.APIError):
@@ -285,9 +330,15 @@ def message_in(body: object) -> str:
 
 def _reason(error: BaseException) -> str:
     """The message of the innermost cause of a connection error."""
-    while error.__cause__ is not None:
+    *_, innermost = _causes(error)
+    return _part(str(innermost)) or type(innermost).__name__
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    while error is not None:
+        yield error
         error = error.__cause__
-    return _part(str(error)) or type(error).__name__
 
 
 def seconds_until(text: str | None) -> float | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import Enum, auto
 
 BEGIN, END = "<think>", "</think>"
+# White space before BEGIN, in characters.
+LONGEST_MARGIN = 1_000
 
 
 class _Phase(Enum):
@@ -52,7 +54,7 @@ class ReasoningSplitter:
         begun = self._buffer.lstrip()
         if begun.startswith(BEGIN):
             self._phase, self._buffer = _Phase.REASONING, begun.removeprefix(BEGIN)
-        elif not BEGIN.startswith(begun):
+        elif not BEGIN.startswith(begun) or len(self._buffer) > LONGEST_MARGIN:
             self._phase = _Phase.ANSWERING
 
     def _reason(self) -> str:

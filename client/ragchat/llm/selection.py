@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, names_beside, resolve, unknown_model
+from ragchat.llm.discovery import AUTO, OPENAI_URL, names_beside, resolve, unknown_model
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
 
@@ -30,12 +30,18 @@ class ModelSelection:
             return self._selected
         return self._model.name if self._model else OFFLINE
 
+    @property
+    def context(self) -> int | None:
+        """The tokens that the model can hold, where its server says so."""
+        return self._model.context if self._model else None
+
     async def find(self) -> Model | None:
         """The model; None: offline. After an error, the next call tries again."""
         if not self._found:
             async with self._finding:
                 if not self._found:
                     model = await resolve(self._selected, self._settings, self._environ)
+                    await _find_context(model)
                     if not self._found:
                         self._model, self._found = model, True
                     elif model is not None:  # the user has selected another one meanwhile
@@ -50,6 +56,7 @@ class ModelSelection:
             if names and model.name not in names:
                 await model.aclose()
                 raise unknown_model(model.place, names)
+        await _find_context(model)
         previous, self._model = self._model, model
         self._selected, self._found = name, True
         if previous is not None:
@@ -63,3 +70,8 @@ class ModelSelection:
     async def aclose(self) -> None:
         if self._model is not None:
             await self._model.aclose()
+
+
+async def _find_context(model: Model | None) -> None:
+    if model is not None and model.place.base_url != OPENAI_URL:  # which does not say
+        await model.find_context()

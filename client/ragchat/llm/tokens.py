@@ -60,6 +60,11 @@ def about(messages: Iterable[Message]) -> int:
     return (prompt_at_most(listed) + prompt_at_least(listed)) // 2
 
 
+def mean(text: str) -> int:
+    """An estimate for a text, between the bounds."""
+    return (at_most(text) + at_least(text)) // 2
+
+
 def prompt_at_most(messages: Iterable[Message]) -> int:
     """The upper bound for messages of the API with their tool calls, and for tool descriptions."""
     return sum(at_most(_text(message)) + MESSAGE_TOKENS for message in messages)

@@ -17,6 +17,7 @@ from ragchat.memory.types import (
     AddedSource,
     AddedSources,
     Backup,
+    Comparison,
     Difference,
     DifferencePart,
     DocumentInfo,
@@ -41,7 +42,6 @@ from ragchat.memory.types import (
     RemovedSource,
     Repaired,
     Restored,
-    Similarities,
     Source,
     Sources,
     Stats,
@@ -103,10 +103,10 @@ class MemoryClient:
             arguments["filter"] = filter
         return await self._typed("Query", arguments, QueryResult)
 
-    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How similar each text is to a query by meaning, in [-1, 1]."""
-        compared = await self._typed("compare_texts", {"query": query, "texts": texts}, Similarities)
-        return compared.similarities
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
+        """Compare texts with a query by meaning, unless it is "", and each of them with single words."""
+        arguments = {"query": query, "texts": texts, **({"words": words} if words else {})}
+        return await self._typed("compare_texts", arguments, Comparison)
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
         """Store a document; returns once it is on disk. Without timeout: a large one may take minutes.
@@ -174,13 +174,15 @@ class MemoryClient:
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
         part = await self._about("get_document", document, DocumentPart, max_tokens=MOST_TOKENS)
-        texts = [part.text]
+        texts, places = [part.text], part.places
         arguments: dict[str, Any] = {"document": part.document_id, "max_tokens": MOST_TOKENS}
         while part.next_cursor:
             arguments["cursor"] = part.next_cursor
             part = await self._typed("get_document", arguments, DocumentPart)
             texts.append(part.text)
-        return msgspec.convert(replace(part, text="".join(texts)), DocumentText, from_attributes=True)
+            places = [*places, *part.places]
+        whole = replace(part, text="".join(texts), places=list(dict.fromkeys(places)))
+        return msgspec.convert(whole, DocumentText, from_attributes=True)
 
     async def forget(self, document: str, group: str = "") -> Forgotten:
         """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""

@@ -29,11 +29,13 @@ def can_restore(settings: Settings) -> bool:
 def sentences(undone: Undone) -> Iterator[str]:
     """What was undone, and what was not."""
     if sum(undone.writes.values()) == 1:
-        yield f"Undone: {short_uri(undone.entry.uri)} was {undone.entry.action}."
+        back = " It is back in memory." if undone.entry.action == "removed" else ""
+        yield f"Undone: {short_uri(undone.entry.uri)} was {undone.entry.action}.{back}"
     else:
         (first, count), *others = undone.writes.items()
         parts = [f"{counted(count, 'document')} {'was' if count == 1 else 'were'} {first}"]
-        yield f"Undone: {', '.join(parts + [f'{count:,} {action}' for action, count in others])}."
+        back = " What was removed is back in memory." if undone.writes.get("removed") else ""
+        yield f"Undone: {', '.join(parts + [f'{count:,} {action}' for action, count in others])}.{back}"
     if undone.kept:
         names = [short_uri(uri) for uri in undone.kept[:_NAMED]]
         if more := len(undone.kept) + undone.more_kept - len(names):

@@ -74,7 +74,9 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     if "fastembed" in (embedder["kind"], settings.tables["reranker"]["kind"]):
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
-    return {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
+    kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
+    # Else it would read the user's file again, which `read_given` does not follow.
+    return kept | {"RAGCHAT_EMBEDDER_KIND": embedder["kind"]}
 
 
 def supervised(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,11 +12,15 @@ from msgspec import Struct
 
 from ragchat.errors import FileAlreadyExists, NotAnExport
 from ragchat.memory.types import PortableDocument
+from ragconfig.files.folder import Folder
+from ragconfig.files.writing import appearing
 
 FORMAT, VERSION = "ragchat-memory", 1
 
 # Documents that are imported in one call: until so many bytes of lines, or so many of them.
 _BATCH_BYTES, _BATCH = 1_000_000, 200
+# A header is shorter: of another file, which may have no second line, no more is read.
+_HEADER_BYTES = 1 << 16
 
 
 class Header(Struct, frozen=True, omit_defaults=True):
@@ -45,7 +47,7 @@ def line_of(value: Header | PortableDocument) -> bytes:
 
 def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
     """The documents of an export. Blocking. Raises NotAnExport, OSError."""
-    line = file.readline()
+    line = file.readline(_HEADER_BYTES)
     header = _header(path, line)
     number, read = 1, len(line)
     while line:
@@ -81,19 +83,10 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
 
     Raises FileAlreadyExists, OSError.
     """
-    if path.exists():
-        raise FileAlreadyExists(str(path))
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    except OSError as error:
-        error.filename = str(path.parent)
-        raise
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    finally:
+    place = path.resolve()
+    with Folder(place.parent) as folder:
         with suppress(FileNotFoundError):
-            Path(name).unlink()
+            folder.stat(place.name)
+            raise FileAlreadyExists(str(path))
+        with appearing(folder, place.name) as file:
+            yield file

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.types import Hit
+from ragconfig.places import Place
 
 
 class QueryResult(Struct, frozen=True):
@@ -23,8 +24,15 @@ class Passages(Struct, frozen=True):
     hits: list[Hit] = []
 
 
-class Similarities(Struct, frozen=True):
-    similarities: list[float]  # in [-1, 1]
+class Comparison(Struct, frozen=True):
+    """Numbers are in [-1, 1], in the order of the texts.
+
+    `matches` are, for each text, the cosines of each word and its nearest word in the text; [] if memory's
+    model has no vectors of single words.
+    """
+
+    similarities: list[float]
+    matches: list[list[float]] = []
 
 
 class ToolResult(Struct, frozen=True):
@@ -154,6 +162,7 @@ class DocumentInfo(Struct, frozen=True):
     added_at: str
     updated_at: str
     metadata: dict[str, Any] = field(default_factory=dict)
+    written_by: str | None = None  # the program that stored it; None: it is not known
 
 
 class Documents(Struct, frozen=True):
@@ -171,6 +180,7 @@ class DocumentText(DocumentInfo, frozen=True, kw_only=True):
     """`image` is the data URL of a document that is an image; `text` then names it."""
 
     text: str
+    places: list[Place] = field(default_factory=list)  # in the order of their lines
     image: str = ""
 
     @classmethod
@@ -260,6 +270,7 @@ class Restored(Struct, frozen=True):
     version: int
     status: Literal["added", "updated", "unchanged"]
     chunks: int
+    next_sync: str = ""  # "updated", "removed": what the next sync of the sources does to it; "": nothing
 
 
 class Undone(Struct, frozen=True):

@@ -1,10 +1,4 @@
-"""Answers without a model: the best sentences of the passages, quoted.
+"""Answers without a model: cards with the windows of passages that answer best, as they were written. Pure.
 
-Start with `answer`. A passage is cut into blocks (`layout`), and these into units that can be quoted
-(`structure`, with `sentences`, `code` and `records`). `windows` chooses the units to quote; `evidence` judges
-what they hold of a question, `answer_types` what a question expects, `mail` whether it is about a mail.
-
-`requests` recognizes questions for more than one fact; `lists`, `outline` and `places` answer them.
-`small_talk` replies to greetings. `words` finds the content words of a text, also for the turn's follow-up
-questions. All of it is pure but for reading the packaged replies.
+Start with `cards`. `views` shows the structure of a document: its outline, all rows of a table.
 """

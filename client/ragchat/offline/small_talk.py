@@ -22,11 +22,15 @@ Words = tuple[str, ...]
 
 
 class Reply(Struct, frozen=True):
-    """`is_help`: it says what the program does, and answers better than a greeting beside it."""
+    """`is_help`: it says what the program does, and answers better than a greeting beside it.
+
+    Documents may answer `searched_first` better.
+    """
 
     phrases: list[str]
     text: str
     is_help: bool = False
+    searched_first: list[str] = []
 
 
 class _File(Struct, frozen=True):
@@ -40,6 +44,12 @@ def small_talk(message: str) -> str | None:
         return None
     replies = _replies(_words(message), _phrases())
     return next((reply.text for reply in replies if reply.is_help), replies[-1].text) if replies else None
+
+
+def is_searched_first(message: str) -> bool:
+    """Whether documents may answer a message of small talk better."""
+    words = _words(message)
+    return any(words == _words(phrase) for reply in _file().replies for phrase in reply.searched_first)
 
 
 def _replies(words: Words, phrases: Mapping[Words, Reply | None]) -> Sequence[Reply]:
@@ -59,9 +69,17 @@ def _replies(words: Words, phrases: Mapping[Words, Reply | None]) -> Sequence[Re
 @cache
 def _phrases() -> Mapping[Words, Reply | None]:
     """Each phrase with its reply; fillers have none."""
-    file = msgspec.convert(packaged(FILE), _File)
-    replies = {_words(phrase): reply for reply in file.replies for phrase in reply.phrases}
-    return {_words(filler): None for filler in file.fillers} | replies
+    replies = {
+        _words(phrase): reply
+        for reply in _file().replies
+        for phrase in (*reply.phrases, *reply.searched_first)
+    }
+    return {_words(filler): None for filler in _file().fillers} | replies
+
+
+@cache
+def _file() -> _File:
+    return msgspec.convert(packaged(FILE), _File)
 
 
 def _words(text: str) -> Words:

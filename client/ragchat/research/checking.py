@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from msgspec import Struct, field
 
+from ragchat.grounding.citations import MARKER, check, marked_numbers
+from ragchat.grounding.facts import unsupported
+from ragchat.grounding.pieces import sentence_spans
 from ragchat.llm.client import Model
-from ragchat.offline.sentences import sentence_spans
 from ragchat.research.requests import ask_json
 from ragchat.sanitize import one_line
-from ragchat.turn.citations import MARKER, check, marked_numbers
-from ragchat.turn.facts import unsupported
 from ragchat.turn.passages import quote
 from ragchat.types import Hit
 

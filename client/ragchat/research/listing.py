@@ -4,38 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragchat.offline.answer import markdown_of
-from ragchat.offline.evidence import Question
-from ragchat.offline.windows import best_windows
+from msgspec.structs import replace
+
+from ragchat.grounding.evidence import Evidence
+from ragchat.offline.answer import block_quote, quoted
+from ragchat.offline.cards import Window, best_window, make_cards
 from ragchat.research.state import Finding
 from ragchat.sanitize import one_line
+from ragchat.sessions.document import is_question_of_user
 from ragchat.types import Citation, Hit
 from ragchat.uris import short_uri
 
+# Characters of what is quoted of a passage that no model has read.
+SIZE = 500
 
-def list_findings(question: Question, findings: Sequence[Finding]) -> tuple[str, list[Citation]]:
-    """Markdown, best document first, and its citations. Of an unread passage, its best part is quoted.
 
-    Each passage has the number of its place among the passages of `findings`, counting from 1.
+def list_findings(findings: Sequence[tuple[Finding, Window | None]]) -> tuple[str, list[Citation]]:
+    """Markdown, best document first, and its citations, of what `answering` returns.
+
+    Each passage has the number of its place among the passages of the findings, counting from 1.
     """
-    numbers = {hit.chunk_id: n for n, hit in enumerate(passages_of(findings), 1)}
+    numbers = {hit.chunk_id: n for n, hit in enumerate(passages_of([one for one, _ in findings]), 1)}
     by_document: dict[str, list[str]] = {}
     citations: list[Citation] = []
-    for finding in findings:
+    for finding, window in findings:
         hit, n = finding.hit, numbers[finding.hit.chunk_id]
-        if finding.quote:
-            lines = "  \n".join(f"> {line}".rstrip() for line in finding.quote.splitlines())
-            quoted = [(f"{lines} [{n}]", Citation.of(n, hit, finding.quote))]
+        if window is None:
+            text = f"{block_quote(finding.quote)} [{n}]"
+            citations.append(Citation.of(n, hit, finding.quote))
         else:
-            quoted = [
-                (markdown_of(window, n, question.terms), Citation.of(n, hit, window.text, lines=window.lines))
-                for window in best_windows(question, [hit])[:1]
-            ]
-        name = one_line(short_uri(hit.uri, hit.title))
-        by_document.setdefault(name, []).extend(text for text, _ in quoted)
-        citations += [citation for _, citation in quoted]
-    parts = [part for name, texts in by_document.items() if texts for part in (f"## {name}", *texts)]
+            [card], found = make_cards([window])
+            text = f"{quoted(card)}\n\n[{n}]"
+            citations += [replace(one, n=n) for one in found]
+        by_document.setdefault(one_line(short_uri(hit.uri, hit.title)), []).append(text)
+    parts = [part for name, texts in by_document.items() for part in (f"## {name}", *texts)]
     return "\n\n".join(parts), citations
+
+
+def answering(
+    findings: Sequence[Finding], evidence: Sequence[Evidence]
+) -> list[tuple[Finding, Window | None]]:
+    """Those with a quotation, and those with the best window of a passage that does more than ask."""
+    windows = {one.hit.chunk_id: best_window(one, SIZE) for one in evidence}
+    return [
+        (one, None if one.quote else windows.get(one.hit.chunk_id))
+        for one in findings
+        if one.quote or (not is_question_of_user(one.hit) and windows.get(one.hit.chunk_id))
+    ]
 
 
 def passages_of(findings: Sequence[Finding]) -> list[Hit]:

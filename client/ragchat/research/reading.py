@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ragchat.grounding.citations import is_verbatim
 from ragchat.llm import tokens
 from ragchat.research.evidence import EvidenceTools
 from ragchat.research.requests import Metered, as_json
 from ragchat.research.state import Finding, SubQuestion
 from ragchat.turn.approval import Approve
-from ragchat.turn.citations import is_verbatim
 from ragchat.turn.generation import Answerer, converse
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import number, quote
@@ -59,7 +59,7 @@ class Reader:
         budget = self._limits.budget
         frame = [{"role": "system", "content": self._system}, {"role": "user", "content": sub.text}]
         room = budget.context - 2 * budget.answer - tokens.prompt_at_most(frame)
-        passages = number(candidates, min(budget.passages, room))
+        passages = number(candidates, room, budget=budget.passages)
         quoted = f"{self._prompts.passages}\n\n{quote(passages.numbered())}" if passages.tokens else ""
         messages = [frame[0], {"role": "user", "content": f"{quoted}\n\n{sub.text}".strip()}]
         tools = EvidenceTools(self._toolbox, room - passages.tokens, asks=self._approve is not None)

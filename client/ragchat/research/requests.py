@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,6 +45,7 @@ class Metered(Model):
         on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
         images: Images = NO_IMAGES,
+        seconds: float = inf,
     ) -> Completion:
         """As for `Model`."""
         size = estimates.about([*messages, *tools]) + self._answer
@@ -59,6 +61,7 @@ class Metered(Model):
                 on_retry=on_retry,
                 tokens=tokens or estimates.prompt_at_most(messages),
                 images=images,
+                seconds=seconds,
             )
         finally:
             self._reserved -= size
@@ -80,12 +83,12 @@ async def as_json(model: Model, messages: Sequence[Message], type: type[T]) -> T
     """The last of the messages as `type`; if it is something else, the model is asked once more."""
     try:
         return _decoded(messages[-1]["content"], type)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         again: Message = {"role": "user", "content": NOT_JSON.format(error=error)}
     completion = await model.complete([*messages, again], on_text=ignore_text)
     try:
         return _decoded(completion.text, type)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -14,12 +14,18 @@ import msgspec
 
 from ragchat.errors import RagChatError
 from ragchat.formatting import counted, utc_now
+from ragchat.grounding.citations import check
+from ragchat.grounding.evidence import Evidence, gather
+from ragchat.grounding.facts import unsupported
+from ragchat.grounding.judging import State as Closeness
+from ragchat.grounding.judging import judge
+from ragchat.grounding.question import Question
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, ModelError
 from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
-from ragchat.research.listing import list_findings, passages_of
+from ragchat.research.listing import answering, list_findings, passages_of
 from ragchat.research.plan import parts, plan
 from ragchat.research.reading import Reader
 from ragchat.research.requests import Metered, TokensUsedUp
@@ -27,9 +33,6 @@ from ragchat.research.search import fused, search
 from ragchat.research.state import Finding, State, StateFile, SubQuestion
 from ragchat.settings import ResearchSettings
 from ragchat.turn.approval import Approve, foreign_texts
-from ragchat.turn.citations import check
-from ragchat.turn.facts import unsupported
-from ragchat.turn.grounding import State as Closeness
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, number, quote
@@ -43,6 +46,7 @@ from ragchat.types import (
     Delta,
     Emit,
     Event,
+    Hit,
     Notice,
     Retrieved,
     Retrieving,
@@ -135,7 +139,7 @@ class Research:
             self._emit(Notice(f"{found} kept: the same question goes on from here."))
             raise
         self._emit(Delta(written.text))
-        turn = self._turn(written, session_id, created_at, time.perf_counter() - started)
+        turn = await self._turn(written, session_id, created_at, time.perf_counter() - started)
         return Report(turn, self._state.sub_questions, written.unproven)
 
     def _emit(self, event: Event) -> None:
@@ -164,8 +168,12 @@ class Research:
             raise self._failure
         candidates = fused([one.candidates for one in found])
         self._emit(Retrieved(candidates))
-        judged = judge_passages(
-            state.question, state.question, Retrieval(candidates, weights=found[0].weights)
+        judged = await judge_passages(
+            state.question,
+            state.question,
+            Retrieval(candidates, weights=found[0].weights),
+            means.memory,
+            means.limits.retrieval.seconds,
         )
         grounded = judged.state is Closeness.GROUNDED
         chosen = judged.candidates if grounded else candidates
@@ -178,8 +186,11 @@ class Research:
             own = {candidate.hit.chunk_id for candidate in one.candidates} & ids
             sub.findings = [Finding(hit) for hit in relevant if hit.chunk_id in own]
         state.sub_questions = subs
-        written = self._listed([Finding(hit) for hit in relevant])
-        shown = [*([] if grounded else [NEAREST]), written.text, NO_MODEL]
+        written = await self._listed([Finding(hit) for hit in relevant])
+        if not written.citations:
+            return replace(written, text=nothing(candidates, empty=False).text, candidates=candidates)
+        self._emit(Notice(NO_MODEL))
+        shown = [*([] if grounded else [NEAREST]), written.text]
         return replace(written, text="\n\n".join(shown))
 
     def _note(self, found: Sequence[Retrieval]) -> None:
@@ -223,7 +234,9 @@ class Research:
                 self._ran_out("tokens", "the findings are listed instead of a report")
         if scope.cancelled_caught:
             self._ran_out("seconds", "the findings are listed instead of a report")
-        written = await self._checked(model, passages, deadline) if state.draft else self._listed(findings)
+        written = (
+            await self._checked(model, passages, deadline) if state.draft else await self._listed(findings)
+        )
         state.usage = model.usage
         return written
 
@@ -355,18 +368,24 @@ class Research:
             checked.unknown,
         )
 
-    def _listed(self, findings: Sequence[Finding]) -> _Written:
+    async def _listed(self, findings: Sequence[Finding]) -> _Written:
         """The findings in the place of a report."""
-        question = judge_passages(self._state.question, self._state.question, Retrieval([])).question
-        text, citations = list_findings(question, findings)
+        question = Question.of(self._state.question)
+        found = answering(findings, await self._evidence(question, passages_of(findings)))
+        text, citations = list_findings(found)
+        findings = [finding for finding, _ in found]
         candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(passages_of(findings), 1)]
         return _Written(text, citations, candidates)
 
-    def _turn(self, written: _Written, session_id: str, created_at: str, seconds: float) -> Turn:
+    async def _evidence(self, question: Question, hits: Sequence[Hit]) -> list[Evidence]:
+        return await gather(question, hits, self._means.memory, self._means.limits.retrieval.seconds)
+
+    async def _turn(self, written: _Written, session_id: str, created_at: str, seconds: float) -> Turn:
         state, model = self._state, self._means.model
         question = state.question
         cited = [one.hit for one in written.candidates if one.n in {c.n for c in written.citations}]
-        grounding = judge_passages(question, question, Retrieval(written.candidates))
+        asked = Question.of(question)
+        judged = judge(asked, await self._evidence(asked, cited))
         subs = state.sub_questions
         foreign = [*(name for sub in subs for name in sub.foreign), *foreign_texts(cited)]
         return Turn(
@@ -374,9 +393,9 @@ class Research:
             session_id=session_id,
             question=question,
             answer=written.text,
-            grounded=bool(cited) and grounding.holds_answer(cited),
+            grounded=bool(cited) and not written.unsupported and judged.state is Closeness.GROUNDED,
             citations=written.citations,
-            missing=grounding.missing(cited) if cited else [],
+            missing=judged.missing if cited else [],
             unsupported=written.unsupported,
             model=model.name if model else OFFLINE,
             usage=state.usage,

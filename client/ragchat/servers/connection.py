@@ -15,7 +15,7 @@ import anyio
 from msgspec import UNSET, UnsetType
 
 from ragchat import CLIENT_NAME, __version__
-from ragchat.errors import RagChatError, ServerNotReady
+from ragchat.errors import RagChatError, ServerNotReady, ToolChanged
 from ragchat.log import ServerLog
 from ragchat.servers.asking import User, make_handlers
 from ragchat.servers.bounded_log import bounded_log
@@ -99,8 +99,11 @@ class Connection(ManagedServer):
         except RagChatError as error:
             self._fail(error)
             return
-        async with self._supervised:
-            await anyio.sleep_forever()
+        try:
+            async with self._supervised:
+                await anyio.sleep_forever()
+        finally:  # No one may wait for the start of a server that was stopped.
+            self._settled.set()
 
     @property
     def state(self) -> State:
@@ -121,21 +124,28 @@ class Connection(ManagedServer):
         self._state = state
         self._settled.set()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolCallResult:
+    async def call(self, tool: ToolInfo, arguments: Mapping[str, Any]) -> ToolCallResult:
         """Call a tool. Waits while too many calls are in progress, and repeats only what may be repeated.
 
-        Raises ServerNotReady, RagMcpError.
+        Raises ServerNotReady, ToolChanged, RagMcpError.
         """
+
+        async def send(client: Client) -> ToolCallResult:
+            # The server may have listed its tools again while the user was asked, or since it was restarted.
+            if tool not in self.tools:
+                raise ToolChanged(self.config.name, tool.name)
+            return await client.call_tool(
+                tool.name, arguments, timeout=None, on_progress=self._progress(tool.name)
+            )
+
         if self.state in (State.DISABLED, State.UNASKED):
             raise ServerNotReady(self.config.name, f"it is {self.state}")
         with self._clock.limited(self._settings.timeout_seconds):
             async with self._slots:
                 return await self._visits.answer(
-                    lambda: self._supervised.call_tool(
-                        tool, arguments, timeout=None, on_progress=self._progress(tool)
-                    )
+                    lambda: self._supervised.ask(tool.name, send, tool.name in self._repeatable, None)
                 )
-        raise RequestTimedOut(tool, self._settings.timeout_seconds)
+        raise RequestTimedOut(tool.name, self._settings.timeout_seconds)
 
     async def _ask(self, method: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Send a request that changes nothing. Raises RagMcpError."""

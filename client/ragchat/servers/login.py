@@ -20,11 +20,12 @@ from ragmcp.client.oauth.authorization import OAuth
 from ragmcp.client.oauth.dpop import Prover
 from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.client.oauth.grants import Login, TokenSource, Wanted
-from ragmcp.client.oauth.redirect import Redirect, open_redirect
+from ragmcp.client.oauth.redirect import Redirect, has_state, open_redirect
 from ragmcp.client.oauth.registration import Identity
 from ragmcp.client.oauth.store import Grant, Registration, RunStore, Store
 from ragmcp.client.oauth.web import Web, open_web
 from ragmcp.http.connect import open_http
+from ragmcp.http.reach import Reach
 
 FILE = "credentials.json"
 # Asks the user for a line; None if they do not want to type one.
@@ -118,11 +119,11 @@ class _Later:
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self.noted: tuple[Wanted, Prover | None] | None = None
+        self.noted: tuple[Wanted, Prover | None, Reach] | None = None
 
     async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
-        self.noted = (wanted, prover)
+        self.noted = (wanted, prover, web.reach)
         raise LoginRequired(self._config.url)
 
 
@@ -168,8 +169,9 @@ async def log_in(
                         raise
                 else:
                     return
-                async with open_web() as web:
-                    grant = await source.obtain(web, *later.noted, credentials)
+                wanted, prover, reach = later.noted
+                async with open_web(reach) as web:
+                    grant = await source.obtain(web, wanted, prover, credentials)
                 credentials.keep_grant(config.url, grant)
                 credentials.keep_wanted(config.url, "")
             await _ping(config, settings, authorization(config, NoLogin(config, credentials), credentials))
@@ -202,8 +204,9 @@ class Browser:
     def redirect_uri(self) -> str:
         return self._redirect.uri
 
-    async def visit(self, url: str) -> str:
-        """Open the page, and wait until the browser is sent back, or its address is pasted."""
+    async def visit(self, url: str, state: str) -> str:
+        """Open the page, and wait until the browser is sent back from it, or its address is pasted."""
+        self._redirect.expect(state)
         self._show(f"Log in on this page:\n{url}")
         await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
         if self._read is None:
@@ -216,16 +219,19 @@ class Browser:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(first, self._redirect.wait)
-            tasks.start_soon(first, partial(self._pasted, self._read))
+            tasks.start_soon(first, partial(self._pasted, self._read, state))
         return addresses[0]
 
-    async def _pasted(self, read: Read) -> str:
+    async def _pasted(self, read: Read, state: str) -> str:
         self._show(
             f"If that browser is on another machine, it ends at {self.redirect_uri}?…, which it cannot open."
         )
         while (text := await read("Then paste that whole address here: ")) is not None:
-            if text.strip().startswith(f"{self.redirect_uri}?"):
-                return text.strip()
-            if text.strip():
+            address = text.strip()
+            if address.startswith(f"{self.redirect_uri}?"):
+                if has_state(address, state):
+                    return address
+                self._show("That address is of another login.")
+            elif address:
                 self._show(f"The address begins with {self.redirect_uri}?")
         return await self._redirect.wait()

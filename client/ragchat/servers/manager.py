@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from ragchat.errors import MemoryNotConfigurable
-from ragchat.memory.client import MemoryClient
+from ragchat.memory.client import MemoryClient, open_memory
 from ragchat.memory.server import MemoryServer, find_memory_server
 from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
@@ -20,7 +21,6 @@ from ragchat.servers.configs import (
     USER_FILE,
     Scope,
     ServerConfig,
-    disable_entry,
     find_server,
     read_configs,
 )
@@ -52,7 +52,7 @@ class ServerManager:
     ) -> None:
         """`config_file` and `verbose` are passed on to the memory's process."""
         self.user: User | None = None
-        """The user that servers may ask; set it before they start."""
+        """The user at the prompt, whom servers may ask; set it before they start. None: a script runs."""
         self.clock = Clock()
         """It stands still while any server asks the user."""
         self.permissions = Permissions(settings.home.config)
@@ -117,6 +117,10 @@ class ServerManager:
         await self._tasks.start(self._keep_open, memory)
         return MemoryClient(memory, memory.url)
 
+    def separate_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
+        """The memory that these settings name, beside the one in use. Raises SettingsError."""
+        return open_memory(settings, self._config_file, verbose=self._verbose)
+
     async def _keep_open(self, memory: MemoryServer, *, task_status: TaskStatus[None]) -> None:
         with self._until_cancelled(memory.name):
             async with memory:
@@ -130,7 +134,9 @@ class ServerManager:
         PermissionsUnusable.
         """
         configs = {} if self.only_memory else read_configs(self._file)
-        self._wait_until = anyio.current_time() + self._settings.wait_seconds
+        # What a script gets must not depend on how fast a server starts. Each start has its own limit.
+        wait_seconds = inf if self.user is None else self._settings.wait_seconds
+        self._wait_until = anyio.current_time() + wait_seconds
         for name in [*self._connections]:
             if configs.get(name) != self._connections[name].config:
                 self._stop(name)
@@ -161,21 +167,23 @@ class ServerManager:
 
     def disable(self, name: str, *, disabled: bool) -> None:
         """Disable a server from now on, or enable it again. Raises as `connection` and `start`."""
-        config = self.connection(name).config
-        if config.scope is Scope.PROJECT:
-            self.permissions.disable(config, disabled=disabled)
-        else:
-            disable_entry(Path(config.file), name, disabled=disabled)
+        self.permissions.disable(self.connection(name).config, disabled=disabled)
         self._stop(name)
         self.start()
 
-    def forget(self, name: str) -> None:
-        """Drop what the user has allowed a server. Raises UnknownServer, PermissionsUnusable."""
+    def forget(self, name: str) -> list[str]:
+        """Drop what the user has allowed or forbidden a server. Returns what that was, a phrase each.
+
+        Raises UnknownServer, PermissionsUnusable.
+        """
         server = self.server(name)
-        self.permissions.forget(name)
+        forgotten = self.permissions.forget(name)
         if isinstance(server, Connection):
+            if server.config.scope is Scope.PROJECT and self.permissions.may_start(server.config):
+                forgotten.append("may be started")
             self.permissions.withdraw_start(server.config)
             self._replace(server.config)
+        return forgotten
 
     async def log_in(self, name: str, show: Callable[[str], None], read: Read | None = None) -> None:
         """Let the user log in at a remote server. Raises UnknownServer, and as `login.log_in`."""
@@ -193,11 +201,19 @@ class ServerManager:
         """The servers of the project that wait for the user's consent."""
         return [one.config for one in self._connections.values() if one.state is State.UNASKED]
 
+    async def settle(self) -> None:
+        """Wait until every other server has started or failed."""
+        for connection in [*self._connections.values()]:
+            await connection.settle()
+
     async def ready(self) -> None:
-        """Wait until every other server has started or failed, but not for long after `start`."""
+        """As `settle`; with a user at the prompt not for long after `start`."""
         with anyio.CancelScope(deadline=self._wait_until):
-            for connection in [*self._connections.values()]:
-                await connection.settle()
+            await self.settle()
+
+    def starting(self) -> list[Connection]:
+        """The other servers that have neither started nor failed yet."""
+        return [one for one in self._connections.values() if one.state is State.STARTING]
 
     def offers(self) -> dict[str, Offers]:
         """What the other servers that are ready offer besides tools, by their names."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +14,45 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragchat.errors import PermissionsUnusable
-from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.configs import Scope, ServerConfig, disable_entry
 from ragchat.servers.private_json import read_private, write_private
+from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.tools import ToolInfo
 
 FILE = "permissions.json"
+# Lines of each version of a tool that are compared to show the difference: comparing is quadratic.
+MOST_LINES = 500
 
 
 class Rule(StrEnum):
-    """What the user said about a tool for all time."""
+    """What the user said about a tool: for all time, or until the chat ends."""
 
     ALWAYS = "always"
+    SESSION = "session"  # never in the file
     NEVER = "never"
 
 
+_SAID = {
+    Rule.ALWAYS: "always allowed",
+    Rule.SESSION: "allowed in this session",
+    Rule.NEVER: "never allowed",
+}
+
+
 class _Remembered(Struct, frozen=True):
-    """A rule, and the tool as it was then."""
+    """A rule, and the tool as it was then: all that the user and the model see or believe of it."""
 
     rule: Rule
     description: str
     input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    # None: an earlier release did not keep them; {}: there are none.
+    annotations: dict[str, bool] | None = None
+
+    def is_of(self, tool: ToolInfo) -> bool:
+        """Whether the tool is still as it was."""
+        # Encoded, because to Python 1 and True are equal.
+        return _encoded(self) == _encoded(_remember(tool, self.rule))
 
 
 class _File(Struct):
@@ -50,8 +71,9 @@ class Permissions:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._read: _File | None = None
-        self.session: set[tuple[str, str]] = set()
-        """The tools that the user has allowed until the chat ends, by server and name."""
+        self._session: dict[tuple[str, str], _Remembered] = {}
+        self.sampling: set[str] = set()
+        """The servers that may use the model without asking until the chat ends."""
 
     def may_start(self, config: ServerConfig) -> bool:
         """Whether the user named this server, or has agreed to exactly this command or address."""
@@ -74,7 +96,13 @@ class Permissions:
         return config.disabled or config.name in self._file.disabled.get(config.file, ())
 
     def disable(self, config: ServerConfig, *, disabled: bool) -> None:
-        """Disable a server of a project, or enable it again, without changing the project's file."""
+        """Disable a server, or enable it again; one of a project without changing the project's file.
+
+        Raises as `disable_entry`, too.
+        """
+        if config.scope is Scope.USER:
+            disable_entry(Path(config.file), config.name, disabled=disabled)
+            return
         others = [name for name in self._file.disabled.pop(config.file, ()) if name != config.name]
         if names := [*others, config.name] if disabled else others:
             self._file.disabled[config.file] = names
@@ -82,26 +110,36 @@ class Permissions:
 
     def rule(self, server: str, tool: ToolInfo) -> Rule | None:
         """The rule for a tool; None if there is none, or if an allowed tool has changed since."""
-        remembered = self._file.tools.get(server, {}).get(tool.name)
-        if remembered is None or (remembered.rule is Rule.ALWAYS and remembered != _remember(tool)):
-            return None
-        return remembered.rule
+        remembered = self._remembered(server, tool)
+        return None if remembered is None or self.has_changed(server, tool) else remembered.rule
+
+    def has_changed(self, server: str, tool: ToolInfo) -> bool:
+        """Whether a tool is not the one any more that the user has allowed."""
+        remembered = self._remembered(server, tool)
+        return remembered is not None and remembered.rule is not Rule.NEVER and not remembered.is_of(tool)
 
     def changes(self, server: str, tool: ToolInfo) -> str:
         """How a tool differs from the one that was allowed, as a unified diff; "" if it does not."""
-        remembered = self._file.tools.get(server, {}).get(tool.name)
-        if remembered is None or remembered.rule is not Rule.ALWAYS:
+        remembered = self._remembered(server, tool)
+        if remembered is None or not self.has_changed(server, tool):
             return ""
-        lines = difflib.unified_diff(
-            _lines(remembered), _lines(_remember(tool)), "when you allowed it", "now", lineterm=""
-        )
-        return "\n".join(lines)
+        return _difference(_lines(remembered), _lines(_remember(tool, remembered.rule)))
 
     def remember(self, server: str, tools: Iterable[ToolInfo], rule: Rule) -> None:
         """The user's rule for these tools."""
         for tool in tools:
-            self._file.tools.setdefault(server, {})[tool.name] = _remember(tool, rule)
-        self._write()
+            self._session.pop((server, tool.name), None)
+            if rule is Rule.SESSION:
+                self._session[server, tool.name] = _remember(tool, rule)
+            else:
+                self._file.tools.setdefault(server, {})[tool.name] = _remember(tool, rule)
+        if rule is not Rule.SESSION:
+            self._write()
+
+    def _remembered(self, server: str, tool: ToolInfo) -> _Remembered | None:
+        """What the user said last about a tool of this name."""
+        in_file = self._file.tools.get(server, {}).get(tool.name)
+        return self._session.get((server, tool.name), in_file)
 
     def may_sample(self, server: str) -> bool:
         """Whether the user may be asked to let a server use the model."""
@@ -113,14 +151,25 @@ class Permissions:
             self._file.no_sampling.append(server)
             self._write()
 
-    def forget(self, server: str) -> None:
-        """Drop the rules for a server and its tools."""
-        self.session = {(owner, tool) for owner, tool in self.session if owner != server}
-        was_forbidden = not self.may_sample(server)
-        if was_forbidden:
+    def forget(self, server: str) -> list[str]:
+        """Drop the rules for a server and its tools. Returns what they were, a phrase for each rule."""
+        in_file = self._file.tools.pop(server, {})
+        rules = [(one.rule, name) for name, one in in_file.items()]
+        for key in [key for key in self._session if key[0] == server]:
+            rules.append((self._session.pop(key).rule, key[1]))
+        forgotten = [
+            f"{_SAID[rule]}: {', '.join(name for _, name in named)}"
+            for rule, named in groupby(sorted(rules), key=itemgetter(0))
+        ]
+        if server in self.sampling:
+            self.sampling.remove(server)
+            forgotten.append("may use the model in this session")
+        if was_forbidden := not self.may_sample(server):
             self._file.no_sampling.remove(server)
-        if self._file.tools.pop(server, None) is not None or was_forbidden:
+            forgotten.append("may never use the model")
+        if in_file or was_forbidden:
             self._write()
+        return forgotten
 
     @property
     def _file(self) -> _File:
@@ -132,10 +181,39 @@ class Permissions:
         write_private(self._path, self._file, PermissionsUnusable)
 
 
-def _remember(tool: ToolInfo, rule: Rule = Rule.ALWAYS) -> _Remembered:
-    return _Remembered(rule, "" if tool.description is UNSET else tool.description, tool.input_schema)
+def _remember(tool: ToolInfo, rule: Rule) -> _Remembered:
+    return _Remembered(
+        rule,
+        or_none(tool.description) or "",
+        tool.input_schema,
+        or_none(tool.output_schema),
+        {} if tool.annotations is UNSET else msgspec.to_builtins(tool.annotations),
+    )
+
+
+def _encoded(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _lines(tool: _Remembered) -> list[str]:
-    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema, order="sorted")).decode()
-    return [*tool.description.splitlines(), *schema.splitlines()]
+    """What is remembered of a tool, as text for a person."""
+    lines = tool.description.split("\n")
+    parts = ("arguments", tool.input_schema), ("result", tool.output_schema)
+    for name, schema in parts:
+        if schema is not None:
+            lines += [f"{name}:", *msgspec.json.format(_encoded(schema)).decode().splitlines()]
+    lines += ["annotations:"]
+    if tool.annotations is None:
+        return [*lines, "  (an earlier release did not keep them)"]
+    return [*lines, *(f"  {name}: {str(value).lower()}" for name, value in sorted(tool.annotations.items()))]
+
+
+def _difference(before: list[str], after: list[str]) -> str:
+    """A unified diff, which leaves out what is alike at the start; of very long texts, the first part."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    start = max(0, same - 3)
+    old, new = before[start : start + MOST_LINES], after[start : start + MOST_LINES]
+    lines = [*difflib.unified_diff(old, new, "when you allowed it", "now", lineterm="")]
+    if (more := max(len(before), len(after)) - start - MOST_LINES) > 0:
+        lines.append(f"({more:,} more lines are not compared.)")
+    return "\n".join(lines)

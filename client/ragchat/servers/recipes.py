@@ -59,12 +59,19 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
 
     def missing(self, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         """What it needs and does not find here, a sentence each that says what to do."""
-        program = self.command[0] if self.command else ""
-        if program and shutil.which(program, path=environ.get("PATH")) is None:
-            yield f"The program {program} is not on your PATH. {PROGRAMS[program]}."
+        if self.command:
+            yield from missing_program(self.command[0], environ)
         for variable, hint in self.variables.items():
             if not environ.get(variable):
                 yield f"The environment variable {variable} is not set. {hint}, and set it in your shell."
+
+
+def missing_program(program: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """A sentence that says what to do, if there is no such program."""
+    if shutil.which(program, path=environ.get("PATH")) is None:
+        is_name = Path(program).name == program
+        why = f"The program {program} is not on your PATH" if is_name else f"There is no program {program}"
+        yield f"{why}. {PROGRAMS.get(program, 'Install it, or correct its name')}."
 
 
 def read_recipes() -> dict[str, Recipe]:

@@ -33,7 +33,7 @@ class ServerTool:
     async def call(self, arguments: dict[str, Any]) -> ToolResult:
         """Call it. Raises nothing: a failure is a result that a model can act on."""
         try:
-            result = await self.connection.call(self.info.name, arguments)
+            result = await self.connection.call(self.info, arguments)
             return readable(result, self.connection.config.name, self.connection.media.keep)
         except (RagChatError, RagMcpError) as error:
             return ToolResult(False, f"{error} {error.hint}".rstrip())
@@ -49,6 +49,12 @@ def offered_tools(connections: Iterable[Connection]) -> list[ServerTool]:
                 name = _with_digest(name, connection.config.name, tool.name)
             named[name] = ServerTool(name, tool, connection)
     return [*named.values()]
+
+
+def may_be_of(server: str, name: str) -> bool:
+    """Whether a tool of this server may have the name."""
+    prefix = _legal(server, "")[: LONGEST_NAME - _DIGEST_CHARACTERS - 1]
+    return name.startswith(prefix)
 
 
 def _legal(server: str, tool: str) -> str:

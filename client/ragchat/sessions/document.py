@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ragchat.formatting import local
-from ragchat.offline.answer import NO_MODEL
 from ragchat.sanitize import one_line
 from ragchat.sessions.export import source_lines
 from ragchat.turn.conversation import bare_answer
-from ragchat.types import Session, Turn
+from ragchat.types import Hit, Session, Turn
+
+_SESSION = "ragchat:session/"
+_USER, _CHAT = "**You**", "**ragchat**"
 
 
 def as_document(session: Session) -> tuple[str, dict[str, Any]]:
@@ -21,12 +23,17 @@ def as_document(session: Session) -> tuple[str, dict[str, Any]]:
     parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]
     for turn in session.turns:
         at = local(turn.created_at)
-        answer = bare_answer(turn).replace(NO_MODEL, "").strip()
-        parts += [f"**You** ({at}):\n{turn.question}", f"**ragchat** ({at}):\n{answer}"]
-    uri = f"ragchat:session/{session.session_id}"
+        answer = bare_answer(turn)
+        parts += [f"{_USER} ({at}):\n{turn.question}", f"{_CHAT} ({at}):\n{answer}"]
+    uri = f"{_SESSION}{session.session_id}"
     metadata = {"uri": uri, "title": title, "created_at": session.created_at}
     generated = {"generated": True} if any(turn.trace.is_report for turn in session.turns) else {}
     return "\n\n".join(parts) + "\n", metadata | generated
+
+
+def is_question_of_user(hit: Hit) -> bool:
+    """Whether a passage is what the user asked in a session, without the answer."""
+    return hit.uri.startswith(_SESSION) and hit.text.startswith(_USER) and _CHAT not in hit.text
 
 
 def report_as_document(turn: Turn) -> tuple[str, dict[str, Any]]:

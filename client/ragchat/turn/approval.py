@@ -1,8 +1,8 @@
 """Whether a tool may be called: at once, after asking the user, or not at all.
 
 A tool that only reads runs if the server's word for that is trusted. Any other tool runs only if the user has
-allowed it for all time. A tool that changes something asks even then, while the conversation holds text that
-is not the user's own: such text may be written to make the model call it.
+allowed it, and asks even then while the conversation holds text that is not the user's own: such text may be
+written to make the model call it. A tool that has changed since it was allowed asks again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UnsetType
 
+from ragchat import CLIENT_NAME
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.types import Hit
 from ragchat.uris import short_uri
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
-# The URIs of documents that the user loaded from files, or typed.
+# The URIs of documents that the user loaded from files, or typed. Other programs, or their models, may have
+# stored some, too: what stored the user's own is this program, or memory when it resumed a load of files.
 OWN_SCHEMES = ("file:", "sha256:")
+OWN_WRITERS = (CLIENT_NAME, "ingestion")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class OfferedTool:
 
     @property
     def only_reads(self) -> bool:
-        """Whether its server says that it changes nothing."""
+        """Whether its server says that it changes nothing, which may be a lie."""
         hints = self.info.annotations
         return not isinstance(hints, UnsetType) and hints.read_only_hint is True
 
@@ -78,17 +81,17 @@ def decide(
     rule = permissions.rule(tool.server, tool.info)
     if rule is Rule.NEVER:
         return Verdict.REFUSE
-    if permissions.changes(tool.server, tool.info):
+    if permissions.has_changed(tool.server, tool.info):
         return Verdict.ASK
     if tool.only_reads and (tool.trusted or believe_all):
         return Verdict.RUN
-    return Verdict.RUN if rule is Rule.ALWAYS and (tool.only_reads or not foreign) else Verdict.ASK
+    return Verdict.RUN if rule is not None and not foreign else Verdict.ASK
 
 
 def foreign_texts(hits: Iterable[Hit]) -> list[str]:
-    """The passages that are not from the user's own files, by their short names."""
-    return [short_uri(hit.uri, hit.title) for hit in hits if not _is_own(hit.uri)]
+    """The passages that the user has neither typed nor loaded from files, by their short names."""
+    return [short_uri(hit.uri, hit.title) for hit in hits if not _is_own(hit)]
 
 
-def _is_own(uri: str) -> bool:
-    return uri.startswith(OWN_SCHEMES) or ":" not in uri
+def _is_own(hit: Hit) -> bool:
+    return hit.written_by in OWN_WRITERS and (hit.uri.startswith(OWN_SCHEMES) or ":" not in hit.uri)

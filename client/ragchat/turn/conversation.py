@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ragchat.grounding.citations import MARKER
 from ragchat.llm import tokens
-from ragchat.turn.citations import MARKER
 from ragchat.types import NOT_GROUNDED, Message, Turn
 
 _MARKERS = re.compile(rf"\s?{MARKER.pattern}")

@@ -1,8 +1,8 @@
 """Follow-up questions: the query to memory for a question that refers to those before it. Pure.
 
-"and in 2019?" and "who wrote it?" find nothing by themselves. No model rewrites them: that would cost a round
-trip, and offline there is none. Instead, the content words of the last query are appended to a question that
-looks like a follow-up. Other questions stay as they are.
+"and in 2019?" and "who wrote it?" find nothing by themselves. A model makes them questions of their own
+(`rewriting`). Without one, the content words of the last query are appended to a question that looks like a
+follow-up. Other questions stay as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragchat.offline.words import content_words, is_unspaced, words
+from ragchat.grounding.words import content_words, is_unspaced, words
 from ragchat.types import Turn
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 

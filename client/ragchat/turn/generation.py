@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import anyio
+
 from ragchat.formatting import counted
+from ragchat.grounding.citations import Checked, check
+from ragchat.grounding.facts import unsupported
+from ragchat.grounding.judging import State
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
-from ragchat.llm.completion import Completion
-from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolCallsUsedUp
+from ragchat.llm.completion import CUT_AT, Completion
+from ragchat.llm.errors import EmptyAnswer, LimitReached, ModelError, ModelTimedOut, ToolCallsUsedUp
 from ragchat.llm.images import IMAGE_TOKENS, MOST_IMAGES, Images, add_images, image_tokens
 from ragchat.memory.types import ToolResult
+from ragchat.offline.small_talk import small_talk
 from ragchat.sanitize import one_line
 from ragchat.servers.clock import Clock
 from ragchat.turn.approval import Approve, foreign_texts
-from ragchat.turn.citations import Checked, check
-from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, Reached, TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
+from ragchat.turn.scope import QUERY
 from ragchat.turn.tools import CANNOT_ASK, OWN, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
@@ -40,6 +45,8 @@ from ragchat.types import (
     Usage,
 )
 from ragchat.uris import short_uri
+from ragconfig.hosts import SERVER_NAME
+from ragmcp.concurrency import in_daemon_thread
 
 SUMMARY_CHARACTERS = 80
 # Shorter pauses between two attempts, in seconds, are not announced.
@@ -48,15 +55,18 @@ NOTICED_PAUSE = 2.0
 MOST_CALLS = 16
 TOO_MANY = f"Only the first {MOST_CALLS} calls of a message are carried out. Repeat this one if you need it."
 LIMIT_REACHED = "The model called tools until the limit ({setting}); its answer may lack something."
+UNCITED = "The answer cites no passage: nothing in it was checked against your documents."
 # Added to the last result: many chat templates refuse a message of the system's or the user's there.
 LAST_RESULT = (
     "\n\n[You can call no more tools for this question: {reason}. Answer with what you have, and say what is "
     "missing.]"
 )
+NO_MORE_CALLS = "This was not called: you can call no more tools. Answer now, in words, with what you have."
 CUT = "[Cut here: the first {shown:,} of {size:,} characters. If you need more, ask for less at once.]"
 FAILED = "The call failed: {text}"
 NO_TEXT = "(no text)"
 LEFT_OUT = "[There is no room for {more} found. Ask for less at once.]"
+KNOWN = "[Found as well, and given above: {passages}.]"
 NO_TOOLS_TAKEN = "{model} takes no tools: it answers from what memory was searched for."
 NO_IMAGES_TAKEN = "{model} takes no images: it got only their names."
 
@@ -107,23 +117,29 @@ async def generate(
         other_tokens=tokens.prompt_at_most(tools) + IMAGE_TOKENS * len(answerer.images[:MOST_IMAGES]),
     )
     emit(Retrieved(prompt.passages.candidates))
-    for candidate in prompt.passages.candidates if grounding.is_attached else ():
-        if candidate.reason != ATTACHED:
-            emit(Notice(f"{short_uri(candidate.hit.uri, candidate.hit.title)} is {candidate.reason}."))
-    if text := _dropped(prompt.dropped_turns, history):
+    if grounding.is_attached:
+        cut = (one for one in prompt.passages.candidates if one.reason != ATTACHED)
+        for text in dict.fromkeys(f"{short_uri(one.hit.uri, one.hit.title)} is {one.reason}." for one in cut):
+            emit(Notice(text))
+    if text := _dropped(prompt, history, limits.budget):
         emit(Notice(text))
     earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.trace.foreign]
     exchange = await converse(answerer, prompt, limits, emit, [*earlier, *answerer.foreign])
     hits = exchange.passages.numbered()
-    checked = check(exchange.text, hits)
-    cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
-    grounded = bool(cited) and grounding.holds_answer(cited)
-    nearest = [] if grounded else grounding.nearest(hits)
-    missing = grounding.missing(cited or list(hits.values())) if hits else []
-    asked = " ".join([question, *(word.text for word in grounding.question.carried)])
-    wrong = unsupported(exchange.text, hits, asked)
+    asked = " ".join([question, grounding.question.text, *(word.text for word in grounding.question.carried)])
+    checked, wrong = await in_daemon_thread(
+        lambda: (check(exchange.text, hits), unsupported(exchange.text, hits, asked))
+    )
+    cited = [*dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
+    judged, parts = await grounding.of({n: hits[n] for n in cited} or hits)
+    grounded = bool(cited) and not wrong and judged.state is State.GROUNDED
+    if cited and not grounded:
+        _, parts = await grounding.of(hits)
+    missing = judged.missing if hits else []
     for text in _flaws(checked, wrong):
         emit(Notice(text))
+    if hits and not checked.citations and not checked.unknown and not small_talk(question):
+        emit(Notice(UNCITED))
     if missing and cited and not grounded:
         emit(Notice(f"Not mentioned in the cited passages: {', '.join(missing)}."))
     ungrounded = "" if hits else f"\n\n{NOT_GROUNDED}"
@@ -134,7 +150,7 @@ async def generate(
         checked.citations,
         exchange.passages.candidates,
         grounded=grounded,
-        nearest=nearest,
+        nearest=[] if grounded else parts,
         missing=missing,
         model=answerer.model.name,
         usage=exchange.usage,
@@ -145,16 +161,20 @@ async def generate(
         unsupported=wrong,
         messages=exchange.messages,
         foreign=exchange.foreign,
+        judgement=judged.recorded,
     )
 
 
-def _dropped(dropped: int, history: Sequence[Turn]) -> str:
+def _dropped(prompt: Prompt, history: Sequence[Turn], budget: Budget) -> str:
     """The notice for turns that no longer fit, "" if the turn before had it."""
-    before = history[-1].trace.dropped_turns if history else 0
+    dropped, before = prompt.dropped_turns, history[-1].trace.dropped_turns if history else 0
     if dropped <= before:
         return ""
     turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
-    return f"{turns} of this session no longer fit into the model's context and were left out."
+    return (
+        f"{turns} of this session no longer fit and were left out: beside passages, tools and the answer, "
+        f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
+    )
 
 
 def _flaws(checked: Checked, facts: Sequence[Unsupported]) -> Iterator[str]:
@@ -202,17 +222,40 @@ async def converse(
     add_images(images, len(messages) - 1, answerer.images)
     texts: list[str] = []
     usage = Usage()
-    seconds = limits.tool_seconds
+    seconds, model_seconds = limits.tool_seconds, limits.model_seconds
     reached: Reached | None = None
+
+    async def ask(offered: Sequence[dict[str, Any]] = ()) -> Completion:
+        nonlocal usage, model_seconds
+        began = anyio.current_time()
+        try:
+            completion = await _complete(
+                answerer.model, messages, images, offered, emit, model_seconds, is_first=not texts
+            )
+        except LimitReached as error:
+            if not texts:
+                raise
+            emit(Notice(CUT_AT.format(setting=error.setting)))
+            return Completion("", [], Usage())
+        model_seconds -= anyio.current_time() - began
+        reply = _message(completion)
+        usage += completion.usage + _estimate([*messages, *offered], reply)
+        messages.append(reply)
+        texts.extend([completion.text] if completion.text else [])
+        return completion
+
     for rounds_left in range(limits.rounds, -1, -1):
         may_call = rounds_left > 0 and reached is None
         # Described again in each round: a search may have found more of them.
         offered = await answerer.toolbox.descriptions() if may_call else []
-        completion = await _complete(answerer.model, messages, images, offered, emit, is_first=not texts)
-        reply = _message(completion)
-        usage += completion.usage + _estimate([*messages, *offered], reply)
-        messages.append(reply)
-        texts += [completion.text] if completion.text else []
+        completion = await ask(offered)
+        if completion.requests and not may_call and not completion.text.strip():
+            # Some models call tools that they were not offered. They are told, and asked for words once more.
+            messages += [
+                {"role": "tool", "tool_call_id": request.id, "content": NO_MORE_CALLS}
+                for request in completion.requests
+            ]
+            await ask()
         if not completion.requests or not may_call:
             break
         calls = await _permitted(answerer, completion.requests, emit, [*read])
@@ -224,12 +267,13 @@ async def converse(
         room = max(0, min(limits.budget.passages, left // len(calls)))
         for call, result in zip(calls, results, strict=True):
             request = call.request
-            if call.tool is not None and call.tool.server not in OWN and not call.refusal:
+            if _is_foreign(call, result):
                 read[f"the result of {request.name}"] = None
             read |= dict.fromkeys(foreign_texts(result.hits))
+            had = {hit.chunk_id for hit in passages.numbered().values()}
             judged = [judge(hit, limits.retrieval.min_score) for hit in result.hits]
             passages = passages.extended(judged, room)
-            text, summary = _readable(call, result, passages, room)
+            text, summary = _readable(call, result, passages, had, room)
             messages.append({"role": "tool", "tool_call_id": request.id, "content": text})
             emit(ToolFinished(request.name, result.ok, summary))
             for note in result.notes:
@@ -246,6 +290,16 @@ async def converse(
     if reached is not None:
         emit(Notice(LIMIT_REACHED.format(setting=reached.setting)))
     return Exchange(text, messages, passages, usage, [*read])
+
+
+def _is_foreign(call: ToolCall, result: ToolResult) -> bool:
+    """Whether a result may hold text that is not the user's own and is not judged as a passage."""
+    tool = call.tool
+    if tool is None or call.refusal:
+        return False
+    if tool.server == SERVER_NAME:  # Whole documents, titles, other versions.
+        return tool.only_reads and tool.name != QUERY and not result.hits
+    return tool.server not in OWN
 
 
 def _estimate(sent: Sequence[Message], reply: Message) -> Usage:
@@ -267,6 +321,7 @@ async def _complete(
     images: Images,
     tools: Sequence[dict[str, Any]],
     emit: Emit,
+    seconds: float,
     *,
     is_first: bool,
 ) -> Completion:
@@ -291,6 +346,7 @@ async def _complete(
         on_reasoning=lambda text: emit(Reasoning(text)),
         on_retry=wait,
         images=images,
+        seconds=seconds,
     )
     if took_tools and not model.takes_tools:
         emit(Notice(NO_TOOLS_TAKEN.format(model=model.name)))
@@ -350,8 +406,13 @@ async def _permitted(
     return calls
 
 
-def _readable(call: ToolCall, result: ToolResult, passages: Passages, budget: int) -> tuple[str, str]:
-    """The result of a tool for the model, and as one line for the user."""
+def _readable(
+    call: ToolCall, result: ToolResult, passages: Passages, had: Set[int], budget: int
+) -> tuple[str, str]:
+    """The result of a tool for the model, and as one line for the user.
+
+    Passages that the model `had` already are named by their numbers.
+    """
     if not result.hits:
         shown, size = tokens.beginning(result.text, budget), len(result.text)
         text = shown or NO_TEXT
@@ -362,7 +423,10 @@ def _readable(call: ToolCall, result: ToolResult, passages: Passages, budget: in
         return text, one_line(result.text, SUMMARY_CHARACTERS)
     found = {hit.chunk_id for hit in result.hits}
     quoted = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
-    parts = [quote(quoted)] if quoted else []
+    new = {n: hit for n, hit in quoted.items() if hit.chunk_id not in had}
+    parts = [quote(new)] if new else []
+    if known := [n for n in quoted if n not in new]:
+        parts.append(KNOWN.format(passages=_markers(known)))
     if left_out := passages.left_out(found):
         parts.append(LEFT_OUT.format(more=counted(left_out, "passage")))
     text = "\n\n".join(parts) or "Memory holds nothing relevant to this."

@@ -1,100 +1,115 @@
-"""What the passages that memory found hold of a question: the judgement behind every answer. Pure."""
+"""What the passages that memory found hold of a question: the judgement behind every answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from math import inf
 
-from ragchat.offline.answer import is_grounded, terms_of
-from ragchat.offline.evidence import Question
-from ragchat.offline.windows import Window, best_windows, passage_terms
+from msgspec.structs import replace
+
+from ragchat.grounding.evidence import Compares, Evidence, gather
+from ragchat.grounding.judging import Judgement, State, judge
+from ragchat.grounding.question import Question
+from ragchat.offline.cards import best_window, chosen, make_cards
 from ragchat.turn.retrieval import Retrieval
 from ragchat.types import Candidate, Citation, Hit
 from ragconfig.text_rules import with_words_replaced
 
-# Passages that hold less of a question's words are not on its topic, unless they are similar by meaning.
-FAR_COVERAGE = 0.1
-
-
-class State(Enum):
-    """How close the passages come to a question."""
-
-    GROUNDED = "grounded"  # they hold what is asked
-    NEAREST = "nearest"
-    NOTHING = "nothing"  # none is on the topic
+# Of the passages that were found, these may be shown without a model.
+COMPARED = 8
+# Where they answer with this probability, no more of them are used.
+CLEARLY = 0.9
+# A prompt is filled by the scores of the passages' best windows of so many characters, and so much of the
+# passages' own scores: three more of a hundred prompts hold the answer than in memory's order.
+WINDOW = 400
+W_SCORE = 2.0
 
 
 @dataclass(frozen=True)
 class Grounding:
-    """`candidates` are marked as used where a model gets them; `windows` are their best parts.
+    """The `judgement` of the best passages, and the `evidence` in them. `candidates` are all that was found.
 
+    `memory` may take so many `seconds` for a comparison.
     `is_attached`: the user chose the passages, which are whole documents.
     """
 
     question: Question
-    state: State
+    judgement: Judgement
     candidates: Sequence[Candidate]
-    windows: Sequence[Window]
+    evidence: Sequence[Evidence] = ()
+    memory: Compares | None = None
+    seconds: float = inf
     is_attached: bool = False
+
+    @property
+    def state(self) -> State:
+        return self.judgement.state
 
     @classmethod
     def of_attached(cls, candidates: Sequence[Candidate]) -> Grounding:
         """There are no words to judge by: the question is a task, and the documents are what it is about."""
-        return cls(Question.of(""), State.GROUNDED, candidates, [], is_attached=True)
+        certain = Judgement(State.GROUNDED, 1.0, {}, [])
+        return cls(Question.of(""), certain, candidates, is_attached=True)
 
-    def holds_answer(self, hits: Sequence[Hit]) -> bool:
-        """Whether some passages, such as those that an answer cites, hold what is asked."""
-        return self.is_attached or is_grounded(self.question, best_windows(self.question, hits))
-
-    def nearest(self, hits: Mapping[int, Hit]) -> list[Citation]:
-        """The best parts of numbered passages."""
-        if self.is_attached:
-            return []
+    async def of(self, hits: Mapping[int, Hit]) -> tuple[Judgement, list[Citation]]:
+        """The judgement of numbered passages, such as those that an answer cites, and their best parts."""
+        if self.is_attached or self.memory is None:
+            return self.judgement, []
+        known = {one.hit.chunk_id: one for one in self.evidence}
+        unknown = [hit for hit in hits.values() if hit.chunk_id not in known]
+        new = await gather(self.question, unknown, self.memory, self.seconds)
+        known |= {one.hit.chunk_id: one for one in new}
+        evidence = [known[hit.chunk_id] for hit in hits.values()]
         numbers = {hit.chunk_id: n for n, hit in hits.items()}
-        windows = best_windows(self.question, list(hits.values()))
-        return [Citation.of(numbers[window.hit.chunk_id], window.hit, window.text) for window in windows]
-
-    def missing(self, hits: Sequence[Hit]) -> list[str]:
-        """The telling words of the question that neither some passages nor their headings contain."""
-        if self.is_attached:
-            return []
-        return self.question.missing(frozenset[str]().union(*map(passage_terms, hits)))
+        _, parts = make_cards(chosen(evidence)[0])
+        return judge(self.question, evidence), [
+            replace(part, n=numbers[part.chunk_id]) for part in parts if part.chunk_id in numbers
+        ]
 
 
-def judge_passages(question: str, query: str, retrieval: Retrieval) -> Grounding:
-    """The words of `query` beyond those of `question` help to find windows, but are no evidence."""
+async def judge_passages(
+    question: str,
+    query: str,
+    retrieval: Retrieval,
+    memory: Compares,
+    seconds: float = inf,
+    compared: int | None = None,
+) -> Grounding:
+    """The words of `query` beyond those of `question` help to find windows, but are no evidence.
+
+    The first `compared` passages are compared with the question; None: all.
+    """
     replaced = with_words_replaced(question, retrieval.corrections)
     query = with_words_replaced(query, retrieval.corrections)
     asked = Question.of(replaced, query, retrieval.weights)
-    windows = best_windows(asked, [candidate.hit for candidate in retrieval.candidates])
-    state = _state(asked, windows, retrieval.candidates)
-    return Grounding(asked, state, _chosen(state, windows, retrieval.candidates), windows)
+    hits = [candidate.hit for candidate in retrieval.candidates[:compared]]
+    evidence = await gather(asked, hits, memory, seconds)
+    judgement = judge(asked, evidence)
+    used = _used(judgement, retrieval.candidates, evidence)
+    return Grounding(asked, judgement, used, evidence, memory, seconds)
 
 
-def is_far(question: Question, windows: Sequence[Window]) -> bool:
-    """Whether the windows have hardly a word of the question."""
-    return not windows or question.coverage(terms_of(windows), is_expected=True) < FAR_COVERAGE
-
-
-def _state(question: Question, windows: Sequence[Window], candidates: Sequence[Candidate]) -> State:
-    if is_grounded(question, windows):
-        return State.GROUNDED
-    has_relevant = any(candidate.used for candidate in candidates)
-    return State.NEAREST if has_relevant or not is_far(question, windows) else State.NOTHING
-
-
-def _chosen(state: State, windows: Sequence[Window], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """With the passages that only their score rules out: those that hold the answer, or else all the nearest.
+def _used(
+    judgement: Judgement, candidates: Sequence[Candidate], evidence: Sequence[Evidence]
+) -> list[Candidate]:
+    """With the passages that only their score rules out, if they come close, but few if these clearly answer.
 
     A model tells better than a score whether a passage answers a question in other words.
     """
-    quoted = {window.hit.chunk_id for window in windows}
-    chosen = []
-    for candidate in candidates:
-        if state is State.GROUNDED and not candidate.used and candidate.hit.chunk_id in quoted:
-            candidate = Candidate(candidate.hit, True, "holds the words of the question")
-        elif state is State.NEAREST and not candidate.used:
-            candidate = Candidate(candidate.hit, True, f"among the nearest, though {candidate.reason}")
-        chosen.append(candidate)
-    return chosen
+    if judgement.state is State.NOTHING:
+        return list(candidates)
+    windows = {one.hit.chunk_id: best_window(one, WINDOW) for one in evidence}
+
+    def worth(hit: Hit) -> float:
+        window = windows.get(hit.chunk_id)
+        return W_SCORE * hit.score + (window.score if window else 0.0)
+
+    used = [
+        one if one.used else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
+        for one in sorted(candidates, key=lambda one: -worth(one.hit))
+    ]
+    if judgement.state is not State.GROUNDED or judgement.probability < CLEARLY:
+        return used
+    reason = "not needed: better passages clearly answer"
+    return [*used[:COMPARED], *(Candidate(one.hit, False, reason) for one in used[COMPARED:])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from ragchat.formatting import counted
@@ -40,7 +40,15 @@ class TurnLimits:
     budget: Budget
     rounds: int  # of tool calls
     tool_seconds: float = inf  # for all tool calls together
+    model_seconds: float = inf  # for all requests to the model together
     rewrite_seconds: float = 0.0  # for other wordings of a question from the model; 0: it is not asked
+
+    def within(self, context: int | None) -> TurnLimits:
+        """The same for a model that holds less than the settings say; None: it does not say."""
+        if context is None or context >= self.budget.context:
+            return self
+        answer = min(self.budget.answer, context // 4)
+        return replace(self, budget=Budget(context, answer, self.budget.passages))
 
     def reached(self, rounds: int, seconds: float, tokens: int) -> Reached | None:
         """The limit of tool calls that is reached when this is left of rounds, seconds and the context."""

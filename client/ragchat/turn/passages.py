@@ -6,8 +6,9 @@ that no passage can end its own quotation.
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -15,12 +16,14 @@ from msgspec.structs import replace
 from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
 from ragchat.types import Candidate, Hit
-from ragconfig.places import label
+from ragconfig.places import label, within
 from ragconfig.text_rules import passage_names
 
 # The reason of candidates that the user chose: whole documents, or their beginnings.
 ATTACHED = "attached"
 NO_ROOM = "cut: no room within the budget for passages"
+# Characters of an attached document that are one passage, if it has several pages or the like.
+PIECE = 3_000
 # The most tokens of the tags around a passage, without its source.
 TAGS_TOKENS = 60
 
@@ -58,47 +61,81 @@ def judge(hit: Hit, min_score: float) -> Candidate:
 
 
 def attached(documents: Iterable[DocumentText]) -> list[Candidate]:
-    """Whole documents as passages that a question is asked about."""
+    """Whole documents as passages that a question is asked about: a page or some, if they have pages."""
+    pieces = [piece for document in documents for piece in _pieces(document)]
     return [
-        Candidate(_whole(document, number), True, ATTACHED) for number, document in enumerate(documents, 1)
+        # They are no stored chunks.
+        Candidate(replace(piece, rank=number, chunk_id=-number), True, ATTACHED)
+        for number, piece in enumerate(pieces, 1)
     ]
 
 
-def _whole(document: DocumentText, number: int) -> Hit:
-    return Hit(
-        rank=number,
-        score=1.0,
-        chunk_id=-number,  # it is no stored chunk
-        document_id=document.document_id,
-        uri=document.uri,
-        title=document.title,
-        heading="",
-        start_line=1,
-        end_line=document.text.rstrip().count("\n") + 1,
-        text=document.text,
-    )
+def _pieces(document: DocumentText) -> Iterator[Hit]:
+    """A document in pieces that begin with a place, and have at least PIECE characters but for the last."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", document.text) or [""]
+    starts, size = [1], 0
+    beginnings = {line for line, _ in document.places}
+    for number, line in enumerate(lines, 1):
+        if number in beginnings and size >= PIECE:
+            starts.append(number)
+            size = 0
+        size += len(line)
+    for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        text = "".join(lines[start - 1 : end - 1])
+        last = start + text.rstrip().count("\n")
+        yield Hit(
+            rank=0,
+            score=1.0,
+            chunk_id=0,
+            document_id=document.document_id,
+            uri=document.uri,
+            title=document.title,
+            heading="",
+            start_line=start,
+            end_line=last,
+            text=text,
+            metadata=document.metadata,
+            written_by=document.written_by,
+            places=list(within(document.places, start, last)),
+        )
 
 
 def shortened(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
-    """Attached documents, the longest of them cut so that all fit into `budget` tokens."""
-    sizes = [_most_tokens(candidate.hit) for candidate in candidates]
-    shares, room = dict[int, int](), budget
-    for left, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
-        shares[index] = min(sizes[index], room // (len(sizes) - left))
-        room -= shares[index]
-    return [_cut(candidate, shares[index]) for index, candidate in enumerate(candidates)]
+    """Attached documents, the longest of them cut at their ends so that all fit into `budget` tokens."""
+    documents: dict[str, list[Hit]] = {}
+    for candidate in candidates:
+        documents.setdefault(candidate.hit.document_id, []).append(candidate.hit)
+    sizes = {id: sum(map(_most_tokens, pieces)) for id, pieces in documents.items()}
+    fitting, room = dict[str, list[Candidate]](), budget
+    for left, id in enumerate(sorted(sizes, key=sizes.__getitem__)):
+        share = min(sizes[id], room // (len(sizes) - left))
+        room -= share
+        fitting[id] = list(_cut(documents[id], share))
+    return [candidate for id in documents for candidate in fitting[id]]
 
 
-def _cut(candidate: Candidate, budget: int) -> Candidate:
-    """A candidate with as many whole lines, from its first, as fit into `budget` tokens."""
-    hit, length = candidate.hit, len(candidate.hit.text)
+def _cut(pieces: Sequence[Hit], budget: int) -> Iterator[Candidate]:
+    """The pieces of a document, as many whole lines of them as fit into `budget` tokens."""
+    kept: list[Hit] = []
+    for piece in pieces:
+        kept.append(_beginning(piece, budget))
+        budget -= _most_tokens(kept[-1])
+        if kept[-1] is not piece:
+            break
+    length, shown = (sum(len(hit.text) for hit in hits) for hits in (pieces, kept))
+    reason = ATTACHED
+    if shown < length:
+        reason = f"{ATTACHED}: the first {shown:,} of {length:,} characters fit"
+    return (Candidate(hit, True, reason) for hit in kept if hit.text or len(kept) == 1)
+
+
+def _beginning(hit: Hit, budget: int) -> Hit:
+    """A hit with as many whole lines, from its first, as fit into `budget` tokens."""
     while (size := _most_tokens(hit)) > budget and hit.text:
-        text = hit.text[: min(len(hit.text) - 1, len(hit.text) * budget // size)]
+        text = hit.text[: min(len(hit.text) - 1, len(hit.text) * max(budget, 0) // size)]
         text = text[: text.rfind("\n") + 1] or text
-        hit = replace(hit, text=text, end_line=text.rstrip().count("\n") + 1)
-    if hit is candidate.hit:
-        return candidate
-    return Candidate(hit, True, f"{ATTACHED}: the first {len(hit.text):,} of {length:,} characters fit")
+        hit = replace(hit, text=text, end_line=hit.start_line + text.rstrip().count("\n"))
+    return hit
 
 
 def _most_tokens(hit: Hit) -> int:
@@ -106,18 +143,23 @@ def _most_tokens(hit: Hit) -> int:
     return tokens.at_most(hit.full_text + _source(hit)) + TAGS_TOKENS
 
 
-def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Passages:
-    """Number the relevant candidates that fit into `budget` tokens, counting from `first`."""
-    judged, taken = [], 0
+def number(candidates: Iterable[Candidate], room: int, first: int = 1, budget: int | None = None) -> Passages:
+    """Number the relevant candidates that surely fit into `room` tokens, counting from `first`.
+
+    `budget` is what they take at most by a mean estimate; None: there is no other limit than the room.
+    """
+    judged, taken, estimated = [], 0, 0
     for candidate in candidates:
         if candidate.used:
-            size = tokens.at_most(quote({first: candidate.hit}))
-            if taken + size > budget:
+            text = quote({first: candidate.hit})
+            most, mean = tokens.at_most(text), tokens.mean(text)
+            if taken + most > room or (budget is not None and estimated + mean > budget):
                 candidate = Candidate(candidate.hit, False, NO_ROOM)
             else:
                 candidate = Candidate(candidate.hit, True, candidate.reason, first)
                 first += 1
-                taken += size
+                taken += most
+                estimated += mean
         judged.append(candidate)
     return Passages(judged, taken)
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragchat.errors import PromptUnreadable
+from ragchat.grounding.judging import State
 from ragchat.llm import tokens
 from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.conversation import history_messages, newest_that_fit
-from ragchat.turn.grounding import Grounding, State
+from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.types import Message, Turn
@@ -42,6 +43,7 @@ class Prompts:
     missing: str  # added to it if they lack {words} of the question
     no_passages: str  # in the place of passages if there are none
     rewrite: str  # the system prompt of the request for other wordings of a question
+    standalone: str  # that of the request for a follow-up as a question of its own
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Prompt:
     passages: Passages
     dropped_turns: int
     tokens: int  # an upper estimate
+    history_room: int = 0  # the tokens that were left for the history
 
 
 def load_prompts(settings: Settings) -> Prompts:
@@ -64,6 +67,7 @@ def load_prompts(settings: Settings) -> Prompts:
         missing=_packaged("missing"),
         no_passages=_packaged("no_passages"),
         rewrite=_packaged("rewrite"),
+        standalone=_packaged("standalone"),
     )
 
 
@@ -107,11 +111,11 @@ def build(
         raise QuestionTooLong(asked, max(0, room + asked))
     for_passages, candidates = room * 3 // 4 if history else room, grounding.candidates
     if grounding.is_attached:
-        candidates = shortened(candidates, for_passages)
+        passages = number(shortened(candidates, for_passages), for_passages)
     else:
-        for_passages = min(budget.passages, for_passages)
-    passages = number(candidates, for_passages)
-    kept = newest_that_fit(history, room - passages.tokens)
+        passages = number(candidates, for_passages, budget=budget.passages)
+    history_room = max(0, room - passages.tokens)
+    kept = newest_that_fit(history, history_room)
     hits = passages.numbered()
     quoted = f"{introduction}\n\n{quote(hits)}" if hits else prompts.no_passages
     messages: list[Message] = [
@@ -120,16 +124,16 @@ def build(
         # One message: many chat templates refuse two user messages in a row.
         {"role": "user", "content": f"{quoted}\n\n{question}"},
     ]
-    return Prompt(messages, passages, len(history) - len(kept), tokens.prompt_at_most(messages))
+    size = tokens.prompt_at_most(messages)
+    return Prompt(messages, passages, len(history) - len(kept), size, history_room)
 
 
 def _introduction(grounding: Grounding, prompts: Prompts) -> str:
     """The text before the passages. Of the notes in it, only the user's own words vary."""
-    hits = [candidate.hit for candidate in grounding.candidates if candidate.used]
-    missing = grounding.missing(hits)[:MAX_MISSING]
+    missing = grounding.judgement.missing[:MAX_MISSING]
     notes = [
         prompts.passages,
-        *([prompts.nearest] if grounding.state is State.NEAREST else []),
+        *([prompts.nearest] if grounding.state is not State.GROUNDED else []),
         *([prompts.missing.format(words=", ".join(missing))] if missing else []),
     ]
     return " ".join(notes)

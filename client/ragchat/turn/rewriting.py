@@ -1,4 +1,6 @@
-"""Other wordings of a question, from a model, to search again where the passages found only come close."""
+"""A question in other words, from a model: a follow-up as a question of its own, and other wordings of a
+question to search again where the passages found only come close.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +11,75 @@ from dataclasses import replace
 import anyio
 from msgspec import Struct
 
+from ragchat.grounding.citations import MARKER
+from ragchat.grounding.words import content_words, index_terms
 from ragchat.llm import tokens
 from ragchat.llm.client import Model, ignore_text
 from ragchat.llm.errors import ModelError
 from ragchat.sanitize import one_line
+from ragchat.turn.conversation import bare_answer
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Candidate, Message, Usage
+from ragchat.types import Candidate, Message, Turn, Usage
 
 MAX_WORDINGS = 3
 WORDING_CHARACTERS = 200
+# Of the answer before a follow-up: what its beginning names is enough.
+ANSWER_CHARACTERS = 500
 # What models put around the lines of a list.
 _MARK = re.compile(r"^(?:[-*•]|\d+[.):])\s+")
 
 
 class Rewriting(Struct, frozen=True):
-    """`wordings` that were searched for, the `usage` of the request, and why there was no answer."""
+    """`wordings` to search for, the `usage` of the request, and why there was no answer."""
 
     wordings: Sequence[str] = ()
     usage: Usage = Usage()
     failure: str = ""
 
 
+async def standalone(question: str, before: Turn, model: Model, prompt: str, seconds: float) -> Rewriting:
+    """Ask a model to put a follow-up as one question that is understood by itself. Raises nothing."""
+    said = one_line(bare_answer(before), ANSWER_CHARACTERS)
+    conversation = f"Question: {before.question}\nAnswer: {said}\n\nFollow-up: {question}"
+    asked = await _ask(conversation, model, prompt, seconds)
+    known = {*index_terms(conversation)}
+    # One that takes up nothing of the conversation is an answer, or about something else.
+    usable = [
+        line
+        for line in _lines(asked.text)
+        if not known.isdisjoint(index_terms(" ".join(content_words(line))))
+    ]
+    return Rewriting(usable[:1], asked.usage, asked.failure)
+
+
 async def rewrite(query: str, model: Model, prompt: str, seconds: float) -> Rewriting:
-    """Ask a model for other wordings. Raises nothing: the turn goes on without them."""
-    messages: list[Message] = [{"role": "system", "content": prompt}, {"role": "user", "content": query}]
+    """Ask a model for other wordings of a question. Raises nothing: the turn goes on without them."""
+    asked = await _ask(query, model, prompt, seconds)
+    wordings = [line for line in _lines(asked.text) if line.casefold() != query.casefold()]
+    return Rewriting(wordings[:MAX_WORDINGS], asked.usage, asked.failure)
+
+
+class _Asked(Struct, frozen=True):
+    text: str = ""
+    usage: Usage = Usage()
+    failure: str = ""
+
+
+async def _ask(text: str, model: Model, prompt: str, seconds: float) -> _Asked:
+    messages: list[Message] = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
     try:
         with anyio.fail_after(seconds):
             completion = await model.complete(messages, on_text=ignore_text)
     except TimeoutError:
-        return Rewriting(failure=f"{model.name} gave no other wordings within {seconds:g} s.")
+        return _Asked(failure=f"{model.name} did not put the question in other words within {seconds:g} s.")
     except ModelError as error:
-        return Rewriting(failure=f"{model.name} gave no other wordings. {error}")
+        return _Asked(failure=f"{model.name} did not put the question in other words. {error}")
     estimate = Usage(
         estimated_prompt_tokens=tokens.about(messages),
         estimated_completion_tokens=tokens.about([{"role": "assistant", "content": completion.text}]),
     )
-    return Rewriting(_wordings(completion.text, query), completion.usage + estimate)
+    return _Asked(completion.text, completion.usage + estimate)
 
 
 async def search_again(
@@ -69,8 +103,11 @@ async def search_again(
     return replace(retrieval, candidates=ranked[: limits.top_k])
 
 
-def _wordings(text: str, query: str) -> list[str]:
-    """The lines of a model's answer, without the marks of a list and quotation marks."""
+def _lines(text: str) -> list[str]:
+    """The questions in a model's answer, without the marks of a list and quotation marks.
+
+    A line with a citation is an answer, and one with a colon at its end introduces the others.
+    """
     lines = (_MARK.sub("", line.strip()).strip(" \"'“”*`") for line in text.splitlines())
-    unique = dict.fromkeys(one_line(line, WORDING_CHARACTERS) for line in lines if line)
-    return [line for line in unique if line.casefold() != query.casefold()][:MAX_WORDINGS]
+    usable = (line for line in lines if line and not line.endswith(":") and not MARKER.search(line))
+    return [*dict.fromkeys(one_line(line, WORDING_CHARACTERS) for line in usable)]

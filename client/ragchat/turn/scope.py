@@ -12,7 +12,7 @@ from ragchat.turn.retrieval import Memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragchat.memory.types import DocumentInfo, DocumentText, QueryResult, ToolResult
+    from ragchat.memory.types import Comparison, DocumentInfo, DocumentText, QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 # The tool that searches. It takes the same filter when a model calls it.
@@ -49,8 +49,8 @@ class Scope:
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
         return await self._memory.query(text, top_k, {**(filter or {}), **self._filter} or None)
 
-    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        return await self._memory.similarities(query, texts)
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
+        return await self._memory.compare(query, texts, words)
 
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
         if not self._filter:

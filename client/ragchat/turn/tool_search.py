@@ -79,7 +79,7 @@ class ToolSearch:
         query = str(arguments.get("query", ""))
         texts = [f"{tool.name.replace('_', ' ')}: {tool.info.description or ''}" for tool in self._tools]
         try:
-            scores = await self._memory.similarities(query, texts)
+            scores = (await self._memory.compare(query, texts)).similarities
         except RagChatError:  # Memory compares by meaning; without it, shared words decide.
             scores = [_shared_words(query, text) for text in texts]
         ranked = sorted(zip(scores, self._tools, strict=True), key=lambda pair: pair[0], reverse=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import msgspec
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
+from ragchat.servers.managed import State
+from ragchat.servers.tools import may_be_of
 from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
@@ -137,15 +138,13 @@ class Toolbox:
 
         `foreign` as for `decide`. Raises PermissionsUnusable.
         """
-        known = await self.tools() | {tool.name: tool for tool in await self._offered_now()}
+        known = await self._known(request.name)
         tool = known.get(request.name)
         if tool is None:
-            near = difflib.get_close_matches(request.name, known, n=1)
-            hint = f" There is {near[0]}." if near else ""
-            return ToolCall(request, refusal=f"There is no tool {request.name}.{hint}")
+            return ToolCall(request, refusal=self._missing(request.name, known))
         try:
             arguments = request.decoded()
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
         call = ToolCall(request, arguments, tool=tool)
         verdict = decide(tool, self._permissions, foreign, believe_all=self._believe_all)
@@ -159,6 +158,23 @@ class Toolbox:
         with self.clock.stopped():
             allowed = await approve(Question(tool, arguments, foreign, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
+
+    async def _known(self, name: str) -> dict[str, OfferedTool]:
+        """All tools by name, after the start of the server whose tool `name` may be."""
+        for connection in self._servers.starting():
+            if may_be_of(connection.name, name):
+                await connection.settle()
+        return await self.tools() | {tool.name: tool for tool in await self._offered_now()}
+
+    def _missing(self, name: str, known: Mapping[str, OfferedTool]) -> str:
+        """Why there is no tool of that name."""
+        for server in self._servers.connections.values():
+            if may_be_of(server.name, name) and server.state is not State.READY:
+                return f"{name} cannot be called: its server is not ready ({server.state})."
+        # A wrong name must not lead to a tool that does harm.
+        harmless = [one.name for one in known.values() if one.only_reads]
+        near = difflib.get_close_matches(name, harmless, n=1)
+        return f"There is no tool {name}." + (f" There is {near[0]}." if near else "")
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """Carry out calls at the same time, and end those that take longer than `seconds` of `clock`.

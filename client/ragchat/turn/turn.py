@@ -14,16 +14,31 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ragchat.formatting import utc_now
-from ragchat.offline.answer import EMPTY_MEMORY
-from ragchat.offline.small_talk import small_talk
-from ragchat.turn.followup import search_text
+from ragchat.grounding.judging import State
+from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
+from ragchat.offline.small_talk import is_searched_first, small_talk
+from ragchat.turn.followup import depends, search_text
 from ragchat.turn.generation import Answerer, generate
-from ragchat.turn.grounding import Grounding, State, judge_passages
-from ragchat.turn.limits import TurnLimits
+from ragchat.turn.grounding import Grounding, judge_passages
+from ragchat.turn.limits import RetrievalLimits, TurnLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.turn.rewriting import Rewriting, rewrite, search_again
-from ragchat.types import Answer, Candidate, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
+from ragchat.turn.rewriting import Rewriting, rewrite, search_again, standalone
+from ragchat.types import (
+    OFFLINE,
+    Answer,
+    Candidate,
+    Delta,
+    Emit,
+    Event,
+    Notice,
+    Rephrasing,
+    Retrieved,
+    Retrieving,
+    Shown,
+    Trace,
+    Turn,
+)
 from ragconfig.text_rules import with_words_replaced
 
 
@@ -46,7 +61,8 @@ async def take_turn(
     """
     created_at = utc_now()
     record = _Record(emit)
-    if answerer is None and (reply := small_talk(question)):
+    reply = small_talk(question)
+    if answerer is None and reply and not is_searched_first(question):
         query, retrieval = "", Retrieval([])
         answer = Answer(reply, [], [], grounded=False)
         record.emit(Delta(reply))
@@ -55,15 +71,38 @@ async def take_turn(
         grounding = Grounding.of_attached(attached)
         answer = await generate(question, history, grounding, answerer, limits, record.emit)
     else:
-        query = search_text(question, history)
-        retrieval = await _retrieve(question, query, memory, limits, record, is_needed=answerer is None)
+        seconds = 0.0 if reply else limits.rewrite_seconds
+        followup = await _standalone(question, history, answerer, seconds, record.emit)
+        asked = next(iter(followup.wordings), question)
+        query = asked if followup.wordings else search_text(question, history)
+        retrieval = await _retrieve(asked, query, memory, limits, record, is_needed=answerer is None)
         if answerer is None:
             answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
+            if reply and not answer.grounded:
+                query, answer = "", Answer(reply, [], [], grounded=False)
             record.emit(Retrieved(answer.candidates))
-            record.emit(Delta(answer.text))
+            # Before the answer, whose beginning is on the screen in the end.
+            if not reply and not any(turn.model == OFFLINE for turn in history):
+                record.emit(Notice(NO_MODEL))
+            record.emit(Shown(answer))
         else:
-            answer = await _answer_of_model(
-                question, query, history, retrieval, memory, answerer, limits, record.emit
+            if retrieval.empty:
+                record.emit(Notice(EMPTY_MEMORY))
+            grounding, rewriting = await _ground(
+                asked,
+                query,
+                retrieval,
+                memory,
+                answerer,
+                limits.retrieval,
+                0.0 if followup.failure else seconds,
+                record.emit,
+            )
+            answer = await generate(question, history, grounding, answerer, limits, record.emit)
+            answer = replace(
+                answer,
+                usage=answer.usage + followup.usage + rewriting.usage,
+                wordings=list(rewriting.wordings),
             )
     record.time("total")
     return Turn(
@@ -79,6 +118,7 @@ async def take_turn(
         unsupported=answer.unsupported,
         model=answer.model,
         usage=answer.usage,
+        cards=answer.cards,
         timings=record.timings,
         created_at=created_at,
         trace=_trace(query, answer, history, record.notices, len(answerer.images) if answerer else 0),
@@ -99,6 +139,8 @@ def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[st
         messages=answer.messages,
         foreign=answer.foreign,
         images=images,
+        further=answer.further,
+        judgement=answer.judgement,
     )
 
 
@@ -118,28 +160,45 @@ async def _retrieve(
     return retrieval
 
 
-async def _answer_of_model(
+async def _standalone(
+    question: str, history: Sequence[Turn], answerer: Answerer | None, seconds: float, emit: Emit
+) -> Rewriting:
+    """A follow-up as a question of its own; nothing without a model, or if the question is none."""
+    if answerer is None or not seconds or not (history and depends(question)):
+        return Rewriting()
+    emit(Rephrasing())
+    rewriting = await standalone(question, history[-1], answerer.model, answerer.prompts.standalone, seconds)
+    if rewriting.failure:
+        emit(Notice(rewriting.failure))
+    return rewriting
+
+
+async def _ground(
     question: str,
     query: str,
-    history: Sequence[Turn],
     retrieval: Retrieval,
     memory: Memory,
     answerer: Answerer,
-    limits: TurnLimits,
+    limits: RetrievalLimits,
+    seconds: float,
     emit: Emit,
-) -> Answer:
-    """The answer of a model; if passages only come close, after a search for its other wordings."""
-    if retrieval.empty:
-        emit(Notice(EMPTY_MEMORY))
-    grounding, rewriting = judge_passages(question, query, retrieval), Rewriting()
-    if grounding.state is State.NEAREST and limits.rewrite_seconds:
-        rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, limits.rewrite_seconds)
-        if rewriting.failure:
-            emit(Notice(rewriting.failure))
-        retrieval = await search_again(memory, retrieval, rewriting.wordings, limits.retrieval)
-        grounding = judge_passages(question, query, retrieval)
-    answer = await generate(question, history, grounding, answerer, limits, emit)
-    return replace(answer, usage=answer.usage + rewriting.usage, wordings=list(rewriting.wordings))
+) -> tuple[Grounding, Rewriting]:
+    """What the passages hold; if they only come close, after a search for other wordings of the question.
+
+    The model may take so many `seconds` for these; 0: it is not asked.
+    """
+    grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
+    is_weak = grounding.state is not State.GROUNDED and not retrieval.empty and not retrieval.failure
+    if not (is_weak and seconds):
+        return grounding, Rewriting()
+    emit(Rephrasing())
+    rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, seconds)
+    if rewriting.failure:
+        emit(Notice(rewriting.failure))
+    if rewriting.wordings:
+        retrieval = await search_again(memory, retrieval, rewriting.wordings, limits)
+        grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
+    return grounding, rewriting
 
 
 class _Record:
@@ -155,7 +214,7 @@ class _Record:
         self.timings.setdefault(name, round(time.perf_counter() - self._started, 6))
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, Delta):
+        if isinstance(event, (Delta, Shown)):
             self.time("first_token")
         elif isinstance(event, Notice):
             self.notices.append(event.text)

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ragchat.sanitize import one_line, visible
+from ragchat.sanitize import one_line, visible, visible_json
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.approval import Question
+from ragchat.types import decode_arguments
 from ragchat.ui.dialog import Dialog, Read
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
@@ -19,6 +20,7 @@ LONGEST_CALL = 200
 FIRST_LINES = 30
 # Of the texts that are not the user's own, so many are named.
 FOREIGN_NAMED = 5
+NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 # A name with one of these could look like several arguments.
 _NO_NAME = frozenset(" =,()")
 # Before each line of a value, so that no value looks like something else on the screen.
@@ -42,11 +44,6 @@ class Approvals:
 
     async def approve(self, question: Question) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
-        tool, arguments = question.tool, question.arguments
-        key = (tool.server, tool.info.name)
-        is_gated = question.foreign and not tool.only_reads
-        if key in self._permissions.session and not is_gated and not question.changes:
-            return arguments
         async with self._dialog.turn() as read:
             self._explain(question)
             return await self._decide(question, read)
@@ -61,7 +58,7 @@ class Approvals:
                 case "y":
                     return arguments
                 case "s":
-                    self._permissions.session.add((tool.server, tool.info.name))
+                    self._permissions.remember(tool.server, [tool.info], Rule.SESSION)
                     return arguments
                 case "a":
                     self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
@@ -78,10 +75,14 @@ class Approvals:
                     return None
 
     def _explain(self, question: Question) -> None:
+        tool = question.tool
         if question.changes:
-            self._show(f"{question.tool.name} has changed since you allowed it:\n{question.changes}")
+            self._show(f"{one_line(tool.name)} has changed since you allowed it:")
+            self._show(visible(question.changes))
         if question.foreign:
             self._show(f"The model has read text that is not yours: {_newest(question.foreign)}.")
+            if tool.only_reads:
+                self._show(NOT_TRUSTED.format(server=one_line(tool.server)))
 
     def _show_arguments(self, arguments: dict[str, Any], *, whole: bool = False) -> bool:
         """Show arguments that are too long for the question; returns whether lines were left out."""
@@ -96,10 +97,11 @@ class Approvals:
 
     async def _edited(self, arguments: dict[str, Any], read: Read) -> dict[str, Any]:
         """The arguments that the user types as JSON; the same ones for anything else."""
-        text = await read("Arguments as JSON: ", None, msgspec.json.encode(arguments).decode()) or ""
+        shown = visible_json(msgspec.json.encode(arguments).decode())
+        text = await read("Arguments as JSON: ", None, shown) or ""
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
+            return decode_arguments(text)
+        except ValueError as error:
             self._show(f"These are not the arguments of a tool: {error}.")
             return arguments
 

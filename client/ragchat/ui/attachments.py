@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
+
+from ragchat import CLIENT_NAME
 
 if TYPE_CHECKING:
     from ragchat.memory.types import DocumentText
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
+# What looks like the path of a file; `@anna` and `@2.0` do not.
+_PATH = re.compile(r"[/\\]|\.\w*[^\W\d]\w*$")
 _LAST = re.compile(r"(?<!\S)@(\S*)$")
 # What may follow a mention within a sentence.
 _PUNCTUATION = ".,;:!?)"
@@ -31,61 +36,81 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
 
     Raises AttachmentUnusable, and RagMcpError for a resource that its server does not give.
     """
-    found: list[DocumentText] = []
+    from ragchat.errors import AttachmentUnusable
+
+    found: list[DocumentText | Path] = []
     for mention in _MENTION.finditer(question):
         quoted, word = mention.groups()
-        for name in dict.fromkeys([quoted] if quoted else [word, word.rstrip(_PUNCTUATION)]):
-            if documents := await _attached(context, name):
-                found += documents
+        names = dict.fromkeys([quoted] if quoted else [word, word.rstrip(_PUNCTUATION)])
+        for name in names:
+            if attached := await _attached(context, name):
+                found += attached
                 break
-    if found:
-        from ragchat.errors import AttachmentUnusable
-        from ragchat.formatting import counted
-        from ragchat.uris import short_uri
+        else:
+            if quoted or _PATH.search(name):
+                raise AttachmentUnusable(
+                    name, "does not exist; if no file is meant, write it in `backquotes`"
+                )
+    if not found:
+        return []
+    from ragchat.formatting import counted
+    from ragchat.uris import short_path, short_uri
 
-        if await context.app.model.find() is None:
-            name = short_uri(found[0].uri).removeprefix("@")
-            raise AttachmentUnusable(name, "needs a language model, and none is configured")
-        for document in found:
-            size = "an image" if document.image else counted(len(document.text), "character")
-            context.screen.note(f"Attached: {short_uri(document.uri)} ({size})")
-    return found
+    if await context.app.model.find() is None:
+        first = found[0]
+        name = short_path(first) if isinstance(first, Path) else short_uri(first.uri).removeprefix("@")
+        raise AttachmentUnusable(name, "needs a language model, and none is configured")
+    documents = [one for one in found if not isinstance(one, Path)]
+    if files := [one for one in found if isinstance(one, Path)]:
+        from ragchat.ingest.given import read_given
+
+        read, report = await read_given(files, context.app.settings, context.app.servers.separate_memory)
+        documents += read
+        for line in report.remarks(len(files), ""):
+            context.screen.note(line)
+    for document in documents:
+        size = "an image" if document.image else counted(len(document.text), "character")
+        context.screen.note(f"Attached: {short_uri(document.uri)} ({size})")
+    return documents
 
 
-async def _attached(context: ChatContext, name: str) -> list[DocumentText]:
+async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | Path]:
+    """The resource or the file of that name; nothing if there is none."""
     server, colon, uri = name.partition(":")
     if colon and uri and (offers := _offers(context).get(server)):
         return await offers.read(uri)
     return await asyncio.to_thread(_file, name, context.app.sessions.path)
 
 
-def _file(name: str, sessions: Path) -> list[DocumentText]:
-    """The file of that name, which may not be the database `sessions`; nothing if there is none."""
+def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
+    """The image of that name, or the path of another file; nothing if there is none.
+
+    It may not be the database `sessions`.
+    """
     from ragchat.errors import AttachmentUnusable
-    from ragchat.memory.types import DocumentText
     from ragchat.servers import media
     from ragconfig import wal
-    from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
-    from ragconfig.files.regular import read_regular
+    from ragconfig.files.decoding import LARGEST_BYTES
+    from ragconfig.files.regular import KeptOpen, read_regular
 
     try:
         path = Path(name).expanduser().absolute()
-        if not path.is_file():
+        if not path.exists() or not name.strip("."):
             return []
     except (OSError, RuntimeError, ValueError):  # no name of a file; `~name` of an unknown user
         return []
-    # Closing it here would drop SQLite's POSIX locks: another process could remove the log in use.
-    if wal.identity(path) in {wal.identity(sessions), *wal.companions(sessions).values()}:
-        raise AttachmentUnusable(name, "holds the saved conversations")
+    if path.is_dir():
+        raise AttachmentUnusable(name, "is a folder: /in asks the documents of a folder")
     try:
-        content = read_regular(path, LARGEST_BYTES)
-        if kind := media.image_kind(content):
-            return [_image(name, path, kind, content)]
-        return [DocumentText.loose(path.as_uri(), decode(content).text)]
-    except NotText as error:
-        raise AttachmentUnusable(name, str(error)) from None
+        # Closing it would drop SQLite's POSIX locks: another process could remove the log in use.
+        kept_open = (wal.identity(sessions), *wal.companions(sessions).values())
+        content = read_regular(path, LARGEST_BYTES, kept_open=kept_open)
+    except KeptOpen:
+        raise AttachmentUnusable(name, "holds the saved conversations") from None
     except OSError as error:
         raise AttachmentUnusable(name, f"cannot be read: {error.strerror or error}") from None
+    kind = media.image_kind(content)
+    return [_image(name, path, kind, content) if kind else path]
 
 
 def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
@@ -97,7 +122,8 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
         reason = f"is an image of {len(content):,} bytes; the limit is {media.LARGEST_BYTES:,}"
         raise AttachmentUnusable(name, reason)
     image = media.data_url(kind, content)
-    return DocumentText.loose(path.as_uri(), media.named(kind, len(content)), image=image)
+    document = DocumentText.loose(path.as_uri(), media.named(kind, len(content)), image=image)
+    return replace(document, written_by=CLIENT_NAME)
 
 
 def _offers(context: ChatContext) -> dict[str, Offers]:

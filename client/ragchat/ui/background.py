@@ -146,7 +146,10 @@ class Background:
 
         await self._show_line(context, servers_line(context))
         await context.app.servers.ready()
-        await self._show_line(context, failed_line(context))
+        await self._show_line(context, early := failed_line(context))
+        await context.app.servers.settle()
+        if (line := failed_line(context)) != early:
+            await self._show_line(context, line)
 
     async def _show_line(self, context: ChatContext, line: str) -> None:
         if line:

@@ -49,6 +49,8 @@ class ChatContext:
     failures: int = field(default=0, init=False)
     first_system_prompt: str = field(init=False)
     _view: AnswerView | None = field(default=None, init=False)
+    # How many cards of the last answer are on the screen, by the id of its turn.
+    _shown_cards: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.first_system_prompt = self.app.system_prompt
@@ -61,19 +63,15 @@ class ChatContext:
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
         from ragchat.llm.errors import ModelError
-        from ragchat.offline.answer import NO_MODEL
         from ragchat.ui.render.answer import AnswerView
 
-        # The line that no model is configured is shown once a conversation.
-        is_known = any(NO_MODEL in turn.answer for turn in self.app.session.turns)
-        self._view = AnswerView(
-            self.screen, shows_reasoning=self.shows_reasoning, omitted=NO_MODEL if is_known else ""
-        )
+        self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning)
         try:
-            await self._view.show(take_turn)
+            turn = await self._view.show(take_turn)
         except ModelError as error:
             error.hint = error.chat_hint or error.hint
             raise
+        self._shown_cards = {turn.turn_id: self._view.shown}
         self.update_session_status()
         if self._view.has_called_tools:  # they may have written to memory
             self.refresh()
@@ -82,6 +80,23 @@ class ChatContext:
     def reasoning(self) -> str:
         """What the model thought before its last answer, "" if it did not say."""
         return self._view.reasoning if self._view is not None else ""
+
+    def show_more(self) -> bool:
+        """Show the next cards of the last answer; False if there are none."""
+        from ragchat.offline.cards import SHOWN
+        from ragchat.ui.render.cards import show_cards
+        from ragchat.ui.render.highlight import Highlight
+
+        turn = self.app.last_turn
+        if turn is None:
+            return False
+        shown = self._shown_cards.get(turn.turn_id, len(turn.cards))
+        if shown >= len(turn.cards):
+            turn = self.app.more_cards() or turn
+        next_ones = turn.cards[shown : shown + SHOWN]
+        more = show_cards(self.screen, next_ones, turn.sources, Highlight(turn.trace.query))
+        self._shown_cards = {turn.turn_id: shown + more}
+        return bool(next_ones)
 
     def show_progress(self, text: str) -> None:
         """Show how far the answer is that the user waits for."""
@@ -100,7 +115,8 @@ class ChatContext:
         turns = app.session.turns
         status.tokens = sum(sum(turn.usage.best) for turn in turns)
         status.tokens_reported = all(turn.usage.is_reported for turn in turns)
-        status.context = app.used_tokens / app.context_tokens
+        status.history = app.history_tokens / app.context_tokens
+        status.left_out = turns[-1].trace.dropped_turns if turns else 0
 
     async def update_memory_status(self) -> None:
         """Update memory in the toolbar. Raises RagChatError."""

@@ -113,6 +113,8 @@ class Elicitation:
 
     async def _offer(self, server: str, request: Elicit, read: Read) -> ElicitResult:
         """Show an address, and open it if the user agrees."""
+        from ragmcp.http.reach import is_near
+
         url = "" if request.url is UNSET else request.url
         try:
             place = urlsplit(url)
@@ -122,11 +124,19 @@ class Elicitation:
         self._show(f"{server} wants you to open a page: {one_line(visible(request.message))}", "name")
         self._show(f"  Address: {visible(url)}")
         self._show(f"  Host:    {visible(host)}", "name")
-        if place.scheme not in ("https", "http") or not host or not url.isprintable() or " " in url:
+        # Browsers read a backslash as a slash: the host would not be the one that is shown.
+        if (
+            place.scheme not in ("https", "http")
+            or not host
+            or not url.isprintable()
+            or set(url) & set(" \\")
+        ):
             self._show("This is no address of a web page; it is declined.", "warning")
             return DECLINED
         if place.scheme == "http" or place.username is not None:
             self._show("The address is not encrypted, or hides its host behind a name.", "warning")
+        if is_near(host):
+            self._show("The page is on this machine or in your own network.", "warning")
         if "xn--" in host:
             self._show("The host has letters that may look like others.", "warning")
         reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")

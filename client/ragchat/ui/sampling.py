@@ -36,8 +36,6 @@ class Sampling:
         self._permissions = permissions
         self._find_model = find_model
         self._show = show
-        # The servers that may use the model until the chat ends.
-        self._allowed: set[str] = set()
 
     async def answer(self, server: str, request: Sample) -> SamplingResult:
         """What the model says, if the user allows it. Raises InputDeclined."""
@@ -54,7 +52,7 @@ class Sampling:
             )
             for message in messages:
                 self._show(f"  {message['role']}: {_shown(message['content'])}")
-            if server not in self._allowed:
+            if server not in self._permissions.sampling:
                 self._decide(server, await read(f"Let it ask? {CHOICES} "))
             try:
                 limited = await model.limited(request.max_tokens)
@@ -62,7 +60,7 @@ class Sampling:
             except ModelError as error:
                 raise InputDeclined(str(error)) from error
             self._show(f"{model.name} replied:\n{_shown(completion.text)}")
-            if server not in self._allowed:
+            if server not in self._permissions.sampling:
                 reply = await read(f"Send this to {one_line(server)}? [Y]es, [n]o ")
                 if reply is None or reply.strip().lower()[:1] not in ("", "y"):
                     raise InputDeclined("The user did not let the reply be sent.")
@@ -79,7 +77,7 @@ class Sampling:
             case "y" | "yes":
                 return
             case "s" | "session":
-                self._allowed.add(server)
+                self._permissions.sampling.add(server)
                 return
             case "v" | "never":
                 self._permissions.forbid_sampling(server)

@@ -12,6 +12,8 @@ OUTPUT = {
     "citation": "bold cyan",
     "markdown.citation": "bold cyan",
     "markdown.match": "bold",
+    "match": "underline",
+    "best": "bold",
     "source": "default",
     "score": "dim",
     "heading": "dim",

@@ -39,7 +39,11 @@ class NotText(Exception):
     """A file is not text; the message is the reason, as the end of a sentence about the file."""
 
 
-class EmptyText(NotText):
+class NoText(NotText):
+    """A file that was read holds no text: not only none that this program can read, or can read now."""
+
+
+class EmptyText(NoText):
     """A file holds nothing but white space."""
 
 
@@ -54,7 +58,7 @@ class Text(NamedTuple):
 def decode(data: bytes) -> Text:
     """UTF-8; UTF-16 and UTF-32; else the usual encoding of its language; else Windows-1252, or Latin-1.
 
-    Raises NotText, and EmptyText if there is only white space.
+    Raises NoText, and EmptyText if there is only white space.
     """
     text, encoding, is_guessed = _decode(data)
     if not text.strip():
@@ -72,7 +76,7 @@ def _decode(data: bytes) -> Text:
             return Text(data.decode(encoding), encoding, True)
     # Compressed and compiled data have more than one control character in ten bytes.
     if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
-        raise NotText("is not text")
+        raise NoText("is not text")
     with suppress(UnicodeDecodeError):
         return Text(data.decode("utf-8"), "utf-8")
     for encoding in (_foreign(head), "cp1252"):

@@ -9,10 +9,10 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Container
 from pathlib import Path
 
-# Opening a FIFO must not wait for a writer, and opening a terminal must not adopt it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+from ragconfig.files.folder import READ, Folder
 
 
 class NotARegularFile(OSError):
@@ -31,6 +31,13 @@ class FileTooLarge(OSError):
         super().__init__(errno.EFBIG, too_large(size, most), str(path))
 
 
+class KeptOpen(OSError):
+    """A file that this process must not close, and so has left open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EBUSY, "it is in use", str(path))
+
+
 class ReadableByOthers(OSError):
     """A private file that other users of this machine may read or write; `mode` are its permission bits."""
 
@@ -39,34 +46,62 @@ class ReadableByOthers(OSError):
         super().__init__(errno.EACCES, f"other users have access to it (mode {mode:03o})", str(path))
 
 
-def read_regular(path: Path, most: int, *, private: bool = False) -> bytes:
+def read_regular(
+    path: Path,
+    most: int,
+    *,
+    private: bool = False,
+    links: bool = True,
+    kept_open: Container[tuple[int, int] | None] = (),
+) -> bytes:
     """The content of a regular file of at most `most` bytes; links are followed.
 
-    With `private`, only the owner may have access to the file (not checked on Windows, which has no file
-    modes). Raises NotARegularFile, FileTooLarge, ReadableByOthers, and OSError as `open` does; the
+    Without `links`, `path` is resolved, and one that leads elsewhere by now is an error: see `Folder`. With
+    `private`, only the owner may have access to the file (not checked on Windows, which has no file modes).
+    The files with the identities `kept_open` (device and inode) are opened and not closed. Raises
+    NotARegularFile, FileTooLarge, ReadableByOthers, KeptOpen, LinkInPath, and OSError as `open` does; the
     `strerror` of each ends a sentence such as "… cannot be read: …".
     """
+    if not links:
+        with Folder(path.parent) as folder:
+            return read_in(folder, path.name, most)
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, READ)
     except ValueError:
         raise OSError(
             errno.EINVAL, "its name has a character that no file name may have", str(path)
         ) from None
+    status = os.fstat(descriptor)
+    if (status.st_dev, status.st_ino) in kept_open:
+        raise KeptOpen(path)
     try:
-        # Check the open file, not its name: the name may refer to another file a moment later.
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotARegularFile(path)
-        if private and sys.platform != "win32" and (mode := stat.S_IMODE(status.st_mode)) & 0o077:
-            raise ReadableByOthers(path, mode)
-        if status.st_size > most:
-            raise FileTooLarge(path, status.st_size, most)
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(status.st_size + 1)
-            if len(data) > status.st_size:  # it is growing, or has no size, like the files in /proc
-                data += file.read(most + 1 - len(data))
+        return _read(descriptor, path, most, private=private)
     finally:
         os.close(descriptor)
+
+
+def read_in(folder: Folder, name: str, most: int) -> bytes:
+    """The content of a file in an open folder, as `read_regular` reads it."""
+    descriptor = folder.open(name)
+    try:
+        return _read(descriptor, folder.path / name, most)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, path: Path, most: int, *, private: bool = False) -> bytes:
+    # Check the open file, not its name: the name may refer to another file a moment later.
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotARegularFile(path)
+    if private and sys.platform != "win32" and (mode := stat.S_IMODE(status.st_mode)) & 0o077:
+        raise ReadableByOthers(path, mode)
+    if status.st_size > most:
+        raise FileTooLarge(path, status.st_size, most)
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        data = file.read(status.st_size + 1)
+        if len(data) > status.st_size:  # it is growing, or has no size, like the files in /proc
+            data += file.read(most + 1 - len(data))
     if len(data) > most:
         raise FileTooLarge(path, None, most)
     return data

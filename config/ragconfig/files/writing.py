@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+from ragconfig.files.folder import CREATE, Folder
 
 # Of a new file: only its owner may read it.
 PRIVATE = 0o600
@@ -19,52 +23,104 @@ def replace_file(path: Path, data: bytes, new_mode: int = PRIVATE) -> None:
     crash the file has its old content. Raises OSError.
     """
     path = path.resolve()
-    beside = written_beside(path, data, new_mode)
+    with Folder(path.parent) as folder:
+        replace_in(folder, path.name, data, new_mode)
+
+
+def replace_in(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> None:
+    """`replace_file` for a file in an open folder; a link in its place is replaced."""
+    beside = written_beside(folder, name, data, new_mode)
     try:
-        beside.replace(path)
+        folder.replace(name, by=beside)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.remove(beside)
         raise
 
 
-def written_beside(path: Path, data: bytes, new_mode: int = PRIVATE) -> Path:
-    """A new hidden file in the same folder, synced, with the mode, owner and attributes of `path`.
+@contextmanager
+def appearing(folder: Folder, name: str) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `name`, synced, when the block ends without an error; it is private.
+
+    Otherwise nothing of it stays. Raises OSError.
+    """
+    beside, descriptor = _new_beside(folder, name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        folder.replace(name, by=beside)
+    except BaseException:
+        with suppress(OSError):
+            folder.remove(beside)
+        raise
+
+
+def written_beside(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> str:
+    """The name of a new hidden file in the folder, synced, with the mode, owner and attributes of `name`.
 
     If there is no such file, it has `new_mode`. Raises OSError.
     """
-    from tempfile import mkstemp
-
-    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    beside = Path(name)
+    beside, descriptor = _new_beside(folder, name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        try:
-            _make_like(beside, path)
-        except FileNotFoundError:
-            beside.chmod(new_mode)
+            os.fsync(descriptor)
+            try:
+                _make_like(folder, name, beside, descriptor)
+            except FileNotFoundError:
+                _set_mode(folder, beside, descriptor, new_mode)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.remove(beside)
         raise
     return beside
 
 
-def _make_like(beside: Path, path: Path) -> None:
-    """Give a file the mode of another, and its owner and attributes as far as this process may set them.
+def _new_beside(folder: Folder, name: str) -> tuple[str, int]:
+    """The name and descriptor of a new hidden file; only its owner may read it."""
+    beside = f".{name}-{os.urandom(8).hex()}"
+    try:
+        return beside, folder.open(beside, CREATE, PRIVATE)
+    except OSError as error:
+        error.filename = str(folder.path)  # The user does not know the other name.
+        raise
+
+
+def _make_like(folder: Folder, name: str, beside: str, descriptor: int) -> None:
+    """Give the open file `beside` the mode of `name`, and its owner and attributes if this process may.
 
     On Linux an access list is one of the attributes. Not the times: the file has changed. Raises OSError.
     """
-    old, new = path.stat(), beside.stat()
+    old, new = folder.stat(name), os.fstat(descriptor)
     if sys.platform != "win32" and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
         # Apart: a user may give a file to a group of theirs, but not to another user.
         for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
             with suppress(OSError):
-                os.chown(beside, owner, group)
-    beside.chmod(stat.S_IMODE(old.st_mode))  # After chown, which clears some of its bits.
+                os.fchown(descriptor, owner, group)
+    # After chown, which clears some of its bits.
+    _set_mode(folder, beside, descriptor, stat.S_IMODE(old.st_mode))
     if sys.platform == "linux":
         with suppress(OSError):
-            for name in os.listxattr(path):
+            _copy_attributes(folder, name, descriptor)
+
+
+def _set_mode(folder: Folder, name: str, descriptor: int, mode: int) -> None:
+    if sys.platform == "win32":
+        (folder.path / name).chmod(mode)
+    else:
+        os.fchmod(descriptor, mode)
+
+
+if sys.platform == "linux":
+
+    def _copy_attributes(folder: Folder, name: str, descriptor: int) -> None:
+        old = folder.open(name)
+        try:
+            for attribute in os.listxattr(old):
                 with suppress(OSError):
-                    os.setxattr(beside, name, os.getxattr(path, name))
+                    os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(old)

@@ -30,9 +30,10 @@ from ragmemory.errors import (
     RagMemoryError,
     StaleVersion,
 )
+from ragmemory.files.formats.text import title_of
 from ragmemory.files.ingestions import OUTSIDE, may_use
-from ragmemory.files.reading import title_of
 from ragmemory.files.rewriting import Rewriting, common
+from ragmemory.files.roots import of_stored
 from ragmemory.ingest.documents import MARKDOWN, complete, make_document
 from ragmemory.stores.outlines import StoredOutline
 from ragmemory.stores.values import check_unicode
@@ -298,7 +299,8 @@ class Library:
         if write_back:
             if info.uri.startswith("file:") and not may_use(self._store.path, info.uri):
                 raise NotWrittenBack(info.uri, f"it {OUTSIDE}")
-            rewriting = await to_thread.run_sync(Rewriting, info.uri, self._roots, stored.text, text)
+            roots = of_stored(self._store.path, self._roots)
+            rewriting = await to_thread.run_sync(Rewriting, info.uri, roots, stored.text, text)
         try:
             # The file keeps its stamp, so that the next sync does not take back an edit of memory alone.
             stamp = "" if rewriting else stored.stamp

@@ -11,7 +11,8 @@ from ragconfig.errors import SettingsError
 from ragconfig.running import find_token
 from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
-from ragmcp.http.client import is_loopback, open_client
+from ragmcp.http.client import open_client
+from ragmcp.http.reach import is_loopback
 from ragmcp.stdio.stdio import standard_streams
 from ragmemory.bridge.host import BeforeRetry, Bridge
 from ragmemory.bridge.spawned import Spawned

@@ -77,10 +77,8 @@ class Embedder(Protocol):
         `weights` may be called from a worker thread, or not at all.
         """
 
-    async def word_matches(
-        self, query: str, texts: Sequence[str], weights: WordWeights
-    ) -> NDArray[np.float32] | None:
-        """(n,) in [-1, 1]: how near by meaning each text comes to each single word of a query.
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """(texts, words) in [-1, 1]: how near by meaning the nearest word of each text comes to each word.
 
         None if the model has no vectors of single words.
         """

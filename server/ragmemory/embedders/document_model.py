@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,17 +10,13 @@ import numpy as np
 
 from ragmemory.embedders.tokenizer import CachingTokenizer
 from ragmemory.embedders.unit import unit
-from ragmemory.text.analysis import has_content_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from ragmemory.embedders import WordWeights
-
     Floats = NDArray[np.float32]
 
-WORD = re.compile(r"[^\W_]+")
 # Texts pooled at a time: larger batches are no faster and take more memory.
 BATCH = 256
 # Weight of the title's vector against the text's. nDCG@10 is flat from .4 to .8.
@@ -47,28 +42,6 @@ class DocumentModel:
             for i in range(0, len(texts), BATCH)
         ]
         return np.concatenate([np.empty((0, self.vectors.shape[1]), np.float32), *batches])
-
-    def word_matches(self, query: str, texts: Sequence[str], weights: WordWeights) -> Floats:
-        """(n,) the weighted mean, over the query's words, of the highest cosine with a word of each text.
-
-        Late interaction (Khattab and Zaharia 2020), here of static vectors: one vector for a whole text blurs
-        the word that answers.
-        """
-        found = [WORD.findall(text.lower()) for text in texts]
-        asked = WORD.findall(query.lower())
-        asked = [word for word in asked if has_content_words(word)] or asked
-        weighed = np.asarray(weights(asked), np.float32)
-        matches = np.zeros(len(texts), np.float32)
-        filled = np.flatnonzero([len(words) for words in found])
-        if not weighed.any() or not len(filled):
-            return matches
-        numbers: dict[str, int] = {}
-        rows = [numbers.setdefault(word, len(numbers)) for words in found for word in words]
-        cosines = self._pool(list(numbers)) @ self._pool(asked).T
-        starts = np.cumsum([0, *(len(words) for words in found)])[filled]
-        best = np.maximum.reduceat(cosines[rows], starts, axis=0)
-        matches[filled] = np.average(best, axis=1, weights=weighed)
-        return matches
 
     def _pool(self, texts: Sequence[str]) -> Floats:
         """(n, d) float32, unit length: the sum of a text's tokens, each weighted 1 + log(its count)."""

@@ -174,7 +174,7 @@ class FastEmbedder:
 
         return await to_thread.run_sync(embed, abandon_on_cancel=True)
 
-    async def word_matches(self, query: str, texts: Sequence[str], weights: WordWeights) -> None:
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> None:
         """A contextual model has no vectors of single words."""
 
     async def aclose(self) -> None:

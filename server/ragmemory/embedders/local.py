@@ -35,6 +35,8 @@ MATRIX = "embedding.weight"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # Shorter queries, in characters, are embedded in less time than waking a thread takes.
 SHORT_QUERY = 500
+# The words of so many passages are compared in about as much time.
+FEW_TEXTS = 50
 # https://huggingface.co/docs/safetensors: the size of the header, the header as JSON, then all tensors.
 SIZE_BYTES = 8
 # The most bytes read as a header; a damaged file may state any size.
@@ -95,10 +97,10 @@ class LocalEmbedder:
             return self._query_model.embed(text, weights)
         return await to_thread.run_sync(lambda: self.query_model().embed(text, weights))
 
-    async def word_matches(
-        self, query: str, texts: Sequence[str], weights: WordWeights
-    ) -> NDArray[np.float32]:
-        return await to_thread.run_sync(lambda: self.document_model().word_matches(query, texts, weights))
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._query_model is not None and len(texts) <= FEW_TEXTS:
+            return self._query_model.words.matches(words, texts)
+        return await to_thread.run_sync(lambda: self.query_model().words.matches(words, texts))
 
     async def aclose(self) -> None:
         """There are no connections."""

@@ -88,7 +88,7 @@ class OpenAIEmbedder:
         vector: NDArray[np.float32] = (await self._request([text], retries=0, seconds=seconds))[0]
         return vector
 
-    async def word_matches(self, query: str, texts: Sequence[str], weights: WordWeights) -> None:
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> None:
         """A service embeds whole texts only."""
 
     async def aclose(self) -> None:

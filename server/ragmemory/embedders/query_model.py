@@ -10,6 +10,7 @@ import numpy as np
 
 from ragmemory.embedders.byte_pairs import SPACE_MARK, BytePairEncoder
 from ragmemory.embedders.unit import unit
+from ragmemory.embedders.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class QueryModel:
     def __init__(self, vectors: NDArray[np.float16], encoder: BytePairEncoder) -> None:
         self._vectors = vectors
         self._encoder = encoder
+        self.words = WordVectors(vectors, encoder)
 
     def embed(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:
         """(d,) float32, unit length: the weighted sum of all tokens; None if nothing can be embedded."""

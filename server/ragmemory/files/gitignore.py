@@ -9,11 +9,12 @@ minutes. Sources: gitignore(5); dir.c and wildmatch.c of git for cases that page
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragconfig.files.regular import read_regular
+from ragconfig.files.folder import Folder, LinkInPath
+from ragconfig.files.regular import read_in
 
 NAME = ".gitignore"
 # Large ones have some ten thousand bytes.
@@ -73,39 +74,52 @@ class Patterns:
 
     def __init__(self, content: bytes) -> None:
         places: list[Place] = []
-        # Bits: where patterns begin; where they end, for files and for folders; which ends are negated.
-        self._starts = self._file_ends = self._folder_ends = self._negated = 0
+        # Where patterns begin; where they end, for files and for folders; which ends are negated.
+        starts, file_ends, folder_ends, negated_ends = list[int](), list[int](), list[int](), list[int]()
         for line in lines(content):
             try:
                 pattern, negated, only_folders = parse(line)
             except Malformed:
                 continue
-            self._starts |= 1 << len(places)
+            starts.append(len(places))
             places += pattern
-            end = 1 << len(places)
+            end = len(places)
             places.append(Place(NOTHING))
-            self._folder_ends |= end
-            self._file_ends |= 0 if only_folders else end
-            self._negated |= end if negated else 0
-        self._places = places
-        self._repeats = bits(place.repeats for place in places)
-        self._skips = bits(place.skips for place in places)
+            folder_ends.append(end)
+            if not only_folders:
+                file_ends.append(end)
+            if negated:
+                negated_ends.append(end)
+        count = len(places)
+        self._file_ends, self._folder_ends = bits(file_ends, count), bits(folder_ends, count)
+        self._negated = bits(negated_ends, count)
+        self._repeats = bits((at for at, place in enumerate(places) if place.repeats), count)
+        self._skips = bits((at for at, place in enumerate(places) if place.skips), count)
+        # The sets that places accept, and a character for each place: the index of its set.
+        sets = {accepts: index for index, accepts in enumerate({place.accepts: 0 for place in places})}
+        self._accepts = list(sets)
+        self._indexes = "".join(chr(sets[place.accepts]) for place in reversed(places))
         self._masks: dict[int, tuple[int, int]] = {}
+        self.start = self._arrived(bits(starts, count), 0)
 
-    def verdict(self, path: bytes, folder: bool) -> bool | None:
+    def verdict(self, path: bytes, folder: bool, state: int | None = None) -> bool | None:
         """Whether the last pattern that matches `path` ignores it; None if none does.
 
-        `path` is relative to the file's folder, with slashes between its parts.
+        `path` is relative to the file's folder, with slashes between its parts; or to the folder of `state`.
         """
-        state = self._arrived(self._starts, 0)
-        for byte in path:
-            passing, staying = self._masks.get(byte) or self._make_masks(byte)
-            state = self._arrived((state & passing) << 1, state & staying)
-            if not state:
-                return None
+        state = self.read(path, self.start if state is None else state)
         ends = state & (self._folder_ends if folder else self._file_ends)
         last = 1 << ends.bit_length() >> 1
         return not last & self._negated if last else None
+
+    def read(self, path: bytes, state: int) -> int:
+        """The state after the bytes of a path; 0 if no pattern can match any more."""
+        for byte in path:
+            if not state:
+                break
+            passing, staying = self._masks.get(byte) or self._make_masks(byte)
+            state = self._arrived((state & passing) << 1, state & staying)
+        return state
 
     def _arrived(self, new: int, old: int) -> int:
         """The places `new` and `old`, and those reachable from them without reading a byte.
@@ -119,16 +133,19 @@ class Patterns:
 
     def _make_masks(self, byte: int) -> tuple[int, int]:
         """The places that `byte` passes, and the repetitions that it stays in."""
-        accepting = bits(place.accepts >> byte & 1 for place in self._places)
+        digits = self._indexes.translate(["01"[accepts >> byte & 1] for accepts in self._accepts])
+        accepting = int(digits or "0", 2)
         masks = accepting & ~self._repeats, accepting & self._repeats
         self._masks[byte] = masks
         return masks
 
 
-def bits(values: Iterator[int]) -> int:
-    """The values, 0 or 1 each, as the bits of a number, lowest first; linear in their count."""
-    digits = "".join("1" if value else "0" for value in values)
-    return int(digits[::-1] or "0", 2)
+def bits(positions: Iterable[int], count: int) -> int:
+    """A number of `count` bits with those at these positions; linear in their count, unlike shifting each."""
+    digits = bytearray(b"0") * (count + 1)
+    for position in positions:
+        digits[count - position] = ord("1")
+    return int(digits, 2)
 
 
 def lines(content: bytes) -> Iterator[bytes]:
@@ -238,10 +255,12 @@ def bracket(pattern: bytes, at: int) -> tuple[int, int]:
 class Gitignore:
     """The .gitignore files that apply to a folder, outermost first; deeper files take precedence.
 
-    `unreadable`: the errors of those that could not be read in the last step.
+    Each of `files` has its folder, its patterns, and their state in `folder`: in nested folders no path is
+    read from its beginning again. `unreadable`: the errors of those that could not be read in the last step.
     """
 
-    files: tuple[tuple[Path, Patterns], ...] = ()
+    folder: Path | None = None
+    files: tuple[tuple[Path, Patterns, int], ...] = ()
     unreadable: tuple[OSError, ...] = ()
 
     @classmethod
@@ -254,26 +273,53 @@ class Gitignore:
             return cls()
         ignored, unreadable = cls(), list[OSError]()
         for folder in reversed(parents[: top + 1]):
-            ignored = ignored.inside(folder)
+            ignored = ignored.at(folder)
             unreadable += ignored.unreadable
         files = () if ignored.matches(root, folder=True) else ignored.files
-        return cls(files, tuple(unreadable))
+        return cls(ignored.folder, files, tuple(unreadable))
 
-    def inside(self, folder: Path) -> Gitignore:
-        """These files and that of `folder`, if there is one."""
+    def at(self, path: Path) -> Gitignore:
+        """These files and that of the folder at a resolved path, if there is one."""
         try:
-            content = read_regular(folder / NAME, LARGEST_BYTES)
-        except FileNotFoundError:
-            return Gitignore(self.files)
+            with Folder(path) as folder:
+                return self.inside(folder)
         except OSError as error:
-            return Gitignore(self.files, (error,))
-        return Gitignore((*self.files, (folder, Patterns(content))))
+            return Gitignore(path, self._states_in(path), (error,))
+
+    def inside(self, folder: Folder) -> Gitignore:
+        """These files and that of an open folder, if there is one. Like git's, it is no link."""
+        try:
+            content = read_in(folder, NAME, LARGEST_BYTES)
+        except FileNotFoundError:
+            return Gitignore(folder.path, self._states_in(folder.path))
+        except OSError as error:
+            if isinstance(error, LinkInPath):
+                error.strerror = "it is a link, which git does not follow"
+            return Gitignore(folder.path, self._states_in(folder.path), (error,))
+        patterns = Patterns(content)
+        files = (*self._states_in(folder.path), (folder.path, patterns, patterns.start))
+        return Gitignore(folder.path, files)
 
     def matches(self, path: Path, folder: bool) -> bool:
         """Whether git would ignore this entry of a folder that it does not ignore."""
-        for base, patterns in reversed(self.files):
-            if path.is_relative_to(base):
-                verdict = patterns.verdict(os.fsencode(path.relative_to(base).as_posix()), folder)
-                if verdict is not None:
-                    return verdict
+        for _, patterns, state in reversed(self._states_in(path.parent)):
+            verdict = patterns.verdict(os.fsencode(path.name), folder, state)
+            if verdict is not None:
+                return verdict
         return False
+
+    def _states_in(self, folder: Path) -> tuple[tuple[Path, Patterns, int], ...]:
+        """The files above `folder`, with the states there."""
+        if folder == self.folder:
+            return self.files
+        files = []
+        for base, patterns, state in self.files:
+            if folder.parent == self.folder:
+                read = patterns.read(os.fsencode(f"{folder.name}/"), state)
+                # Mostly nothing changes: then they share the number.
+                files.append((base, patterns, state if read == state else read))
+            elif folder.is_relative_to(base):  # After a link it may be elsewhere.
+                inner = folder.relative_to(base).as_posix()
+                read = patterns.read(os.fsencode(f"{inner}/") if folder != base else b"", patterns.start)
+                files.append((base, patterns, read))
+        return tuple(files)

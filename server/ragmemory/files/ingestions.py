@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Container, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -33,6 +32,8 @@ from ragmemory.errors import (
     RagMemoryError,
 )
 from ragmemory.files.loading import DocumentWriter, Loading, Run, now, refused, size_of
+from ragmemory.files.reading import is_found_from
+from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
     MISSING,
     Found,
@@ -40,7 +41,7 @@ from ragmemory.files.walking import (
     Refusal,
     find_files,
     has_files,
-    is_missing,
+    is_gone,
     resolved,
 )
 from ragmemory.stores.ingestions import is_same
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Every path may be read.
-ANY_ROOT = "*"
 # A job is saved this often, in seconds; one that was not for some time belongs to a killed process.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
@@ -68,15 +67,8 @@ KEPT_OUTCOMES = 100_000
 # After the reason why a job that prunes keeps the documents of a folder.
 OUTSIDE = "is outside the repository whose memory this is"
 NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
-
-
-def is_under(roots: Sequence[str], path: Path) -> bool:
-    """Whether a path is in one of the folders of memory.roots."""
-    for root in roots:
-        with suppress(OSError, RuntimeError):  # The root is in the home folder of an unknown user.
-            if root == ANY_ROOT or path.resolve().is_relative_to(user_path(root).resolve()):
-                return True
-    return False
+# The reason why a job that prunes removes a document whose file is there.
+IGNORED = "is excluded by .gitignore"
 
 
 def may_use(memory: Path, uri: str) -> bool:
@@ -102,7 +94,7 @@ class Ingestions:
         self._open = open
         self._store = store
         self._writer = writer
-        self._roots = roots
+        self.roots = roots
         self._tasks = tasks
         self._run_id = os.urandom(8).hex()
         self._runs: dict[str, Run] = {}
@@ -126,8 +118,8 @@ class Ingestions:
         while (beat := await self._store.ingestions.last_beat(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
             for job in await self._store.ingestions.take_over(self._run_id, SILENT_SECONDS):
-                if not all(may_use(self._store.path, source) for source in job.sources):
-                    logger.warning("The ingestion %s is not resumed: it leaves the repository", job.job_id)
+                if not all(map(self._may_resume, job.sources)):
+                    logger.warning("The ingestion %s is not resumed: its files may not be read", job.job_id)
                     job.status, job.ended_at = "cancelled", now()
                     await self._store.ingestions.cancel(job)
                     continue
@@ -141,15 +133,29 @@ class Ingestions:
                     job.started_at,
                     within=job.within,
                 )
-                self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
+                roots = of_stored(self._store.path, self.roots)
+                self._start(Run(fresh, Origin("ingestion", job.job_id, job.group), roots))
+
+    def _may_resume(self, source: str) -> bool:
+        try:
+            self.allowed(source)
+        except (BadArgument, PathNotAllowed):
+            return False
+        return may_use(self._store.path, source)
 
     async def start(
-        self, sources: Sequence[str], *, prune: bool, origin: Origin, within: Sequence[str] = ()
+        self,
+        sources: Sequence[str],
+        *,
+        prune: bool,
+        origin: Origin,
+        within: Sequence[str] = (),
+        are_stored: bool = False,
     ) -> Ingestion:
         """Begin to load files and folders, which are paths or file URIs; the same ones are the same job.
 
-        Of folders only the files and folders `within` are loaded, unless there are none. Raises BadArgument,
-        PathNotAllowed.
+        Of folders only the files and folders `within` are loaded, unless there are none. `are_stored`: the
+        memory names them, not the user. Raises BadArgument, PathNotAllowed.
         """
         await self._open()
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
@@ -165,7 +171,8 @@ class Ingestions:
             logger.warning("The ingestion %s was not saved: %s", job_id, error)
             running = self._running_here(job) or job
         if running.job_id == job_id:
-            self._start(Run(job, replace(origin, group=group)))
+            roots = of_stored(self._store.path, self.roots) if are_stored else self.roots
+            self._start(Run(job, replace(origin, group=group), roots))
             return job
         if running.run_id != self._run_id:
             self.wake()
@@ -256,12 +263,13 @@ class Ingestions:
         except ValueError:
             raise BadArgument("paths", f"must be paths or URIs of files, not {source}") from None
         except UnknownHome:
-            if ANY_ROOT in self._roots:
+            if ANY_ROOT in self.roots:
                 return source  # The walk meets the same error, and reports it.
             raise PathNotAllowed(source) from None
         if "\0" in str(path):
             raise BadArgument("paths", "must hold no NUL characters")
-        if not is_under(self._roots, path):
+        # An early answer: the walk judges the path that it takes.
+        if not is_within(self.roots, resolved(path)):
             raise PathNotAllowed(path.as_uri())
         return path.as_uri() if source else source
 
@@ -317,7 +325,8 @@ class Ingestions:
     async def _load(self, run: Run) -> None:
         job = run.job
         part = Part(map(path_of, job.within))
-        found = await _find_files([_path(source) for source in job.sources], self._store.path, part)
+        paths = [_path(source) for source in job.sources]
+        found = await _find_files(paths, self._store.path, part, run.roots)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
@@ -327,18 +336,29 @@ class Ingestions:
         await Loading(self._store, self._writer, found.files, run).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
-            if missing := await self._missing(part.of(folder), seen):
+            unseen = await self._unseen(part.of(folder), seen)
+            if missing := await to_thread.run_sync(_gone, unseen):
                 await self._report_missing(run, folder, missing)
                 seen.update(missing)
+            if job.prune and (ignored := await self._ignored(found, folder, unseen)):
+                await self._writer.forget_all(ignored, run.origin)
+                for uri in ignored:
+                    run.add(FileOutcome(uri, "removed", reason=IGNORED))
+                seen.update(ignored)
 
-    async def _missing(self, places: Sequence[Path], seen: Container[str]) -> list[str]:
-        """URIs of documents at these places whose files no longer exist.
-
-        A document that the walk has not seen may be an ignored or hidden file, which the user once named.
-        """
+    async def _unseen(self, places: Sequence[Path], seen: Container[str]) -> list[str]:
+        """URIs of documents at these places whose files the walk has not found."""
         stored = [uri for place in places for uri in await self._store.documents.uris_under(place.as_uri())]
-        unseen = [uri for uri in dict.fromkeys(stored) if uri not in seen]
-        return await to_thread.run_sync(lambda: list(filter(is_missing, unseen)))
+        return [uri for uri in dict.fromkeys(stored) if uri not in seen]
+
+    async def _ignored(self, found: Found, folder: Path, uris: Sequence[str]) -> list[str]:
+        """Those of some documents that an earlier walk of `folder` has found, and .gitignore excludes now.
+
+        An ignored file that the user has named, or that is in a named folder, stays.
+        """
+        excluded = [uri for uri in uris if found.ignores(path_of(uri))]
+        stored = await self._store.documents.files(excluded)
+        return [uri for uri, file in stored.items() if is_found_from(file.stamp, folder)]
 
     async def _report_missing(self, run: Run, folder: Path, missing: Sequence[str]) -> None:
         """Remove the documents if the job prunes, but not those of a folder without files."""
@@ -357,12 +377,16 @@ def _path(source: str) -> str:
     return str(path_of(source)) if source.startswith("file:") else source
 
 
-async def _find_files(paths: Sequence[str], memory: Path, part: Part) -> Found:
+def _gone(uris: Sequence[str]) -> list[str]:
+    return list(filter(is_gone, uris))
+
+
+async def _find_files(paths: Sequence[str], memory: Path, part: Part, roots: Sequence[str]) -> Found:
     """Find the files in a thread, which stops when this task is cancelled."""
     cancelled = threading.Event()
     try:
         return await to_thread.run_sync(
-            find_files, paths, memory, cancelled.is_set, part, abandon_on_cancel=True
+            find_files, paths, memory, cancelled.is_set, part, roots, abandon_on_cancel=True
         )
     finally:
         cancelled.set()

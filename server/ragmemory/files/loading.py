@@ -6,13 +6,15 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.decoding import EmptyText, NotText
+from ragconfig.files.decoding import EmptyText, NoText, NotText
+from ragconfig.files.folder import Folder
 from ragconfig.places import Place
 from ragmemory.errors import (
     EmbedderMismatch,
@@ -27,8 +29,8 @@ from ragmemory.errors import (
 )
 from ragmemory.files.formats.read import Read
 from ragmemory.files.formats.reader import Parser
-from ragmemory.files.parsing import WORKERS, parse
-from ragmemory.files.reading import read_file
+from ragmemory.files.parsing import parse
+from ragmemory.files.reading import read_file, with_depth, without_depth
 from ragmemory.files.walking import File, Refusal, reason_of
 from ragmemory.stores.journal import iso
 from ragmemory.types.documents import Metadata
@@ -57,8 +59,8 @@ FATAL = (
     *(MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryTooNew, MemoryUnusable),
 )
 
-# A file that was read, or what became of one that was not.
-Content: TypeAlias = Read | FileOutcome
+# A file that was read, or why it could not be.
+Content: TypeAlias = Read | NotText | OSError
 
 
 class DocumentWriter(Protocol):
@@ -76,11 +78,15 @@ class DocumentWriter(Protocol):
 
 
 class Run:
-    """One job while this process works on it, and its outcomes afterwards."""
+    """One job while this process works on it, and its outcomes afterwards.
 
-    def __init__(self, job: Ingestion, origin: Origin) -> None:
+    `roots` are the folders whose files it may read.
+    """
+
+    def __init__(self, job: Ingestion, origin: Origin, roots: Sequence[str]) -> None:
         self.job = job
         self.origin = origin
+        self.roots = roots
         self.outcomes: list[FileOutcome] = []
         self.scope = anyio.CancelScope()
         self.ended = anyio.Event()
@@ -127,9 +133,9 @@ class Loading:
         self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
         self._fatal: RagMemoryError | None = None
         self._stamps: dict[str, tuple[str, bytes]] = {}
+        self._stored: set[str] = set()  # of the changed files
         self._bytes = 0  # read but not yet stored
         self._freed = anyio.Event()
-        self._parsers = anyio.CapacityLimiter(WORKERS)
 
     async def run(self) -> None:
         """Raises the first error that every other file would meet as well."""
@@ -161,11 +167,15 @@ class Loading:
         changed = []
         for file in files:
             known = stored.get(file.uri)
-            if known is not None and known.stamp and known.stamp == file.stamp:
+            if known is not None and file.stamp and without_depth(known.stamp) == file.stamp:
                 self._run.job.begun += 1
                 self._done(file, _outcome(file, "unchanged", known.document_id, known.chunks))
+                if known.stamp != (stamp := with_depth(file.stamp, file.root)):
+                    self._stamps[file.uri] = stamp, known.digest
             else:
                 changed.append(file)
+                if known is not None:
+                    self._stored.add(file.uri)
         return changed
 
     async def _reserve(self, size: int) -> None:
@@ -180,31 +190,41 @@ class Loading:
             if self._fatal is None:
                 self._run.job.begun += 1
                 if isinstance(content, Parser):
-                    content = await _parse(content, file, self._parsers)
+                    content = await _parse(content, file)
                 self._done(file, await self._outcome(file, content))
             self._bytes -= file.size
             self._freed.set()
 
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
-        if isinstance(content, FileOutcome):
-            return content
+        try:
+            if isinstance(content, Read):
+                return await self._inject(file, content)
+            return await self._refuse(file, content)
+        except RagMemoryError as error:
+            if isinstance(error, FATAL):
+                self._fatal = self._fatal or error
+            return FileOutcome(file.uri, "failed", error=str(error))
+
+    async def _inject(self, file: File, content: Read) -> FileOutcome:
         # A title can be the name of the file, which POSIX allows to be any bytes.
         title = content.title.encode(errors="replace").decode()
         metadata = {"uri": file.uri, "title": title}
         if content.media_type:
             metadata["media_type"] = content.media_type
-        try:
-            injected = await self._writer.inject(
-                content.text, metadata, self._run.origin, file.stamp, content.places
-            )
-        except RagMemoryError as error:
-            if isinstance(error, FATAL):
-                self._fatal = self._fatal or error
-            return FileOutcome(file.uri, "failed", error=str(error))
+        stamp = with_depth(file.stamp, file.root)
+        injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
         if injected.status == "unchanged":
-            self._stamps[file.uri] = file.stamp, hashlib.sha256(content.text.encode()).digest()
+            self._stamps[file.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
         outcome = _outcome(file, injected.status, injected.document_id, injected.chunks)
         return replace(outcome, note=content.note)
+
+    async def _refuse(self, file: File, error: NotText | OSError) -> FileOutcome:
+        """The outcome of a file that was not read. A sync removes the document of one that holds no text."""
+        outcome = _unread(file, error)
+        if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored:
+            await self._writer.forget_all([file.uri], self._run.origin)
+            return replace(outcome, status="removed")
+        return outcome
 
     def _done(self, file: File, outcome: FileOutcome) -> None:
         self._run.add(replace(outcome, number=self._numbers[file.uri]))
@@ -229,21 +249,30 @@ def size_of(files: Sequence[File]) -> int:
 
 
 def _read(batch: Sequence[File]) -> list[Content | Parser]:
-    return [_read_one(file) for file in batch]
+    """Files of one folder are read while it is open: to reach it takes longer than to read a small file."""
+    contents: list[Content | Parser] = []
+    for path, group in groupby(batch, key=lambda file: file.path.parent):
+        files = list(group)
+        try:
+            with Folder(path) as folder:
+                contents += [_read_one(file, folder) for file in files]
+        except OSError as error:
+            contents += [error] * len(files)
+    return contents
 
 
-def _read_one(file: File) -> Content | Parser:
+def _read_one(file: File, folder: Folder) -> Content | Parser:
     try:
-        return read_file(file.path)
+        return read_file(file.path, folder)
     except (NotText, OSError) as error:
-        return _unread(file, error)
+        return error
 
 
-async def _parse(parser: Parser, file: File, limiter: anyio.CapacityLimiter) -> Content:
+async def _parse(parser: Parser, file: File) -> Content:
     try:
-        return await parse(parser, file.path, limiter)
+        return await parse(parser, file.path)
     except (NotText, OSError) as error:
-        return _unread(file, error)
+        return error
 
 
 def _unread(file: File, error: NotText | OSError) -> FileOutcome:

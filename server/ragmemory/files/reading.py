@@ -1,35 +1,36 @@
-"""Reading a file: its text and title, or why it has none."""
+"""Reading a file: its text, or the parser that finds it."""
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 
-from ragconfig.files.decoding import LARGEST_BYTES, decode
-from ragconfig.files.regular import read_regular
-from ragconfig.text_rules import atx_heading
+from ragconfig.files.decoding import LARGEST_BYTES
+from ragconfig.files.folder import Folder
+from ragconfig.files.regular import read_in, read_regular
+from ragmemory.files.formats import text
 from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser, parser_for, parser_of_text
+from ragmemory.files.formats.reader import TEXT, Parser, module_of, parser_for
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
-READER_VERSION = 3
+READER_VERSION = 6
 # A file that changed less than this before it was read may change again without another time of change.
 RACY_SECONDS = 2.0
 
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
-MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
+def read_file(path: Path, folder: Folder | None = None) -> Read | Parser:
+    """The text of a file, or the parser that finds it; `path` is resolved, and `folder` may be open.
 
-def read_file(path: Path) -> Read | Parser:
-    """The text in a file, or the parser that finds it. Raises NotText, EmptyText, OSError."""
+    Raises NotText, EmptyText, OSError.
+    """
     if parser := parser_for(path):
         return parser
-    text, encoding, is_guessed = decode(read_regular(path, LARGEST_BYTES))
-    if parser := parser_of_text(path, text):
-        return parser
-    note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
-    return Read(text, title_of(path, text), note)
+    if folder:
+        data = read_in(folder, path.name, LARGEST_BYTES)
+    else:
+        data = read_regular(path, LARGEST_BYTES, links=False)
+    module = module_of(path, data)
+    return text.read(path, data) if module == TEXT else Parser(module)
 
 
 def stamp_of(size: int, changed_ns: int) -> str:
@@ -42,11 +43,20 @@ def stamp_of(size: int, changed_ns: int) -> str:
     return f"{READER_VERSION}:{size}:{changed_ns}"
 
 
-def title_of(path: Path, text: str) -> str:
-    """A Markdown document's first heading, else the file's name."""
-    if path.suffix.lower() in MARKDOWN:
-        for line in MAYBE_HEADING.finditer(text):
-            _, title = atx_heading(line[0]) or (0, "")
-            if title:
-                return title
-    return path.name
+def with_depth(stamp: str, root: Path) -> str:
+    """A stamp as it is stored, with the depth of the folder, or file, through which the file was found."""
+    return f"{stamp}@{len(root.parts)}"
+
+
+def without_depth(stamp: str) -> str:
+    """The stamp of a stored one."""
+    return stamp.partition("@")[0]
+
+
+def is_found_from(stamp: str, folder: Path) -> bool:
+    """Whether a file with this stored stamp was last found through `folder`, or through one above it.
+
+    It was not if the user has named it, or a folder in `folder`; or if it was stored without a file.
+    """
+    depth = stamp.partition("@")[2]
+    return depth.isdecimal() and int(depth) <= len(folder.parts)

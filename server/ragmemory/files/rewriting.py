@@ -6,23 +6,24 @@ complete beside the old one before it takes its place, so a kill at any moment l
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import takewhile
 from pathlib import Path
 
 from anyio import to_thread
 
 from ragconfig.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
-from ragconfig.files.regular import read_regular
+from ragconfig.files.folder import Folder
+from ragconfig.files.regular import read_in
 from ragconfig.files.uris import path_of
-from ragconfig.files.writing import replace_file, written_beside
+from ragconfig.files.writing import replace_in, written_beside
 from ragmemory.errors import NotWrittenBack
-from ragmemory.files.formats.reader import parser_for, parser_of_text
-from ragmemory.files.ingestions import is_under
+from ragmemory.files.formats.reader import TEXT, module_of
+from ragmemory.files.roots import is_within
+from ragmemory.files.walking import NOT_ALLOWED
 
 _CHANGED = "its file is no longer what was read"
 _LOAD_AGAIN = "Load the file again, and edit what it holds now."
@@ -36,15 +37,19 @@ class Rewriting:
         """`before` is the text of the file, `after` the new one. Raises NotWrittenBack."""
         self._uri = uri
         self._is_replaced = False
-        try:
-            self.path = _path(uri, roots)
-            self._old = read_regular(self.path, LARGEST_BYTES)
-            self._new = self._rewritten(before, after)
-            self._beside = written_beside(self.path, self._new)
-        except NotText as error:
-            raise NotWrittenBack(uri, f"its file {error}") from None
-        except OSError as error:
-            raise NotWrittenBack(uri, _reason(error)) from error
+        with ExitStack() as stack:
+            try:
+                self.path = _path(uri, roots)
+                self._folder = stack.enter_context(Folder(self.path.parent))
+                self._old = self._content()
+                self._check_writable()
+                self._new = self._rewritten(before, after)
+                self._beside = written_beside(self._folder, self.path.name, self._new)
+            except NotText as error:
+                raise NotWrittenBack(uri, f"its file {error}") from None
+            except OSError as error:
+                raise NotWrittenBack(uri, _reason(error)) from error
+            self._opened = stack.pop_all()
 
     async def replace(self) -> None:
         """Put it in the place of the file. Raises NotWrittenBack."""
@@ -56,31 +61,40 @@ class Rewriting:
 
     def discard(self) -> None:
         """Remove what was not put in the place of the file."""
-        with suppress(OSError):
-            self._beside.unlink()
+        with self._opened, suppress(OSError):
+            self._folder.remove(self._beside)
 
     def _put_back(self) -> None:
         if self._is_replaced:
             with suppress(OSError):  # Then the next sync loads the new content.
-                if read_regular(self.path, LARGEST_BYTES) == self._new:
-                    replace_file(self.path, self._old)
+                if self._content() == self._new:
+                    replace_in(self._folder, self.path.name, self._old)
 
     def _replace(self) -> None:
         try:
-            now = read_regular(self.path, LARGEST_BYTES)
+            now = self._content()
             # It is the new one already if the transaction around this was repeated.
             if now == self._new:
                 return
             if now != self._old:
                 raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
-            self._beside.replace(self.path)
+            self._folder.replace(self.path.name, by=self._beside)
             self._is_replaced = True
         except OSError as error:
             raise NotWrittenBack(self._uri, _reason(error)) from error
 
+    def _content(self) -> bytes:
+        return read_in(self._folder, self.path.name, LARGEST_BYTES)
+
+    def _check_writable(self) -> None:
+        """Only the folder must be writable to replace a file, also one that its owner has protected."""
+        name = self.path.name
+        if not self._folder.is_writable(name) or not self._folder.stat(name).st_mode & 0o222:
+            raise NotWrittenBack(self._uri, "it is write-protected")
+
     def _rewritten(self, before: str, after: str) -> bytes:
         text, encoding, _ = decode(self._old)
-        if parser_for(self.path) or parser_of_text(self.path, text):
+        if module_of(self.path, self._old) != TEXT:
             raise NotWrittenBack(self._uri, "only text and Markdown files can be")
         if text != before:
             raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
@@ -126,9 +140,6 @@ def _path(uri: str, roots: Sequence[str]) -> Path:
         path = path_of(uri).resolve(strict=True)
     except (RuntimeError, ValueError) as error:  # a circle of links, a NUL character
         raise NotWrittenBack(uri, str(error)) from error
-    if not is_under(roots, path):
-        raise NotWrittenBack(uri, "it is in none of the folders that memory.roots names")
-    # Only the folder must be writable to replace a file, also one that its owner has protected.
-    if not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222:
-        raise NotWrittenBack(uri, "it is write-protected")
+    if not is_within(roots, path):
+        raise NotWrittenBack(uri, f"it {NOT_ALLOWED}")
     return path

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragconfig.files.decoding import NoText, NotText
 from ragconfig.files.uris import path_of
-from ragmemory.errors import NoSources, SourceNotFound
+from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
+from ragmemory.files.formats.read import Read
 from ragmemory.files.ingestions import OUTSIDE, may_use
-from ragmemory.files.walking import MISSING, is_folder, is_missing, is_walked, obstacle, reason_of, resolved
+from ragmemory.files.reading import read_file
+from ragmemory.files.roots import is_within, of_stored
+from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obstacle, reason_of, resolved
 from ragmemory.types.files import AddedSource, Ingestion, RemovedSource, Source
 from ragmemory.types.writes import Origin
 
@@ -45,6 +49,8 @@ class Sources:
     async def _add(self, uri: str) -> AddedSource:
         try:
             path = await to_thread.run_sync(_existing, uri)
+            if not is_within(self._ingestions.roots, path):
+                raise PathNotAllowed(uri)
         except FileNotFoundError:
             return AddedSource(uri, "refused", reason=MISSING)
         except (OSError, RuntimeError) as error:
@@ -66,7 +72,8 @@ class Sources:
     async def listed(self) -> list[Source]:
         """All sources by uri."""
         sources = await self._stored()
-        return await to_thread.run_sync(lambda: list(map(_examined, sources)))
+        roots = of_stored(self._store.path, self._ingestions.roots)
+        return await to_thread.run_sync(lambda: [_examined(source, roots) for source in sources])
 
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
@@ -108,13 +115,39 @@ class Sources:
         sources = paths or [source.uri for source in await self._stored()]
         if not sources:
             raise NoSources
-        return await self._ingestions.start(sources, prune=True, origin=origin, within=within)
+        return await self._ingestions.start(
+            sources, prune=True, origin=origin, within=within, are_stored=not paths
+        )
+
+    async def next_sync(self, uri: str) -> Literal["", "updated", "removed"]:
+        """What the next sync of the sources will do to a document, because of its file."""
+        sources = [path_of(source.uri) for source in await self._stored()]
+        try:
+            path = path_of(uri)
+        except ValueError:  # It is not of a file.
+            return ""
+        within = [source for source in sources if path.is_relative_to(source)]
+        roots = of_stored(self._store.path, self._ingestions.roots)
+        if not within or not await to_thread.run_sync(is_within, roots, path):
+            return ""
+        if await to_thread.run_sync(is_gone, uri):
+            return "removed"
+        if not await to_thread.run_sync(lambda: any(one == path or is_walked(one, path) for one in within)):
+            return ""
+        try:
+            read = await to_thread.run_sync(read_file, path)
+        except NoText:
+            return "removed"
+        except (NotText, OSError):
+            return ""
+        info = await self._store.documents.find(uri)
+        is_same = isinstance(read, Read) and read.text == await self._store.documents.text(info.document_id)
+        return "" if is_same else "updated"
 
 
-def _examined(source: Source) -> Source:
-    if is_missing(source.uri):
-        return replace(source, exists=False, problem=MISSING)
-    return replace(source, problem=obstacle(source.uri))
+def _examined(source: Source, roots: Sequence[str]) -> Source:
+    problem = obstacle(path_of(source.uri), roots)
+    return replace(source, exists=problem != MISSING, problem=problem)
 
 
 def _existing(uri: str) -> Path:

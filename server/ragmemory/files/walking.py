@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from ragconfig.files.decoding import LARGEST_BYTES
+from ragconfig.files.folder import Folder
 from ragconfig.files.regular import too_large
 from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
 from ragconfig.wal import companions, identity
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
+from ragmemory.files.roots import ANY_ROOT, is_within
 
 # Files that are refused by their extension.
 UNSUPPORTED = {
@@ -29,7 +32,7 @@ UNSUPPORTED = {
     for kind, extensions in {
         "image": "png jpg jpeg gif webp bmp ico tif tiff svg heic",
         "sound or film": "mp3 wav flac ogg m4a mp4 mkv mov avi webm",
-        "archive": "zip gz bz2 xz zst tar tgz 7z rar jar whl",
+        "archive": "zst 7z rar jar whl",
         "program": "exe dll so dylib o a class pyc wasm bin",
         "database": "db sqlite sqlite3 parquet npy npz safetensors pt gguf",
         "font": "ttf otf woff woff2",
@@ -53,20 +56,26 @@ SAVE_AS = {
 
 @dataclass(frozen=True)
 class File:
-    """One file to load. `named`: the user named the file itself, not a folder above it."""
+    """One file to load. `root` is what the user named: a folder above it, or the file itself."""
 
     path: Path  # resolved
     size: int  # bytes
     stamp: str  # identifies its state: see `stamp_of`
-    named: bool = False
+    root: Path  # resolved
+
+    @property
+    def named(self) -> bool:
+        """Whether the user named the file itself."""
+        return self.root == self.path
 
     @cached_property
     def uri(self) -> str:
         return self.path.as_uri()
 
 
-# The reason of a path that does not exist.
+# The reasons of a path that does not exist, and of one outside the folders of memory.roots.
 MISSING = "does not exist"
+NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
 
 @dataclass(frozen=True)
@@ -84,11 +93,20 @@ class Refusal:
 
 @dataclass
 class Found:
-    """The files that paths name or contain. `folders` are the resolved folders that were walked."""
+    """The files that paths name or contain.
+
+    `folders` are the resolved folders that were walked, `ignored` the files and folders in them that
+    .gitignore excludes.
+    """
 
     files: list[File] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
+    ignored: set[Path] = field(default_factory=set)
+
+    def ignores(self, path: Path) -> bool:
+        """Whether .gitignore excludes a file, or a folder above it."""
+        return path in self.ignored or not self.ignored.isdisjoint(path.parents)
 
 
 class Part:
@@ -119,12 +137,13 @@ def find_files(
     memory: Path | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
     part: Part | None = None,
+    roots: Sequence[str] = (ANY_ROOT,),
 ) -> Found:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty word is refused: as a Path it would be the working folder. The files of `memory`, its log and its
     index are left out of folders. `is_cancelled` is asked during the walk, because a thread cannot be stopped
-    from outside. Of folders only `part` is walked.
+    from outside. Of folders only `part` is walked. What is not in the folders `roots` is refused.
     """
     found = Found()
     seen: set[Path] = set()
@@ -135,14 +154,22 @@ def find_files(
         path = Path(word)
         try:
             resolved = user_path(word).resolve(strict=True)
-            if resolved.is_dir():
-                walked = _walk(resolved, memory.resolve() if memory else None, is_cancelled, part or Part(()))
+            if not is_within(roots, resolved):
+                found.refusals.append(Refusal(path, NOT_ALLOWED))
+                continue
+            status = _status(resolved)
+            if stat.S_ISDIR(status.st_mode):
+                own = memory.resolve() if memory else None
+                walked = _walk(resolved, own, is_cancelled, part or Part(()), found.ignored)
                 found.folders.append(resolved)
-            elif memory and identity(resolved) in {identity(memory), *companions(memory).values()}:
+            elif memory and (status.st_dev, status.st_ino) in {
+                identity(memory),
+                *companions(memory).values(),
+            }:
                 # Closing it here would drop SQLite's POSIX locks: another process could remove the log.
                 walked = iter([Refusal(path, "is a file of the memory itself")])
             else:
-                walked = iter([_look(resolved, named=True)])
+                walked = iter([_look(resolved, status, resolved)])
         except FileNotFoundError:
             walked = iter([Refusal(path, MISSING)])
         except (OSError, RuntimeError) as error:
@@ -156,12 +183,15 @@ def find_files(
     return found
 
 
-def _look(path: Path, *, named: bool = False) -> File | Refusal:
+def _status(path: Path) -> os.stat_result:
+    """The state of a resolved path. Raises OSError."""
+    with Folder(path.parent) as folder:
+        return folder.stat(path.name or ".")
+
+
+def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
     """Judge a resolved path that is not a folder by its name, kind and size."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        return Refusal(path, reason_of(error))
+    named = path == root
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
     if status.st_size > LARGEST_BYTES:
@@ -170,47 +200,57 @@ def _look(path: Path, *, named: bool = False) -> File | Refusal:
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read ({kind})", named)
-    return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), named)
+    return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), root)
 
 
 def _walk(
-    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], part: Part
+    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], part: Part, excluded: set[Path]
 ) -> Iterator[File | Refusal]:
-    """The files under `root`, which is resolved, in the order of their names, folder by folder."""
+    """The files under `root`, which is resolved, in the order of their names, folder by folder.
+
+    What .gitignore excludes is added to `excluded`.
+    """
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
     yield from _unreadable(pending[0][1])
     while pending and not is_cancelled():
-        folder, ignored = pending.pop()
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            yield Refusal(folder, reason_of(error))
-            continue
-        ignored = ignored.inside(folder)
-        yield from _unreadable(ignored)
-        below = []
-        for entry in entries:
-            if is_cancelled():
-                return
-            path = Path(entry.path)
-            # Git treats a link as a file, wherever it leads.
-            if (
-                entry.name.startswith(".")
-                or not part.leads_to(path)
-                or (memory and folder == memory.parent and entry.name.startswith(memory.name))
-                or ignored.matches(path, entry.is_dir(follow_symlinks=False))
-            ):
+        path, ignored = pending.pop()
+        with ExitStack() as stack:
+            try:
+                folder = stack.enter_context(Folder(path, listed=True))
+                entries = folder.entries()
+            except OSError as error:
+                yield Refusal(path, reason_of(error))
                 continue
-            target = _resolve(entry, root)
-            if isinstance(target, Refusal):
-                yield target
-            elif not is_folder(target):
-                yield _look(target)
-            elif target not in visited:
-                visited.add(target)
-                below.append((target, ignored))
-        pending.extend(reversed(below))
+            ignored = ignored.inside(folder)
+            yield from _unreadable(ignored)
+            below = []
+            for entry in entries:
+                if is_cancelled():
+                    return
+                if (
+                    entry.name.startswith(".")
+                    or not part.leads_to(path / entry.name)
+                    or (memory and path == memory.parent and entry.name.startswith(memory.name))
+                ):
+                    continue
+                # Git treats a link as a file, wherever it leads.
+                if ignored.matches(path / entry.name, entry.is_dir(follow_symlinks=False)):
+                    # A .gitignore that cannot be read now may say otherwise.
+                    if not ignored.unreadable:
+                        excluded.add(path / entry.name)
+                    continue
+                found = _examine(folder, entry, root)
+                if isinstance(found, Refusal):
+                    yield found
+                    continue
+                target, status = found
+                if not stat.S_ISDIR(status.st_mode):
+                    yield _look(target, status, root)
+                elif target not in visited:
+                    visited.add(target)
+                    below.append((target, ignored))
+            pending.extend(reversed(below))
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
@@ -219,35 +259,44 @@ def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
         yield Refusal(Path(error.filename), reason_of(error), failed=False)
 
 
-def _resolve(entry: os.DirEntry[str], root: Path) -> Path | Refusal:
-    path = Path(entry.path)
-    if not entry.is_symlink():
-        return path
+def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path, os.stat_result] | Refusal:
+    """The resolved path of an entry and its state, or why it is left out."""
+    path = folder.path / entry.name
     try:
+        if not entry.is_symlink():
+            return path, folder.stat(entry.name)
         target = path.resolve(strict=True)
+        if not target.is_relative_to(root):
+            return Refusal(path, "is a link to a place outside the folder", failed=False)
+        return target, _status(target)
     except (OSError, RuntimeError) as error:
-        return Refusal(path, f"is a broken link ({reason_of(error)})", failed=False)
-    if not target.is_relative_to(root):
-        return Refusal(path, "is a link to a place outside the folder", failed=False)
-    return target
+        reason = reason_of(error)
+        if entry.is_symlink():
+            return Refusal(path, f"is a broken link ({reason})", failed=False)
+        return Refusal(path, reason)
 
 
 def is_walked(root: Path, path: Path) -> bool:
     """Whether a walk of the folder `root` reaches `path` below it, which it does not if it is ignored."""
     ignored, folder = Gitignore.above(root), root
     for name in path.relative_to(root).parts:
-        ignored, folder = ignored.inside(folder), folder / name
+        ignored, folder = ignored.at(folder), folder / name
         if name.startswith(".") or ignored.matches(folder, is_folder(folder)):
             return False
     return True
 
 
-def has_files(folder: Path) -> bool:
-    """Whether a folder holds any file that is not hidden, at any depth."""
-    for _, folders, files in os.walk(folder):
-        if not all(name.startswith(".") for name in files):
-            return True
-        folders[:] = (name for name in folders if not name.startswith("."))
+def has_files(root: Path) -> bool:
+    """Whether a resolved folder holds any file that is not hidden, at any depth."""
+    pending = [root]
+    while pending:
+        with suppress(OSError), Folder(pending.pop(), listed=True) as folder:
+            for entry in folder.entries():
+                if entry.name.startswith("."):
+                    continue
+                if not entry.is_dir(follow_symlinks=False):
+                    return True
+                pending.append(folder.path / entry.name)
     return False
 
 
@@ -267,27 +316,30 @@ def resolved(path: Path) -> Path:
         return path.absolute()
 
 
-def is_missing(uri: str) -> bool:
-    """Whether a file certainly does not exist; one that cannot be examined may exist."""
+def is_gone(uri: str) -> bool:
+    """Whether there is certainly no file any more: nothing, or a folder or link in its place."""
     try:
-        path_of(uri).stat()
+        return not stat.S_ISREG(_status(path_of(uri)).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except (OSError, ValueError):
         return False
-    return False
 
 
-def obstacle(uri: str) -> str:
-    """Why an existing file or folder cannot be read, as the end of a sentence; "": it can."""
-    path = path_of(uri)
+def obstacle(path: Path, roots: Sequence[str]) -> str:
+    """Why a file or folder cannot be read, as the end of a sentence; "": it can."""
     try:
-        if path.is_dir():
-            os.scandir(path).close()
-        elif path.is_file():
-            path.open("rb").close()
-        else:
-            path.stat()
+        path = path.resolve(strict=True)
+        if not is_within(roots, path):
+            return NOT_ALLOWED
+        mode = _status(path).st_mode
+        if stat.S_ISDIR(mode):
+            Folder(path, listed=True).close()
+        elif stat.S_ISREG(mode):
+            with Folder(path.parent) as folder:
+                os.close(folder.open(path.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return MISSING
     except (OSError, RuntimeError, ValueError) as error:
         return reason_of(error)
     return ""

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragconfig.text_rules import LONGEST_HEADING, atx_heading, name_columns
+from ragconfig.text_rules import FENCE, ITEM, LONGEST_HEADING, atx_heading, name_columns
 
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
@@ -22,8 +22,6 @@ TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
 LONGEST_PATH = 600
 # A longer block is cut, so that the caller regains control after this many characters.
 LONGEST_BLOCK = 250_000
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 # The line below the header of a table consists of these.
 TABLE_RULE = frozenset("|:- \t\r\n")
 # A longer header of a table is not repeated: it would take the place of the rows.
@@ -50,16 +48,17 @@ class Block(Struct, frozen=True, gc=False):
     is_continued: bool = False  # the block before it was too long for one
     header: tuple[int, int] = (0, 0)  # where the header of the table is that it is a part of, if it has one
     nearby: tuple[tuple[int, int], ...] = ()  # ranges whose words help to find it
+    is_soft: bool = False  # its section may share a chunk with others
 
 
-def paragraphs(text: str) -> Iterator[Block]:
+def paragraphs(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]:
     """The blocks of plain text: each paragraph with the blank lines after it."""
-    start = 0
-    for match in BLANK_LINES.finditer(text):
+    end = len(text) if end is None else end
+    for match in BLANK_LINES.finditer(text, start, end):
         yield Block(start, match.end())
         start = match.end()
-    if start < len(text):
-        yield Block(start, len(text))
+    if start < end:
+        yield Block(start, end)
 
 
 def csv_blocks(text: str) -> Iterator[Block]:

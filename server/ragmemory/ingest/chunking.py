@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, pairwise
 from itertools import count as counter
-from itertools import groupby, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ragmemory.code.languages import Language
 from ragmemory.ingest.blocks import LINES, Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
+from ragmemory.ingest.headings import plain_blocks
 from ragmemory.types.writes import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]
@@ -39,6 +40,11 @@ RUN = 250_000
 # The most blocks of a run: with more, a run of short blocks takes a second, during which it cannot be
 # cancelled.
 MOST_BLOCKS = 10_000
+# The share of a chunk that is too short for one of its own, between longer sections.
+SHORT = 0.15
+# What ends a sentence that introduces what follows; and how many of them are kept with it.
+LEADING = (":", "：")
+MOST_LEADING = 3
 # The most tokens of a character: four bytes in UTF-8, and one for the beginning of a word.
 MOST_TOKENS = 5
 
@@ -60,6 +66,7 @@ class Source(Struct, frozen=True):
     is_csv: bool = False
     is_prose: bool = True
     language: Language | None = None  # of source code
+    has_headings: bool = False  # a plain text whose headings are recognised
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""
@@ -69,7 +76,8 @@ class Source(Struct, frozen=True):
             from ragmemory.ingest.code import code_blocks
 
             return code_blocks(self.text, self.language)
-        blocks = markdown_blocks(self.text) if self.is_markdown else paragraphs(self.text)
+        read = markdown_blocks if self.is_markdown else plain_blocks if self.has_headings else paragraphs
+        blocks = read(self.text)
         return in_turns(self.text, blocks) if self.is_prose else blocks
 
 
@@ -230,40 +238,96 @@ def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]
 def packets(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
     """The pieces of each chunk in a run."""
     most = max(MANY_CHUNKS, (pieces[-1].end - pieces[0].start) // FEW_CHARACTERS)
-    found = list(packed(pieces, max_tokens))
-    return found if len(found) <= most else evenly(pieces, max_tokens)
+    pack = packed_together if pieces[0].block.is_soft else packed
+    found = list(pack(pieces, max_tokens))
+    return found if len(found) <= most else evenly(apart(pieces), max_tokens)
 
 
 def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
     """Pack each section. A section that has only headings is packed with the next."""
     waiting: list[Piece] = []
-    for _, group in groupby(pieces, key=lambda piece: piece.block.section):
-        section = list(group)
+    for section in sections(pieces):
         waiting += section
-        if any(piece.tokens and not piece.block.level for piece in section):
-            yield from evenly(waiting, max_tokens)
+        if has_text(section):
+            yield from evenly(apart(waiting), max_tokens)
             waiting = []
     if waiting:
-        yield from evenly(waiting, max_tokens)
+        yield from evenly(apart(waiting), max_tokens)
 
 
-def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
+def packed_together(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
+    """Pack neighbouring sections together, each whole; one that is too long is packed alone."""
+    waiting: list[list[Piece]] = []
+    for section in sections(pieces):
+        if tokens_of(section) <= max_tokens:
+            waiting.append(section)
+            continue
+        alone = len(waiting)
+        while alone and not has_text(waiting[alone - 1]):
+            alone -= 1
+        if sum(map(tokens_of, waiting[:alone])) < SHORT * max_tokens:
+            alone = 0
+        yield from evenly(waiting[:alone], max_tokens)
+        yield from evenly(apart(chain(*waiting[alone:], section)), max_tokens)
+        waiting = []
+    yield from evenly(waiting, max_tokens)
+
+
+def sections(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """The pieces of each section."""
+    for _, group in groupby(pieces, key=lambda piece: piece.block.section):
+        yield list(group)
+
+
+def tokens_of(pieces: Iterable[Piece]) -> float:
+    return sum(piece.tokens for piece in pieces)
+
+
+def apart(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    """Each piece as a part of its own."""
+    return [[piece] for piece in pieces]
+
+
+def has_text(pieces: Iterable[Piece]) -> bool:
+    """Whether some of them are more than headings."""
+    return any(piece.tokens > 0 and not piece.block.level for piece in pieces)
+
+
+def evenly(parts: Sequence[list[Piece]], max_tokens: int) -> Iterator[list[Piece]]:
     """As few groups as possible, of about equal size: a short remainder would hardly be found."""
-    total = sum(piece.tokens for piece in pieces)
+    sizes = [tokens_of(part) for part in parts]
+    total = sum(sizes)
     quota = total / max(1, math.ceil(total / max_tokens))
     longest = MOST_CHARACTERS * max_tokens
     group: list[Piece] = []
-    tokens, has_text = 0.0, False
-    for piece in pieces:
-        is_full = has_text and tokens + piece.tokens / 2 > quota
-        is_over = tokens + piece.tokens > max_tokens or (group and piece.end - group[0].start > longest)
+    tokens, is_begun = 0.0, False
+    for part, size in zip(parts, sizes, strict=True):
+        is_full = is_begun and tokens + size / 2 > quota
+        is_over = tokens + size > max_tokens or (group and part[-1].end - group[0].start > longest)
         if group and (is_full or is_over):
-            yield group
-            group, tokens, has_text = [], 0.0, False
-        group.append(piece)
-        tokens += piece.tokens
-        has_text = has_text or (piece.tokens > 0 and not piece.block.level)
-    yield group
+            carried = leading(group, max_tokens - size, part[-1].end - longest)
+            yield group[: len(group) - len(carried)]
+            group, tokens, is_begun = carried, tokens_of(carried), has_text(carried)
+        group += part
+        tokens += size
+        is_begun = is_begun or has_text(part)
+    if group:
+        yield group
+
+
+def leading(group: list[Piece], room: float, start: int) -> list[Piece]:
+    """The last pieces of a chunk if they introduce what follows: a sentence that ends with ":", a heading.
+
+    They fit into `room` tokens, and do not begin before `start`. Something else is left.
+    """
+    found: list[Piece] = []
+    for piece in reversed(group[1:]):
+        room -= piece.tokens
+        leads = piece.block.level or piece.run.text[piece.start : piece.end].rstrip().endswith(LEADING)
+        if not leads or room < 0 or piece.start < start or len(found) == MOST_LEADING:
+            break
+        found.insert(0, piece)
+    return found
 
 
 def fitting(packets: list[list[Piece]], max_tokens: int, count: TokenCounter) -> Iterator[list[Piece]]:
@@ -301,8 +365,32 @@ def chunk_of(group: list[Piece]) -> Chunk:
     last = start + len(inner.rstrip())
     if first >= last:
         first, last = start, end
+    first_line = lines.at(first)
+    heading, inside = headings_of(group)
+    headings = [(lines.at(max(start, first)), path) for start, path in inside]
     header_start, header_end = group[0].block.header
     context = text[header_start:header_end] if start >= header_end else ""
     surroundings = "\n".join(text[start:end].strip() for start, end in group[0].block.nearby)
-    heading = group[-1].block.heading
-    return Chunk(start, end, lines.at(first), lines.at(last - 1), heading, context, surroundings)
+    return Chunk(start, end, first_line, lines.at(last - 1), heading, context, surroundings, headings)
+
+
+def shared(paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The names that all paths begin with."""
+    for names in zip(*paths, strict=False):
+        if len(set(names)) > 1:
+            return
+        yield names[0]
+
+
+def headings_of(group: list[Piece]) -> tuple[str, list[tuple[int, str]]]:
+    """The path of headings above all of a chunk, and where which path below it begins."""
+    if not group[0].block.is_soft:
+        return group[-1].block.heading, []
+    paths = [piece.block.heading.split(" > ") for piece in group if piece.tokens and not piece.block.level]
+    common = list(shared(paths or [group[-1].block.heading.split(" > ")]))
+    found: list[tuple[int, str]] = []
+    for section in sections(group):
+        below = " > ".join(section[0].block.heading.split(" > ")[len(common) :])
+        if below or found:
+            found.append((section[0].start, below))
+    return " > ".join(common), found

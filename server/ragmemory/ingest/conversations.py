@@ -72,7 +72,9 @@ def in_turns(text: str, blocks: Iterator[Block]) -> Iterator[Block]:
             if start >= section.end:
                 section = next(sections)
             end = min(block.end, section.end)
-            yield replace(block, start=start, end=end, section=section.section, nearby=section.nearby)
+            yield replace(
+                block, start=start, end=end, section=section.section, nearby=section.nearby, is_soft=False
+            )
             start = end
 
 

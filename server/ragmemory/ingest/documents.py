@@ -29,6 +29,7 @@ _PLAIN = EXTENSIONS | frozenset((
     "ini", "cfg", "conf", "tex", "sql", "css", "kt", "kts", "pl", "swift", "r",
 ))
 # fmt: on
+_SETTINGS = frozenset(("conf", "cfg", "ini", "toml", "yaml", "yml"))
 # Python's `mimetypes` reads the machine's own tables, which differ, and takes .ts for a film.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
@@ -99,6 +100,11 @@ def is_markdown(uri: str, stated: object = None) -> bool:
 def is_prose(uri: str) -> bool:
     """Whether a document may be written for people, by its extension; code, data and logs are not."""
     return is_markdown(uri) or _extension(uri) in ("txt", "text")
+
+
+def has_headings(uri: str) -> bool:
+    """Whether the headings of a plain text are recognised, by its extension: it is prose or settings."""
+    return is_prose(uri) or _extension(uri) in _SETTINGS
 
 
 def is_csv(uri: str) -> bool:

@@ -17,12 +17,13 @@ from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.ingest.documents import is_csv, is_prose
+from ragmemory.ingest.documents import has_headings, is_csv, is_prose
+from ragmemory.ingest.headings import headings
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.sqlite import Store
-from ragmemory.stores.writing import PAGE, difference
-from ragmemory.types.writes import Chunk, Embedding, Injected, StagedDocument, Write
+from ragmemory.stores.writing import PAGE, StoredDocument, difference
+from ragmemory.types.writes import Chunk, Document, Embedding, Injected, StagedDocument, Write
 
 # With so many chunks a batch is full: they are embedded together, and committed in one transaction.
 _BATCH = 1_000
@@ -77,10 +78,12 @@ class Preparation:
         """
         known = await self._store.find([write.document.uri for write in writes])
         outcomes: list[Prepared] = []
-        fresh: list[int] = []
+        fresh: dict[int, Write] = {}
         for index, write in enumerate(writes):
             document, old = write.document, known.get(write.document.uri)
             new = difference(document, old)
+            if new != "everything" and old and _has_new_headings(document, old):
+                write, new = replace(write, document=replace(document, is_outdated=True)), "everything"
             if new == "nothing" and old and write.undoes is None:
                 outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
             elif new == "everything" and _is_long(document.text):
@@ -88,9 +91,9 @@ class Preparation:
             else:
                 outcomes.append(write)
                 if new == "everything":
-                    fresh.append(index)
+                    fresh[index] = write
         if fresh:
-            for index, outcome in zip(fresh, await self._prepare([writes[i] for i in fresh]), strict=True):
+            for index, outcome in zip(fresh, await self._prepare(list(fresh.values())), strict=True):
                 outcomes[index] = outcome
         return outcomes
 
@@ -237,10 +240,18 @@ class Preparation:
                 is_csv(one.uri) and not one.is_markdown,
                 one.is_markdown or is_prose(one.uri),
                 None if one.is_markdown else language_of(one.uri),
+                not one.is_markdown and has_headings(one.uri),
             )
             for one in documents
         )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+
+
+def _has_new_headings(document: Document, old: StoredDocument) -> bool:
+    """Whether a plain text has headings, and an earlier release read its file, perhaps without them."""
+    readers = {stamp.partition(":")[0] for stamp in (document.stamp, old.stamp)}
+    is_plain = not document.is_markdown and has_headings(document.uri)
+    return "" not in readers and len(readers) > 1 and is_plain and bool(headings(document.text))
 
 
 def _is_long(text: str) -> bool:

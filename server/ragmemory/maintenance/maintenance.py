@@ -9,7 +9,8 @@ import anyio
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
 from ragmemory.errors import BackupFailed, BadArgument
-from ragmemory.files.ingestions import is_under
+from ragmemory.files.roots import is_within
+from ragmemory.files.walking import NOT_ALLOWED, reason_of
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, reembed
@@ -89,10 +90,14 @@ class Maintenance:
         if "\0" in path:
             raise BadArgument("path", "holds a NUL character")
         target = user_path(path)
-        if not is_under(self._roots, target):
-            raise BackupFailed(str(target), "it is in none of the folders that memory.roots names")
+        try:
+            place = target.resolve()
+        except (OSError, RuntimeError) as error:
+            raise BackupFailed(str(target), f"it {reason_of(error)}") from error
+        if not is_within(self._roots, place):
+            raise BackupFailed(str(target), f"it {NOT_ALLOWED}")
         store = await self._open()
-        size = await store.backup(target, force=force, on_progress=on_progress)
+        size = await store.backup(place, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await store.stats()).documents)
 
     async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:

@@ -29,7 +29,7 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     if before.ok:
         return Repaired(True, [])
     name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"
-    copy = store.path.with_name(name)
+    copy = store.path.resolve().with_name(name)
     await store.backup(copy, force=False, on_progress=ignore)
     failures: list[str] = []
     for step in (store.repairs.references, store.repairs.fulltext):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from ragconfig.errors import SettingsError
+from ragconfig.errors import SettingsError, of_the_system
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types.writes import Origin
@@ -37,6 +37,7 @@ def wire_errors() -> Iterator[None]:
 
         if isinstance(error, BadArgument):
             raise InvalidArguments(f"$.{error.path}", error.reason) from error
-        if isinstance(error, RagMemoryError):
-            raise ToolError(error.code, str(error), error.details(), error.hint) from error
-        raise
+        found = error if isinstance(error, RagMemoryError) else of_the_system(error)
+        if found is None:
+            raise
+        raise ToolError(found.code, str(found), found.details(), found.hint) from error

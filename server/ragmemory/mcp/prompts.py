@@ -1,9 +1,8 @@
 """The prompts: Markdown files of ours and of the user, with the documents they are about.
 
-A file begins with front matter in TOML between two lines of `+++`: title, description and arguments. In the
-text below it `{{name}}` stands for an argument; a document is attached as a resource and named there, and so
-is what changed between two versions of it. The files are read, and what only prompts need is imported, at the
-first request for them.
+In the text of a file `{{name}}` stands for an argument; a document is attached as a resource and named there,
+and so is what changed between two versions of it. The files are read, and what only prompts need is imported,
+at the first request for them.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import msgspec
-from msgspec import Struct
-
 import ragconfig
-from ragconfig.settings import LARGEST_PROMPT, packaged_text
+from ragconfig.places import PARAGRAPH, ROW, Place
+from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, of_kind, templates_in
+from ragconfig.settings import packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import BASE, changes, contents
@@ -31,18 +30,14 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage
     from ragmcp.server.call import Call
     from ragmcp.server.prompts import Prompt
-    from ragmemory.types.documents import DocumentInfo
+    from ragmemory.types.documents import DocumentInfo, DocumentText
     from ragmemory.types.history import Difference, Version
 
 logger = logging.getLogger(__name__)
 
-# The folder's name, in our package and beside the user's settings. The user's files replace ours by name.
-FOLDER = "prompts"
 _OURS = Path(ragconfig.__file__).with_name(FOLDER)
 _PACKS = ("documents", "calibration")  # the order in which hosts list them
 _QUOTED = f"{FOLDER}/quoted_documents.md"
-_PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
-_PLACE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 # Documents that a completion offers, or that are searched for a name.
 _MOST_NAMES = 1_000
 _MOST_NAMED = 3  # in an error
@@ -51,35 +46,6 @@ _HOW_TO_NUMBER = "Its number, as `ragchat memory versions` and list_versions giv
 _TITLE_CHARACTERS = 200
 _DAY = len("2026-07-28")
 _VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,17}")  # SQLite's integers have 64 bits
-
-
-class Argument(Struct, frozen=True, forbid_unknown_fields=True):
-    """An argument in front matter. Without `default` it is required.
-
-    Two of the kind "version" are the earlier and the later version of the one document; empty, they are the
-    last two.
-    """
-
-    description: str
-    kind: Literal["text", "document", "version"] = "text"
-    default: str | None = None
-
-
-class Head(Struct, frozen=True, forbid_unknown_fields=True):
-    """The front matter of a file."""
-
-    title: str
-    description: str
-    arguments: dict[str, Argument] = {}
-
-
-class Template(NamedTuple):
-    head: Head
-    text: str
-
-
-class BrokenTemplate(Exception):
-    """The message says why, as the end of a sentence."""
 
 
 class Prompts:
@@ -122,7 +88,7 @@ class Prompts:
         if kind == "text":
             return []
         if kind == "version":
-            [document] = _of_kind(arguments, "document")
+            [document] = of_kind(arguments, "document")
             numbers = await self._version_numbers(document, others.get(document, "").strip())
             return [number for number in numbers if number.startswith(typed.strip())]
         with wire_errors():
@@ -133,12 +99,12 @@ class Prompts:
     def _templates(self) -> Mapping[str, Template]:
         """By name. A file that is broken is logged and left out."""
         templates = {}
-        ours = (path for pack in _PACKS for path in sorted((_OURS / pack).glob("*.md")))
-        for path in [*ours, *sorted(self._folder.rglob("*.md"))]:
-            try:
-                templates[path.stem] = read_template(path)
-            except BrokenTemplate as error:
-                logger.warning("The prompt %s is left out: %s", path, error)
+        folders = [*(_OURS / pack for pack in _PACKS), self._folder]
+        for path, found in chain.from_iterable(map(templates_in, folders)):
+            if isinstance(found, Template):
+                templates[path.stem] = found
+            else:
+                logger.warning("The prompt %s is left out: %s", path, found)
         return templates
 
     async def _messages(self, template: Template, _: Call, /, **given: str) -> list[PromptMessage]:
@@ -153,15 +119,16 @@ class Prompts:
             if value is None or (argument.kind == "document" and not value):
                 raise InvalidParams(f"$.arguments.{name}", "required, but empty")
             if argument.kind == "document":
-                document, text = await self._document(name, value)
-                resources.append(contents(document, text))
+                found = await self._document(name, value)
+                document = found.info
+                resources.append(contents(document, marked(found.text, found.places)))
                 value = f"“{_title(document)}” ({resources[-1].uri})"
             values[name] = value
-        if versions := _of_kind(template.head.arguments, "version"):
+        if versions := of_kind(template.head.arguments, "version"):
             difference = await self._difference(document, versions, values)
             resources.append(changes(document.document_id, difference))
             values |= zip(versions, map(_version, (difference.before, difference.after)), strict=True)
-        text = _PLACE.sub(lambda place: values[place[1]], template.text)
+        text = PLACEHOLDER.sub(lambda place: values[place[1]], template.text)
         if resources:
             text = f"{text}\n\n{packaged_text(_QUOTED).strip()}"
         content: list[EmbeddedResource | TextContent] = [
@@ -170,18 +137,18 @@ class Prompts:
         ]
         return [PromptMessage(role="user", content=part) for part in content]
 
-    async def _document(self, argument: str, name: str) -> tuple[DocumentInfo, str]:
-        """The document that a user's name means, and its text. Raises InvalidParams, ToolError."""
+    async def _document(self, argument: str, name: str) -> DocumentText:
+        """The document that a user's name means. Raises InvalidParams, ToolError."""
         with wire_errors():
             from ragmemory.errors import DocumentNotFound
 
             memory = await self._memory()
             with suppress(DocumentNotFound):
-                return await memory.documents.read(name.removeprefix(BASE))
+                return await memory.documents.whole(name.removeprefix(BASE))
             found = await memory.documents.named(name, _MOST_NAMES)
             called = [document for document in found if _is_called(document, name)]
             if len(called) == 1:
-                return await memory.documents.read(called[0].document_id)
+                return await memory.documents.whole(called[0].document_id)
         reason = f"there is no document {name!r} in memory"
         if called:
             uris = ", ".join(document.uri for document in called[:_MOST_NAMED])
@@ -217,14 +184,10 @@ class Prompts:
             return []
         # It may also be removed meanwhile.
         with suppress(InvalidParams), wire_errors(), suppress(DocumentNotFound):
-            info, _ = await self._document(argument, document)
+            info = (await self._document(argument, document)).info
             found = await (await self._memory()).history.versions(info.document_id, MOST_VERSIONS)
             return [str(one.number) for one in found.versions if one.characters is not None]
         return []
-
-
-def _of_kind(arguments: Mapping[str, Argument], kind: str) -> list[str]:
-    return [name for name, argument in arguments.items() if argument.kind == kind]
 
 
 def _described(name: str, argument: Argument) -> PromptArgument:
@@ -240,32 +203,17 @@ def _described(name: str, argument: Argument) -> PromptArgument:
     return PromptArgument(name=name, description=" ".join(notes), required=argument.default is None)
 
 
-def read_template(path: Path) -> Template:
-    """The prompt in a file. Raises BrokenTemplate."""
-    from ragconfig.files.regular import read_regular
-    from ragconfig.toml_files import NotToml, decode_toml
+def marked(text: str, places: Sequence[Place]) -> str:
+    """The text with a line such as `[p. 12]` above each page, slide, message and the like.
 
-    try:
-        content = read_regular(path, LARGEST_PROMPT).decode("utf-8-sig").replace("\r\n", "\n")
-        parts = _PARTS.fullmatch(content)
-        if parts is None:
-            raise BrokenTemplate("it does not begin with front matter between two lines of +++")
-        head = msgspec.convert(decode_toml((parts[1] or "").encode()), Head)
-    except OSError as error:
-        raise BrokenTemplate(error.strerror or str(error)) from error
-    except UnicodeDecodeError:
-        raise BrokenTemplate("it is not text in UTF-8") from None
-    except (NotToml, msgspec.ValidationError) as error:
-        raise BrokenTemplate(str(error)) from None
-    text = parts[2].strip()
-    if not text:
-        raise BrokenTemplate("it has no text below the front matter")
-    if unknown := set(_PLACE.findall(text)) - head.arguments.keys():
-        raise BrokenTemplate(f"its text has {{{{{min(unknown)}}}}}, which is not among its arguments")
-    versions = _of_kind(head.arguments, "version")
-    if versions and (len(versions), len(_of_kind(head.arguments, "document"))) != (2, 1):
-        raise BrokenTemplate("versions are two arguments, beside that of one document")
-    return Template(head, text)
+    Headings, paragraphs and rows need none: the text shows them.
+    """
+    lines = text.split("\n")
+    for line, name in reversed(places):
+        heading = lines[line - 1].lstrip("# ")
+        if not (PARAGRAPH.search(name) or ROW.fullmatch(name) or name.endswith(heading)):
+            lines[line - 1] = f"[{name}]\n{lines[line - 1]}"
+    return "\n".join(lines)
 
 
 def _name(document: DocumentInfo) -> str:

@@ -14,13 +14,14 @@ from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from msgspec import structs
 
+from ragconfig.prompt_files import FOLDER
 from ragconfig.repository import ORIGIN, root_of
 from ragconfig.settings import Settings
 from ragmcp.server.server import Server
 from ragmcp.stdio.stdio import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
-from ragmemory.mcp.prompts import FOLDER, Prompts
+from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources, announce, announce_blocks
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings

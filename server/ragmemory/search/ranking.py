@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 # How many pairs of a passage are compared first.
 SAMPLE = 8
+# Words of a question that each may ask for a thing of their own. Of more, most describe it.
+FOCUSED_WORDS = 6
+# Where the best passage by words has this share of the question, meaning gets its usual weight.
+USUAL_COVERAGE = 0.75
+# Meaning never decides alone.
+MOST_ALPHA = 0.8
 
 
 class RankingSettings(Struct, frozen=True):
@@ -26,6 +32,7 @@ class RankingSettings(Struct, frozen=True):
     candidates: int
     alpha: float
     alpha_contextual: float
+    alpha_uncovered: float
     k1: float
     b: float
     title_weight: float
@@ -51,6 +58,21 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
     """
     fused: Floats = alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
     return fused
+
+
+def focus(words: Sequence[str]) -> float:
+    """In (0, 1]: how much each of a question's telling words matters. An abstract's hundred matter little."""
+    return min(1.0, FOCUSED_WORDS / max(1, len(words)))
+
+
+def balance(settings: RankingSettings, trust: float, coverage: float) -> float:
+    """The weight of the cosines: higher where no passage has the question's words.
+
+    `trust` is the root of the share of words that the model knows, times their focus; `coverage` the
+    √IDF-weighted share of the question's words in the best passage by words.
+    """
+    alpha = settings.alpha + settings.alpha_uncovered * trust * (USUAL_COVERAGE - coverage)
+    return min(max(alpha, 0.0), MOST_ALPHA)
 
 
 def normalised(scores: Floats) -> Floats:
@@ -85,7 +107,7 @@ def relevance(
     `coverage` is the weighted share of the question's words in each passage, `mean_cosine` the mean over the
     whole memory, `is_boosted` whether a passage contains the quoted phrases. The coefficients come from a
     logistic regression over all judged collections, whole and cut to 1, 3 and 10 documents: their own
-    questions against those of others. Passages are ordered best first; no score exceeds the one before it.
+    questions against those of others.
     """
     import numpy as np
 
@@ -98,8 +120,7 @@ def relevance(
         by_meaning = logistic(15 * (cosines - mean_cosine - 0.45))
         scores = np.maximum(by_words, by_meaning)
     scores[is_boosted] = (1 + scores[is_boosted]) / 2
-    ordered: Floats = np.minimum.accumulate(scores)
-    return ordered
+    return scores
 
 
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:

@@ -8,15 +8,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct, is_among, union
-from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
+from ragmemory.search.ranking import Scored, balance, focus, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
     STOP_WORDS,
     content_words,
+    is_one_word,
     query_stems,
     query_terms,
     stemmer,
     stems,
+    telling_words,
     terms_of_word,
 )
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.queries import ParsedQuery
+
+# Passages by words alone among which the one that has most of the question is sought.
+CLEARLY_BEST = 5
 
 
 class Retriever:
@@ -76,25 +81,28 @@ class Retriever:
         boosted: set[int],
         top_k: int,
         scale: CosineScale,
+        is_common: Callable[[str], bool],
     ) -> list[Scored]:
-        """The best `top_k` chunks, best first, without near-duplicates.
+        """The best `top_k` chunks, best first, without near-duplicates; no score exceeds the one before it.
 
         `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
         chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
-        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model.
+        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `is_common`
+        says which words it knows.
         """
         import numpy as np
 
         index = self.index
         index.checking.end()
-        excluded = index.excluded
+        excluded = index.rows.excluded
         if allowed is not None:
             others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             excluded = union(excluded, others)
         by_meaning = None if vector is None else index.vectors.begin(vector, excluded)
         lexical = index.bm25.search(query_terms(query.text), excluded)
         first = self._boosted_rows(boosted, excluded, lexical)
-        parts = [first, lexical.best(self.settings.candidates)]
+        by_words = lexical.best(self.settings.candidates)
+        parts = [first, by_words]
         similarity = by_meaning() if by_meaning else None
         if similarity:
             parts.append(similarity.best(self.settings.candidates))
@@ -106,26 +114,38 @@ class Retriever:
         bm25 = lexical.at(rows, frequencies)
         bm25 += self.settings.pair_weight * self._pair_scores(query.text, rows, sequences)
         cosines = similarity.at(rows) if similarity else None
-        fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
+        fused = bm25
+        if cosines is not None:
+            held = frequencies[:, rows.searchsorted(by_words[:CLEARLY_BEST])] > 0
+            fused = fuse(cosines, bm25, self._alpha(query.text, lexical.coverage(held, 0.5), is_common))
         is_boosted = is_among(rows, np.sort(first))
-        order = np.lexsort((-fused, ~is_boosted))  # Ties are in the order of rows.
+        # Of a single name the parts are common, and the differences of the cosines are noise.
+        is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
+        tiers = 2 * ~is_boosted + is_lacking
+        order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
         passages = ((place, sequences.pairs(place)) for place in order.tolist())
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
-        best_rows, places = np.unique(rows[best], return_inverse=True)
-        found = cosines[best] if cosines is not None else None
-        mean = index.vectors.mean_cosine(vector) if vector is not None else 0.0
         held = frequencies[:, best] > 0
         words = content_words(query.text)
         # Without content words no passage can be relevant.
         coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
-        placed = None if found is None else scale.to_local(found)
-        scores = relevance(coverage, placed, scale.to_local(np.full(1, mean)).item(), is_boosted[best])
-        ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places].tolist()
-        similar = found.tolist() if found is not None else [0.0] * len(best)
+        placed, mean, similar = None, 0.0, [0.0] * len(best)
+        if cosines is not None and vector is not None:
+            similar = cosines[best].tolist()
+            placed = scale.to_local(cosines[best])
+            mean = scale.to_local(np.full(1, index.vectors.mean_cosine(vector))).item()
+        scores = np.minimum.accumulate(relevance(coverage, placed, mean, is_boosted[best]))
+        best_rows, places = np.unique(rows[best], return_inverse=True)
+        ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places]
         holding = _words_of(words, [term.name for term in lexical.terms], held)
-        found_scores = ids, scores.tolist(), similar, bm25[best].tolist(), holding
+        found = ids.tolist(), scores.tolist(), similar, bm25[best].tolist(), holding
         index.checking.begin()
-        return [Scored(*one) for one in zip(*found_scores, strict=True)]
+        return [Scored(*one) for one in zip(*found, strict=True)]
+
+    def _alpha(self, text: str, coverage: NDArray[np.float32], is_common: Callable[[str], bool]) -> float:
+        words = telling_words(text)
+        known = sum(map(is_common, words)) / max(1, len(words))
+        return balance(self.settings, focus(words) * math.sqrt(known), coverage.max(initial=0.0))
 
     def _boosted_rows(
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores

@@ -21,8 +21,8 @@ from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
 from ragmemory.stores.sqlite import OpenStore, Store
-from ragmemory.text.analysis import content_words
-from ragmemory.types.search import Hit, QueryResult
+from ragmemory.text.analysis import content_words, telling_words
+from ragmemory.types.search import Comparison, Hit, QueryResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
     from ragmemory.search.reranking import Reranker
 
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 # Weight of the single words' matches against the cosine. What is shown hardly changes from .25 to .5.
 MATCH_WEIGHT = 1 / 3
+# How often a query is begun if meanwhile the index loses chunks, or what it has found is replaced.
+_ATTEMPTS = 3
 # Seconds without a query after which the model is loaded for the first one.
 _UNASKED_SECONDS = 1.0
 
@@ -88,10 +90,17 @@ class Search:
         return await self._mended(partial(self._query, store, text, top_k, condition, min_score))
 
     async def _query(
-        self, store: Store, text: str, top_k: int, condition: Condition | None, min_score: float
+        self,
+        store: Store,
+        text: str,
+        top_k: int,
+        condition: Condition | None,
+        min_score: float,
+        attempts: int = _ATTEMPTS,
     ) -> QueryResult:
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
+        losses = self._indexing.losses
         notices: list[str] = []
         if len(text) > MAX_QUERY_CHARACTERS:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
@@ -108,22 +117,23 @@ class Search:
             boosted = await store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
         used = embedder or self._embedder
-        scored = await self._indexing.search(
-            parsed, vector, allowed, boosted, wanted, used.scale, used.identity
-        )
-        scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
+        best = await self._indexing.search(parsed, vector, allowed, boosted, wanted, used)
+        scores = {one.chunk_id: one.score for one in best if one.score >= min_score}
         hits, damage = await store.passages.hits(scores)
+        is_whole = self._indexing.losses == losses and (damage or len(hits) == len(scores))
+        if not is_whole and attempts > 1:
+            return await self._query(store, text, top_k, condition, min_score, attempts - 1)
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
         hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
         words = content_words(parsed.text)
         shown = {hit.chunk_id for hit in hits}
-        found = frozenset().union(*(one.words for one in scored if one.chunk_id in shown))
+        held = frozenset().union(*(one.words for one in best if one.chunk_id in shown))
         return QueryResult(
             hits,
             empty=False,
             notice=" ".join(notices),
-            missing=[word for word in words if word not in found],
+            missing=[word for word in words if word not in held],
             weights=self._indexing.weights(words),
             corrections=corrections,
         )
@@ -141,14 +151,16 @@ class Search:
                 return replace(result, hits=hits[:limit])
             wanted *= 4
 
-    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How similar each text is to a query by meaning: on the scale of the local embedder's cosines.
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
+        """Compare texts with a query by meaning, and with each of some words.
 
-        If the model has vectors of single words, the cosine is averaged with the match of the single words.
-        Raises EmbedderUnavailable.
+        Similarities are on the scale of the local embedder's cosines. If the model has vectors of single
+        words, the cosine is averaged with the match of the query's words. Raises EmbedderUnavailable.
         """
         await self._open()
-        return await self._mended(partial(self._similarities, query, texts))
+        similarities = await self._mended(partial(self._similarities, query, texts))
+        matches = await self._embedder.word_matches(words, texts) if words else None
+        return Comparison(similarities, None if matches is None else matches.astype(float).round(4).tolist())
 
     async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np
@@ -159,13 +171,17 @@ class Search:
         embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
         matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
         similar = self._embedder.scale.to_local(np.vecdot(matrix, vector))
-        matches = await self._embedder.word_matches(query, texts, self._indexing.word_weights)
+        asked = telling_words(query)
+        weights = np.asarray(self._indexing.word_weights(asked), np.float32)
+        matches = await self._embedder.word_matches(asked, texts) if weights.any() else None
         if matches is not None:
-            similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * matches
+            similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * np.average(
+                matches, axis=1, weights=weights
+            )
         similarities: list[float] = similar.tolist()
         return similarities
 
-    async def _mended(self, search: Callable[[], Awaitable[Found]]) -> Found:
+    async def _mended(self, search: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """The result of a search; if it comes upon a damaged file of the index, that of the next attempt."""
         while True:
             try:

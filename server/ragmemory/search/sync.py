@@ -24,7 +24,7 @@ from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.saving import FEW, FLUSHED_ROWS, MANY, SavedIndex, next_merge
 from ragmemory.search.index.segments import MergeStopped
 from ragmemory.search.index.vectors import ALL_EXACT
-from ragmemory.search.ranking import RankingSettings, Scored
+from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
 from ragmemory.stores.sqlite import Store
 
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.embedders.calibration import CosineScale
+    from ragmemory.embedders import Embedder
     from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.ranking import Scored
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +66,13 @@ class IndexSync:
         self._configured = identity
         self._identity = identity
         self._folder = IndexFolder(folder)
-        self._ranking = ranking
+        self.ranking = ranking
         self._read_only = read_only
         self._index: ChunkIndex | None = None
         self._saved = SavedIndex(self._folder, "")
         self._version = _UNKNOWN
+        self.losses = 0
+        """How often the index has lost chunks: a search misses them until it is up to date again."""
         self._index_lock = anyio.Lock(fast_acquire=True)  # Every query takes it.
         self._save_lock = anyio.Lock()
         self._written = anyio.Event()
@@ -183,14 +186,11 @@ class IndexSync:
         changes = await self._store.changes.since(index.checkpoint, _PAGE)
         if await self._is_switched():
             return False
-        if changes.checkpoint != index.checkpoint:
+        if changes.checkpoint != index.checkpoint or changes.hidden != index.hidden:
             await to_thread.run_sync(index.apply, changes)
         self._note_indexed(self._indexed + len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
-            hidden = await self._store.hidden.ranges()
-            if hidden != index.hidden:
-                await to_thread.run_sync(index.hide, hidden)
             self._version = version
         return is_whole
 
@@ -221,8 +221,9 @@ class IndexSync:
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
-            self._index, self._identity = ChunkIndex(dimensions, self._ranking), identity
+            self._index, self._identity = ChunkIndex(dimensions, self.ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
+            self._note_loss()
         if not self._saved.is_current:
             await self._adopt(self._index)
         return self._index
@@ -231,7 +232,16 @@ class IndexSync:
         """Continue from what this or another process has saved, if the store has passed its checkpoint."""
         saved = await to_thread.run_sync(self._saved.read, index.segments)
         if await self._store.changes.has_passed(saved.checkpoint):
+            before = index.checkpoint
             await to_thread.run_sync(index.adopt, saved.checkpoint, saved.segments, saved.removed)
+            now = index.checkpoint
+            if now.chunk_id < before.chunk_id or now.removal < before.removal or any(index.gaps()):
+                self._note_loss()
+
+    def _note_loss(self) -> None:
+        self.losses += 1
+        self._version = _UNKNOWN
+        self._written.set()
 
     async def mend(self, error: DamagedFile) -> None:
         """Replace a damaged file by what the store holds."""
@@ -249,8 +259,7 @@ class IndexSync:
                 damaged = None
             except DamagedFile as another:
                 damaged = another
-        self._version = _UNKNOWN
-        self._written.set()
+        self._note_loss()
 
     # Save
 
@@ -344,36 +353,25 @@ class IndexSync:
         allowed: list[int] | None,
         boosted: set[int],
         top_k: int,
-        scale: CosineScale,
-        identity: str,
+        embedder: Embedder,
     ) -> list[Scored]:
-        """Search the index as it is now; see `Retriever.search`. `identity`: of the vector's embedder."""
+        """Search the index as it is now; see `Retriever.search`. `embedder` made the vector."""
+        import numpy as np
+
         if self._quiet is not None:
             self._quiet.deadline = anyio.current_time() + _QUIET
         async with self._index_lock:
             if self._index is None:
                 return []
             dimensions = self._index.dimensions
-            if identity != self._identity:  # Switched in this moment: this search goes by words alone.
+            # Switched in this moment: this search goes by words alone.
+            if embedder.identity != self._identity:
                 vector = None
             if vector is not None and len(vector) != dimensions:
                 raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
-            search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k, scale)
+            ids = None if allowed is None else np.array(allowed, np.int64)
+            arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.is_common
+            search = partial(Retriever(self._index).search, *arguments)
             # In a small index that takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)
-
-
-def _search(
-    retriever: Retriever,
-    query: ParsedQuery,
-    vector: NDArray[np.float32] | None,
-    allowed: list[int] | None,
-    boosted: set[int],
-    top_k: int,
-    scale: CosineScale,
-) -> list[Scored]:
-    import numpy as np
-
-    ids = None if allowed is None else np.array(allowed, np.int64)
-    return retriever.search(query, vector, ids, boosted, top_k, scale)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
@@ -10,6 +12,8 @@ from pathlib import Path
 
 from anyio import from_thread, to_thread
 
+from ragconfig.files.folder import Folder
+from ragconfig.files.writing import appearing
 from ragconfig.readable import readable
 from ragmemory.errors import BackupFailed, NotAMemory
 from ragmemory.stores.schema import APPLICATION_ID
@@ -24,7 +28,7 @@ _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 72
 
 
 async def backup(source: Path, target: Path, *, force: bool, on_progress: OnProgress) -> int:
-    """Copy the memory at `source` to `target`, all of it or nothing; return its bytes.
+    """Copy the memory at `source` to `target`, which is resolved, all of it or nothing; return its bytes.
 
     `force` replaces an existing memory that no program has open. Raises BackupFailed, NotAMemory,
     sqlite3.Error if the source cannot be read.
@@ -40,49 +44,58 @@ async def backup(source: Path, target: Path, *, force: bool, on_progress: OnProg
 
 
 def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int, int], object]) -> int:
-    from tempfile import mkstemp
+    from tempfile import TemporaryDirectory, gettempdir
 
+    # SQLite opens the copy by its name. Others may rename the folders above the target meanwhile.
+    place = str(source.parent) if os.access(source.parent, os.W_OK) else gettempdir()
     try:
-        _check(source, target, force)
-        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    except OSError as error:
-        raise BackupFailed(str(target), error.strerror or str(error)) from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        _copy(source, temporary, report)
-        with temporary.open("r+b") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
+        with Folder(target.parent) as folder, TemporaryDirectory(prefix=".backup-", dir=place) as staging:
+            _check(source, folder, target.name, force)
+            copy = Path(staging, target.name)
+            _copy(source, copy, report)
+            with copy.open("r+b") as written:
+                os.fsync(written.fileno())
+                size = os.fstat(written.fileno()).st_size
+            _move(copy, folder, target.name)
     except OSError as error:
         raise BackupFailed(str(target), error.strerror or str(error)) from error
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
             raise
-        raise BackupFailed(str(target), "its disk is full") from error
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-    return target.stat().st_size
+        raise BackupFailed(str(target), f"the disk of {place}, where the copy is made, is full") from error
+    return size
 
 
-def _check(source: Path, target: Path, force: bool) -> None:
-    if not target.exists():
+def _move(copy: Path, folder: Folder, name: str) -> None:
+    """Move the copy to its place, also on another disk: there it appears whole, too."""
+    try:
+        folder.take(name, copy)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with appearing(folder, name) as written, copy.open("rb") as file:
+            shutil.copyfileobj(file, written)
+
+
+def _check(source: Path, folder: Folder, name: str, force: bool) -> None:
+    target = str(folder.path / name)
+    try:
+        there = folder.stat(name)
+    except FileNotFoundError:
         return
-    if target.samefile(source):
-        raise BackupFailed(str(target), "it is the memory itself")
+    if os.path.samestat(there, source.stat()):
+        raise BackupFailed(target, "it is the memory itself")
     if not force:
-        raise BackupFailed(
-            str(target), "it already exists", "Choose another name; --force replaces a memory."
-        )
-    with target.open("rb") as file:
+        raise BackupFailed(target, "it already exists", "Choose another name; --force replaces a memory.")
+    with os.fdopen(folder.open(name), "rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header.startswith(_MAGIC) or int.from_bytes(header[-4:]) != APPLICATION_ID:
-        raise NotAMemory(str(target), "only a memory is replaced")
+        raise NotAMemory(target, "only a memory is replaced")
     # SQLite would apply the write-ahead log of the replaced file to the new one.
-    log = target.with_name(f"{target.name}-wal")
-    if log.exists():
-        raise BackupFailed(str(target), f"a program has it open, or was killed: {log.name} exists")
+    log = f"{name}-wal"
+    with suppress(FileNotFoundError):
+        folder.stat(log)
+        raise BackupFailed(target, f"a program has it open, or was killed: {log} exists")
 
 
 def _copy(source: Path, target: Path, report: Callable[[int, int, int], object]) -> None:

@@ -9,6 +9,17 @@ from ragmemory.types.search import Changes, Checkpoint
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
+# Chunks are searched and embedded with their context.
+_CHANGES = (
+    "SELECT * FROM (SELECT 'chunk', chunk_id, title, heading, context || text, surroundings, vector"
+    " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
+    " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
+    " ORDER BY chunk_id LIMIT ?)"
+    " UNION ALL SELECT * FROM (SELECT 'removal', seq, chunk_id, 0, 0, 0, 0 FROM removals"
+    " WHERE seq > ? ORDER BY seq)"
+    " UNION ALL SELECT * FROM (SELECT 'hidden', first, last, 0, 0, 0, 0"
+    " FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first)"
+)
 
 
 class ChangeStore:
@@ -46,23 +57,14 @@ class ChangeStore:
         """
         # One use of the file: between two uses the file may be replaced.
         async with self._file.reading() as connection:
-            # Chunks are read before removals: a chunk removed in between is in both lists, and ends up
-            # removed.
-            rows = list(
-                await connection.execute_fetchall(
-                    # Searched and embedded with its context.
-                    "SELECT chunk_id, title, heading, context || text, surroundings, vector"
-                    " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
-                    " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
-                    " ORDER BY chunk_id LIMIT ?",
-                    [checkpoint.chunk_id, upto, limit],
-                )
+            # One statement, and so one snapshot: else chunks that a sweep removes meanwhile were neither
+            # hidden nor removed, and a document that is replaced had neither its old chunks nor its new ones.
+            found = await connection.execute_fetchall(
+                _CHANGES, [checkpoint.chunk_id, upto, limit, checkpoint.removal]
             )
-            removals = list(
-                await connection.execute_fetchall(
-                    "SELECT seq, chunk_id FROM removals WHERE seq > ?", [checkpoint.removal]
-                )
-            )
+            rows = [row[1:] for row in found if row[0] == "chunk"]
+            removals = [row[1:3] for row in found if row[0] == "removal"]
+            hidden = [row[1:3] for row in found if row[0] == "hidden"]
             _, dimensions = await meta.embedder(connection) or ("", 0)
             # Read last: a store that has this entry has all of the above.
             entry = await journal.last(connection)
@@ -81,4 +83,5 @@ class ChangeStore:
             surroundings=[row[4] for row in rows],
             embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
             removed=[row[1] for row in removals],
+            hidden=hidden,
         )

@@ -51,7 +51,7 @@ async def insert(
                 places = encode_places(within(part.document.places, *lines))
                 yield (
                     *(chunk_id, part.number, chunk.heading, *lines),
-                    *(text, chunk.context, chunk.surroundings, places),
+                    *(text, chunk.context, chunk.surroundings, places, encode_places(chunk.headings)),
                 )
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
@@ -67,7 +67,7 @@ async def insert(
 
     await connection.executemany(
         "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings,"
-        " places) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " places, headings) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         chunk_rows(),
     )
     await connection.executemany(

@@ -30,7 +30,7 @@ IS_CODE: Condition = (
 _MATCHES = (
     " FROM fulltext CROSS JOIN chunks ON chunk_id = fulltext.rowid"
     " CROSS JOIN documents ON number = document"
-    " WHERE fulltext MATCH ? AND hidden = 0 ORDER BY fulltext.rowid"
+    " WHERE fulltext MATCH ? AND fulltext.rowid > ? AND hidden = 0 ORDER BY fulltext.rowid"
 )
 
 
@@ -48,7 +48,7 @@ class CodeStore:
         """
         rows = await self._file.read(
             f"SELECT {_FILE}, chunks.heading {_MATCHES} LIMIT ?",
-            [f"heading : {fulltext_query([name], [])}", MOST_HEADINGS],
+            [f"heading : {fulltext_query([name], [])}", 0, MOST_HEADINGS],
         )
         return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
 
@@ -57,19 +57,19 @@ class CodeStore:
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
         found: dict[str, CodeFile] = {}
         work = 0
-        sql = f"SELECT {_FILE}, chunks.text {_MATCHES}"
-        async with (
-            self._file.reading() as connection,
-            connection.execute(sql, [fulltext_query([name], [])]) as cursor,
+        last = 0
+        while rows := await self._file.read(
+            f"SELECT {_FILE}, chunks.text, chunk_id {_MATCHES} LIMIT ?",
+            [fulltext_query([name], []), last, _ROWS],
         ):
-            while rows := list(await cursor.fetchmany(_ROWS)):
-                for document_id, uri, digest, size, text in rows:
-                    if document_id in found or not language_of(uri) or not word.search(text):
-                        continue
-                    work += size
-                    if found and work > most_work:
-                        return list(found.values()), True
-                    found[document_id] = CodeFile(document_id, uri, digest, size)
+            last = rows[-1][-1]
+            for document_id, uri, digest, size, text, _ in rows:
+                if document_id in found or not language_of(uri) or not word.search(text):
+                    continue
+                work += size
+                if found and work > most_work:
+                    return list(found.values()), True
+                found[document_id] = CodeFile(document_id, uri, digest, size)
         return list(found.values()), False
 
     async def texts(self, document_ids: list[str]) -> dict[str, str]:

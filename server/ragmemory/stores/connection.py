@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ragconfig import wal
-from ragconfig.readable import check_regular, may_write, obstacle_of, reason_of
+from ragconfig.errors import is_memory_short
+from ragconfig.readable import check_regular, may_read, may_write, obstacle_of, reason_of
 from ragconfig.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
@@ -46,6 +48,11 @@ _UNREADABLE = frozenset(
 )
 
 
+# In an intact file our statements find what they name.
+_OTHER_SCHEMA = re.compile(
+    r"^no such (table|column|tokenizer)|has no column named|cannot join using column|constructor( failed)?\b"
+)
+
 # A length in a damaged page makes SQLite fail with SQLITE_NOMEM, which Python raises as MemoryError.
 OUT_OF_BOUNDS = "a stored length is larger than the computer's memory"
 
@@ -60,6 +67,8 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
     except OSError as error:
         raise _from_os_error(error, path) from error
     except MemoryError as error:
+        if is_memory_short():
+            raise
         raise MemoryDamaged(str(path), OUT_OF_BOUNDS) from error
     except UnicodeDecodeError as error:  # Even the name of a table in an error message can be damaged.
         raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
@@ -82,7 +91,14 @@ def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) ->
             return MemoryDamaged(str(path), str(error))
     if code in _UNREADABLE:
         return MemoryDamaged(str(path), f"the disk did not return what was written ({error})")
+    if is_of_the_schema(error):
+        return MemoryDamaged(str(path), f"its tables are not those of this program ({error})")
     return undecodable(error, path) or MemoryUnusable(str(path), str(error))
+
+
+def is_of_the_schema(error: Exception) -> bool:
+    """Whether a table, column or tokenizer is missing; SQLite has no code of its own for that."""
+    return isinstance(error, sqlite3.OperationalError) and _OTHER_SCHEMA.search(str(error)) is not None
 
 
 def undecodable(error: Exception, path: Path) -> MemoryDamaged | None:
@@ -102,6 +118,8 @@ def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | 
         case "full":
             return MemoryFull(str(path))
         case "read-only":
+            if not may_read(path):
+                return MemoryUnusable(str(path), reason_of("read-only", path))
             return MemoryReadOnly(str(path), reason_of("read-only", path))
     return None
 

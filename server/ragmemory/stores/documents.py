@@ -20,7 +20,10 @@ from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart,
 from ragmemory.types.files import StoredFile
 from ragmemory.types.maintenance import PortableDocument
 
-_INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
+_INFO = (
+    "document_id, uri, title, chunks, characters, added_at, updated_at, metadata,"
+    f" {journal.WRITTEN_BY} AS written_by"
+)
 # One document by its id or uri. The uri of one may be the id of another: the id takes precedence.
 _NAMED = "hidden = 0 AND (document_id = ?1 OR uri = ?1) ORDER BY document_id = ?1 DESC LIMIT 1"
 # A condition on documents, with the parameters of `range_under`.
@@ -162,7 +165,7 @@ class DocumentStore:
     async def files(self, uris: Sequence[str]) -> dict[str, StoredFile]:
         """What is stored of these files."""
         rows = await self._file.read(
-            "SELECT uri, document_id, chunks, stamp FROM documents"
+            "SELECT uri, document_id, chunks, stamp, digest FROM documents"
             " WHERE hidden = 0 AND uri IN (SELECT value FROM json_each(?))",
             [msgspec.json.encode(uris).decode()],
         )
@@ -193,5 +196,10 @@ class DocumentStore:
         )
 
     def _decoded(self, row: Sequence[Any]) -> list[Any]:
-        """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
-        return [*row[:-1], decode_metadata(row[-1], self._file.path, "the metadata of a document")]
+        """The columns of _INFO, with the metadata read from JSON. Raises MemoryDamaged."""
+        *columns, metadata, written_by = row
+        return [
+            *columns,
+            decode_metadata(metadata, self._file.path, "the metadata of a document"),
+            written_by,
+        ]

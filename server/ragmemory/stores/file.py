@@ -7,7 +7,7 @@ processes may have the same file open.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,15 +35,17 @@ class ReadersWriterLock:
 
     def __init__(self) -> None:
         self._writer = anyio.Lock()
+        self._written = anyio.Event()  # Set, unless a writer has begun.
+        self._written.set()
         self._readers = 0
         self._released = anyio.Event()
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[None]:
         """Hold the lock together with other readers. Never yields to the event loop without a writer."""
+        # Taking the lock instead would never end: two readers that wait would hand it to each other.
         while self._writer.locked():
-            async with self._writer:
-                pass
+            await self._written.wait()
         self._readers += 1
         try:
             yield
@@ -55,10 +57,14 @@ class ReadersWriterLock:
     async def exclusive(self) -> AsyncIterator[None]:
         """Hold the lock alone."""
         async with self._writer:
-            while self._readers:
-                self._released = anyio.Event()
-                await self._released.wait()
-            yield
+            self._written = anyio.Event()
+            try:
+                while self._readers:
+                    self._released = anyio.Event()
+                    await self._released.wait()
+                yield
+            finally:
+                self._written.set()
 
 
 class MemoryFile:
@@ -66,10 +72,21 @@ class MemoryFile:
 
     If the disk is full or read-only, the file is opened for reading only. A write then tries to open it
     again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is ever written.
+
+    With `make`, a file that does not exist is an empty memory until the first write, which calls `make`
+    before it creates the file; what `make` raises ends that write.
     """
 
-    def __init__(self, path: Path, busy_seconds: float, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        busy_seconds: float,
+        *,
+        read_only: bool = False,
+        make: Callable[[], object] | None = None,
+    ) -> None:
         self.path = path
+        self._make = make
         self._busy_seconds = busy_seconds
         self._read_only = read_only
         self._openings = 0
@@ -95,7 +112,7 @@ class MemoryFile:
                 raise await self._located(error) from error
 
     async def _open(self) -> None:
-        if self._read_only:
+        if self._read_only or (self._make is not None and not self.path.exists()):
             await self._open_to_read()
             return
         try:
@@ -106,6 +123,8 @@ class MemoryFile:
 
     async def _open_to_write(self) -> None:
         with self._mapped():
+            if self._make is not None:
+                await to_thread.run_sync(self._make)
             connections.create_private(self.path)
             async with AsyncExitStack() as undo:
                 writer = await wal.connect(self.path, self._busy_seconds)
@@ -204,7 +223,11 @@ class MemoryFile:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[aiosqlite.Connection]:
-        """One use of the connection for reading. What is stored is decoded within it: see `mapped_errors`."""
+        """One use of the connection for reading. What is stored is decoded within it: see `mapped_errors`.
+
+        Use `execute_fetchall` only. A statement that is still open while others use the connection keeps
+        its snapshot, and they would not see what was committed since.
+        """
         async with self._using():
             yield self._reader
 

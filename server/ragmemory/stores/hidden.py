@@ -3,7 +3,7 @@
 No reader sees a hidden document. A staged one becomes visible in the transaction that hides its previous
 version. A removed one loses its full text and embeddings page by page and then, once undo no longer needs its
 text, its chunks. A process that is killed leaves hidden documents, which a later sweep removes. An index
-holds hidden chunks like all others; a search excludes those of `ranges`.
+holds hidden chunks like all others; a search excludes them.
 """
 
 from __future__ import annotations
@@ -113,14 +113,6 @@ class HiddenStore:
                 return False
             await _sweep(connection, *found)
             return True
-
-    async def ranges(self) -> list[tuple[int, int]]:
-        """The first and last chunk id of each page that an index holds but no search may return."""
-        rows = await self._file.read(
-            "SELECT first, last FROM documents JOIN pages ON document = number"
-            " WHERE hidden <> 0 ORDER BY first"
-        )
-        return [(row[0], row[1]) for row in rows]
 
 
 async def _garbage(connection: aiosqlite.Connection) -> tuple[int, str] | None:

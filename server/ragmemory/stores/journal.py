@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
 # More than any number of an entry.
-_AFTER_ALL = 2**62
+AFTER_ALL = 2**62
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
 UNDOABLE = "undone = 0 AND action <> 'restored'"
@@ -29,6 +29,12 @@ _FIRST_OF_GROUP = (
 _NO_UNDO_DATA = (
     "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL,"
     " before_places = NULL"
+)
+
+
+# Of a document: the client of its current version.
+WRITTEN_BY = (
+    f"(SELECT client FROM journal WHERE journal.uri = documents.uri AND {UNDOABLE} ORDER BY seq DESC LIMIT 1)"
 )
 
 
@@ -183,7 +189,7 @@ class JournalStore:
     async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
         rows = await self._file.read(
-            f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {_AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
+            f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
             [before, limit],
         )
         return [_entry(row) for row in rows]

@@ -15,6 +15,7 @@ from ragmemory.stores import chunks
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.journal import WRITTEN_BY
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.documents import Passage
 from ragmemory.types.search import Hit
@@ -108,20 +109,20 @@ class PassageStore:
         """The fields of a hit without its rank, for each chunk that is found."""
         rows = await self._file.read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
-            " places, surroundings, metadata FROM chunks JOIN documents ON number = document"
+            f" places, surroundings, {WRITTEN_BY}, headings, metadata"
+            " FROM chunks JOIN documents ON number = document"
             " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
             [msgspec.json.encode(list(scores)).decode()],
         )
         found = {row[0]: row for row in rows}
-        present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
-        return [self._hit(scores[row[0]], row) for row in present]
+        return [self._hit(score, found[chunk_id]) for chunk_id, score in scores.items() if chunk_id in found]
 
     def _hit(self, score: float, row: Sequence[Any]) -> list[Any]:
         """The fields of a hit without its rank. Raises MemoryDamaged."""
-        *fields, context, stored, surroundings, metadata = row
+        *fields, context, stored, surroundings, written_by, headings, metadata = row
         uri, title, start, end = row[2], row[3], row[5], row[6]
         try:
-            places = chunks.decode_places(stored)
+            places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
             raise MemoryDamaged(str(self._file.path), str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
@@ -133,6 +134,8 @@ class PassageStore:
             where,
             places,
             surroundings,
+            written_by,
+            inside,
         ]
 
 

@@ -191,6 +191,9 @@ _OUTLINES = (
     """,
 )
 
+# See `Chunk.headings`. Chunks of earlier releases have none until their document is read again.
+_HEADINGS = ("ALTER TABLE chunks ADD COLUMN headings TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -205,4 +208,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _HOSTS,
     _REEMBEDDING,
     _OUTLINES,
+    _HEADINGS,
 )

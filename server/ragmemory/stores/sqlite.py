@@ -31,8 +31,16 @@ from ragmemory.types.writes import Embedding, Forgotten, Origin, Write
 class Store(MemoryFile):
     """It and its parts raise what `MemoryFile` raises."""
 
-    def __init__(self, path: Path, busy_seconds: float, undo_depth: int, *, read_only: bool = False) -> None:
-        super().__init__(path, busy_seconds, read_only=read_only)
+    def __init__(
+        self,
+        path: Path,
+        busy_seconds: float,
+        undo_depth: int,
+        *,
+        read_only: bool = False,
+        make: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(path, busy_seconds, read_only=read_only, make=make)
         self._undo_depth = undo_depth
         self.documents = DocumentStore(self)
         self.passages = PassageStore(self)

@@ -18,7 +18,9 @@ import msgspec
 from anyio import to_thread
 
 from ragconfig import wal
+from ragconfig.errors import is_memory_short
 from ragconfig.readable import readable
+from ragmemory.errors import MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores.values import are_sound
 from ragmemory.types.maintenance import Verified
@@ -69,6 +71,8 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
                     remedy = _REBUILD if check is _fulltext else _BACKUP
                     problems.append(f"{name} cannot be read: {_message(error)}. {remedy}")
             await on_progress(len(checks), len(checks), None)
+    except PermissionError as error:
+        raise MemoryUnusable(str(path), "your user may not read it") from error
     except (*_DAMAGE, OSError) as error:
         problems.append(f"{path} cannot be opened: {_message(error)}. {_BACKUP}")
     return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
@@ -305,5 +309,7 @@ def _text(value: object) -> str:
 
 def _message(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) -> str:
     if isinstance(error, MemoryError):
+        if is_memory_short():
+            raise error
         return connections.OUT_OF_BOUNDS
     return (isinstance(error, OSError) and error.strerror) or str(error)

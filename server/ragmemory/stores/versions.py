@@ -16,6 +16,9 @@ from ragmemory.stores.values import decode_metadata
 from ragmemory.types.history import Previous, Version
 from ragmemory.types.writes import Origin
 
+# Texts that are in memory at a time.
+_TEXTS = 64
+
 
 class VersionStore:
     """The versions of the documents of one memory."""
@@ -48,18 +51,22 @@ class VersionStore:
             )
             # Of the text after the write of a row: what the next write, the row before it here, has replaced.
             characters = next((row[0] for row in rows), None)
-            async with connection.execute(
-                "SELECT seq, at, action, client, session, host, write_group, before_text, before_document,"
-                " (SELECT characters FROM documents WHERE number = before_document)"
-                f" FROM journal WHERE uri = ? AND {UNDOABLE} ORDER BY seq DESC LIMIT ?",
-                [uri, limit],
-            ) as cursor:
-                async for seq, at, action, client, session, host, group, text, document, count in cursor:
+            before = journal.AFTER_ALL
+            while page := list(
+                await connection.execute_fetchall(
+                    "SELECT seq, at, action, client, session, host, write_group, before_text,"
+                    " before_document, (SELECT characters FROM documents WHERE number = before_document)"
+                    f" FROM journal WHERE uri = ? AND {UNDOABLE} AND seq < ? ORDER BY seq DESC LIMIT ?",
+                    [uri, before, min(_TEXTS, limit - len(versions))],
+                )
+            ):
+                for seq, at, action, client, session, host, group, text, document, count in page:
                     size = 0 if action == "removed" else characters
                     origin = Origin(client, session, group, host)
                     versions.append(Version(seq, at, action, origin, size, current=not versions))
                     # `length` of SQLite would end at a NUL character.
                     characters = count if document is not None else None if text is None else len(text)
+                before = seq
         return versions
 
     async def replaced_by(self, uri: str, version: int) -> int | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ragmemory.errors import NotStored, RagMemoryError, StaleVersion, UndoConflict
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
-from ragmemory.stores.connection import undecodable
+from ragmemory.stores.connection import is_of_the_schema, undecodable
 from ragmemory.types.writes import Document, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class StoredDocument(NamedTuple):
     metadata: str
     chunks: int
     added_at: str
+    first_places: str  # those of its first chunk, as they are stored
+    stamp: str = ""
 
     @property
     def is_long(self) -> bool:
@@ -60,8 +62,9 @@ async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[st
     """The visible documents with these uris."""
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
-        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at"
-        f" FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
+        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, ifnull("
+        "(SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1), '')"
+        f", stamp FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
     return {row[0]: StoredDocument(*row) for row in rows}
@@ -70,9 +73,18 @@ async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[st
 def difference(
     document: Document, stored: StoredDocument | None
 ) -> Literal["everything", "metadata", "nothing"]:
-    """Which part of a document is not stored yet. The title counts as text: it is embedded and indexed."""
+    """Which part of a document is not stored yet. The title counts as text: it is embedded and indexed.
+
+    So do places: an earlier release may have read other ones in the same file.
+    """
     if stored is None or stored.digest != document.digest or stored.title != document.title:
         return "everything"
+    if document.is_outdated:
+        return "everything"
+    if document.places and (stored.first_places or document.places[0][0] == 1):
+        first = chunks.encode_places(document.places[:1])
+        if not stored.first_places.startswith(first.removesuffix("]")):
+            return "everything"
     return "nothing" if stored.metadata == document.metadata else "metadata"
 
 
@@ -131,8 +143,9 @@ def _own_error(error: Exception, uri: str, path: Path) -> Exception:
 
 def concerns_the_file(error: Exception) -> bool:
     """Whether the error is about the file or the disk, so that no other write would succeed."""
-    if isinstance(error, MemoryError):
-        return True  # a damaged page states an impossible length
+    # A damaged page states an impossible length, or its text is in an error message of SQLite.
+    if isinstance(error, MemoryError | UnicodeDecodeError) or is_of_the_schema(error):
+        return True
     # The low byte is the primary code: https://www.sqlite.org/rescode.html
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
 

@@ -35,6 +35,7 @@ PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
 # Compiled at first use: together that takes 10 ms, and English texts never need them.
 WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
+PLAIN_WORD = r"[^\W_]+"
 ACCENTS = "[\u0300-\u036f]+"
 
 # Parts of a text between white space that are not ASCII are folded once and cached (some 10 MB), unless they
@@ -129,6 +130,22 @@ def content_words(text: str) -> list[str]:
     return list(dict.fromkeys(_without_stop_words(words(text))))
 
 
+def plain_words(text: str) -> list[str]:
+    """The words in lower case, in order; accents are kept."""
+    return re.findall(PLAIN_WORD, text.lower())
+
+
+def telling_words(text: str) -> list[str]:
+    """The plain words without stop words, unless there are no others."""
+    found = plain_words(text)
+    return [word for word in found if has_content_words(word)] or found
+
+
+def is_one_word(text: str) -> bool:
+    """Whether one word, as it is written, is left of a question without its stop words."""
+    return sum(map(has_content_words, text.split())) == 1
+
+
 def _without_stop_words(words: list[str]) -> list[str]:
     return [word for word in words if word not in STOP_WORDS]
 
@@ -137,8 +154,12 @@ def terms(words: list[str]) -> list[str]:
     """The terms of words or stems: a run without spaces is replaced by its characters and pairs."""
     if "".join(words).isascii():
         return words
-    is_gapless = re.compile(GAPLESS_START).match
     return [term for word in words for term in (grams(word) if is_gapless(word) else (word,))]
+
+
+def is_gapless(word: str) -> bool:
+    """Whether a word has a run of a script without spaces."""
+    return re.search(GAPLESS_START, word) is not None
 
 
 def grams(run: str) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
 
 SPACE = b" "
+# Bonds by which all bytes but spaces belong to words.
+SPACED = bytes(byte != SPACE[0] for byte in range(256))
 # Bytes scanned at a time, so that most intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 18
 # A vocabulary that exceeds one of these is full (some 20 MB). A single call may exceed them further.

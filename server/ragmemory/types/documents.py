@@ -34,6 +34,7 @@ class DocumentInfo(Struct, frozen=True):
     added_at: str  # ISO 8601, UTC
     updated_at: str
     metadata: Metadata = field(default_factory=dict)
+    written_by: str | None = None  # as in `Hit`
 
 
 DocumentOrder = Literal["uri", "title", "added_at", "updated_at", "characters"]
@@ -45,6 +46,7 @@ class DocumentPart(DocumentInfo, frozen=True, kw_only=True):
     text: str
     start_line: int  # of the text, from 1; that line may have begun on the page before
     end_line: int  # inclusive
+    places: list[Place] = []  # those of its lines
     next_cursor: str | UnsetType = UNSET  # there are more
 
 

@@ -13,12 +13,14 @@ class StoredFile(Struct, frozen=True):
     document_id: str
     chunks: int
     stamp: str
+    digest: bytes
 
 
 class FileOutcome(Struct, frozen=True):
     """What became of one file of an ingestion.
 
-    "missing": memory has the document, but the file no longer exists; "removed": so it was removed.
+    "missing": memory has the document, but the file no longer exists; "removed": the document was removed,
+    for that or another reason.
     """
 
     uri: str  # "" for an empty path
@@ -26,7 +28,7 @@ class FileOutcome(Struct, frozen=True):
     document_id: str | None = None
     chunks: int = 0
     number: int = 0  # of the files that the walk found, from 1; 0: the walk did not find it
-    reason: str = ""  # why it was not read: the end of a sentence about the file
+    reason: str = ""  # why it was not read, or was removed: the end of a sentence about the file
     error: str = ""  # why it was not stored: a sentence
     note: str = ""  # how it was read, such as "is not UTF-8; it was read as cp1252"
 

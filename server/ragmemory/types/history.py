@@ -81,6 +81,7 @@ class Restored(Struct, frozen=True):
     version: int  # the version that is the current one again
     status: Status
     chunks: int
+    next_sync: Literal["", "updated", "removed"] = ""  # what the next sync of the sources does to it again
 
 
 class Selection(Struct, frozen=True):

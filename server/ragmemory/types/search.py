@@ -27,6 +27,8 @@ class Hit(Struct, frozen=True):
     location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
     places: list[Place] = []  # those of its lines
     surroundings: str = ""  # the neighbours of a turn in a conversation, by which it was found as well
+    written_by: str | None = None  # the program that stored the text, as the journal names it
+    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
 
@@ -39,6 +41,13 @@ class QueryResult(Struct, frozen=True):
     corrections: dict[str, str] = {}  # of misspelt words of the query, which was searched for corrected
     missing: list[str] = []  # the content words of the query that no hit contains
     weights: dict[str, float] = {}  # of its content words, in (0, 1], by rarity: 1 is in no chunk at all
+
+
+class Comparison(Struct, frozen=True):
+    """Texts compared with a query, and with single words. Numbers are in [-1, 1]."""
+
+    similarities: list[float]  # in the order of the texts
+    matches: list[list[float]] | None  # (texts, words); None if the model has no vectors of single words
 
 
 class Checkpoint(Struct, frozen=True):
@@ -65,3 +74,4 @@ class Changes(Struct, frozen=True):
     surroundings: list[str]
     embeddings: list[Embedding]
     removed: list[int]  # chunk ids, some of which the index may never have seen
+    hidden: list[tuple[int, int]] = []  # ranges of ids, inclusive, that no search may return

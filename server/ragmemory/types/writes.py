@@ -25,6 +25,7 @@ class Chunk(Struct, frozen=True):
     heading: str  # the path of headings above it, joined by " > "; "" if there are none
     context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
     surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never quoted
+    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
 
 
 class Origin(Struct, frozen=True):
@@ -49,6 +50,7 @@ class Document(Struct, frozen=True):
     stamp: str = ""  # identifies the state of the file that it was read from; "": not read from a file
     is_markdown: bool = True
     places: list[Place] = []  # in the order of their lines
+    is_outdated: bool = False  # its chunks are those of an earlier release, which cut it otherwise
 
 
 class StagedDocument(Struct, frozen=True):

@@ -5,7 +5,6 @@ The headers of a request are the concern of its era (`modern_client`, `ragmcp.le
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.http.errors import HttpRefused
+from ragmcp.http.reach import Reach, guard, is_loopback
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import EventDecoder, Line, ServerEvent
 from ragmcp.protocol.jsonrpc import Failure, Id, Message, Success, Unreadable
@@ -61,10 +61,10 @@ Answer: TypeAlias = Success | Failure
 class Authorization(Protocol):
     """Authorizes requests, as `ragmcp.client.oauth` does."""
 
-    async def headers(self, verb: str, url: str) -> Mapping[str, str]:
-        """The headers of one request."""
+    async def headers(self, verb: str, url: str, reach: Reach) -> Mapping[str, str]:
+        """The headers of one request; `reach` is where further ones may go."""
 
-    async def renew(self, response: httpx2.Response) -> bool:
+    async def renew(self, response: httpx2.Response, reach: Reach) -> bool:
         """Take a refusal into account; returns whether the request is worth another attempt."""
 
 
@@ -76,9 +76,11 @@ class Http:
         client: httpx2.AsyncClient,
         url: httpx2.URL,
         message_bytes: int,
+        reach: Reach,
         authorization: Authorization | None = None,
     ) -> None:
         self.url = url
+        self._reach = reach
         self._authorization = authorization
         self.message_bytes = message_bytes
         self.unreachable = anyio.Event()
@@ -100,7 +102,7 @@ class Http:
 
         `resumes` is the decoder of the event stream that this one continues.
         Raises WireError or HttpRefused for a status that is an error or a redirect to another server,
-        ServerUnreachable, ConnectionClosed, RequestTimedOut.
+        ServerUnreachable, AddressRefused, ConnectionClosed, RequestTimedOut.
         """
         response = await self._authorized(verb, method, headers, body, url or self.url)
         try:
@@ -141,12 +143,12 @@ class Http:
         if authorization is None:
             return await self._send(verb, method, headers, body, url)
         for renewals in range(MOST_RENEWALS + 1):
-            own = await authorization.headers(verb, str(url))
+            own = await authorization.headers(verb, str(url), self._reach)
             response = await self._send(verb, method, {**headers, **own}, body, url)
             if response.status_code not in (401, 403) or renewals == MOST_RENEWALS:
                 break
             try:
-                may_repeat = await authorization.renew(response)
+                may_repeat = await authorization.renew(response, self._reach)
             except BaseException:
                 await response.aclose()
                 raise
@@ -174,7 +176,7 @@ class Http:
         except httpx2.InvalidURL:
             raise HttpRefused(shown(self.url), status, "it redirects to an invalid address") from None
         # The token and the messages must not reach another server.
-        if _origin(target) != _origin(self.url):
+        if origin(target) != origin(self.url):
             raise HttpRefused(shown(self.url), status, f"it redirects to {shown(target)}")
         return target
 
@@ -320,21 +322,14 @@ def status_of(error: RagMcpError) -> int:
     return 0
 
 
-def _origin(url: httpx2.URL) -> tuple[str, str, int]:
+def origin(url: httpx2.URL) -> tuple[str, str, int]:
+    """What makes an address another server's: scheme, host and port."""
     return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
 
 
 def shown(url: httpx2.URL) -> str:
     """An address without the parts that may hold secrets."""
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, which is reached without a proxy."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _reason(error: Exception) -> str:
@@ -379,5 +374,6 @@ async def open_client(
         # Each stream holds a connection, and a thousand concurrent requests must not wait for each other.
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
     )
+    guard(client, reach := Reach(shown(address)))
     async with client:
-        yield Http(client, address, message_bytes, authorization)
+        yield Http(client, address, message_bytes, reach, authorization)

@@ -6,6 +6,7 @@ Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`) until code that kno
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -201,8 +202,7 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Unreadable:
         members = _loose.decode(line)
     except DECODE_ERRORS:
         return Unreadable(None, errors.InvalidRequest("it must be a JSON object"))
-    response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
-    return Unreadable(_valid_id(members.get("id", NULL)), errors.InvalidRequest(str(error)), response)
+    return _with_id(members, errors.InvalidRequest(str(error)))
 
 
 def _valid_id(text: Raw | bytes) -> Id | None:
@@ -213,26 +213,33 @@ def _valid_id(text: Raw | bytes) -> Id | None:
         return None
 
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# A backslash before it would make it plain text, unless that one is escaped itself.
+_SURROGATE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# Stands for characters that no Unicode text can hold; an id with one is not the id that was sent.
+_NO_CHARACTER = b"\\u0000"
 
 
 def _unreadable(line: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
         return salvaged(line, line, errors.NotJson("it is nested too deeply"))
-    if isinstance(error, UnicodeDecodeError):
-        return Unreadable(None, errors.NotJson("it is not UTF-8"))
-    if _is_json(_SURROGATE.sub(b"?", line)):
-        # RFC 8259's grammar lets them through, but no Unicode text can hold them.
-        return salvaged(line, line, errors.NotJson("a string holds a lone surrogate"))
-    return Unreadable(None, errors.NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
-
-
-def _is_json(line: bytes) -> bool:
+    is_text = not isinstance(error, UnicodeDecodeError)
+    # RFC 8259's grammar lets lone surrogates through.
+    reason = "a string holds a lone surrogate" if is_text else "it is not UTF-8"
+    readable = line.decode(errors="replace").replace("\ufffd", _NO_CHARACTER.decode()).encode()
     try:
-        _loose.decode(line)
+        members = _loose.decode(_SURROGATE.sub(rb"\1" + re.escape(_NO_CHARACTER), readable))
     except DECODE_ERRORS:
-        return False
-    return True
+        if is_text:
+            reason = str(error).removeprefix("JSON is malformed: ").lower()
+        return Unreadable(None, errors.NotJson(reason))
+    return _with_id(members, errors.NotJson(reason))
+
+
+def _with_id(members: Mapping[str, Raw], error: errors.NotJson | errors.InvalidRequest) -> Unreadable:
+    """A message of which only the members are known, with its id if that is valid."""
+    id = members.get("id", NULL)
+    response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
+    return Unreadable(None if _NO_CHARACTER in bytes(id) else _valid_id(id), error, response)
 
 
 # The id of a line that was not parsed as a whole, if it is the first or last member.
@@ -287,6 +294,9 @@ def encode(what: str, message: Struct) -> bytes:
     """The JSON of a message or a part of one. Raises NotEncodable, with `what` as its name."""
     try:
         return _encoder.encode(message)
+    except UnicodeEncodeError as error:
+        part = error.object[max(error.start - 20, 0) : error.start + 20]
+        raise errors.NotEncodable(what, f"{part!r} is not Unicode text ({error.reason})") from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise errors.NotEncodable(what, str(error)) from None
 

@@ -5,8 +5,10 @@ Source: server/tools.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -86,7 +88,8 @@ def tool(
 
 def _make(function: Function, annotations: schema.ToolAnnotations, background: bool) -> Tool:
     name = function.__name__
-    if not function.__doc__:
+    description = _description(function)
+    if not description:
         raise errors.BadFunction(name, "it has no docstring, so a model would not know what it is for")
     if not inspect.iscoroutinefunction(function):
         raise errors.BadFunction(name, "it is not an async function")
@@ -94,12 +97,25 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
     arguments = _arguments(name, function, hints)
     info = schema.ToolInfo(
         name=name,
-        description=inspect.cleandoc(function.__doc__),
+        description=description,
         input_schema=input_schema(arguments),
         output_schema=_output_schema(name, hints.get("return")),
         annotations=annotations,
     )
     return Tool(info, function, msgspec.json.Decoder(arguments), background)
+
+
+def _description(function: Function) -> str:
+    """Its docstring; from its source where Python leaves docstrings out (`-OO`, PYTHONOPTIMIZE=2)."""
+    if function.__doc__ or sys.flags.optimize < 2:
+        return inspect.cleandoc(function.__doc__ or "")
+    import textwrap
+
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, SyntaxError):
+        return ""
+    return (isinstance(definition, ast.AsyncFunctionDef) and ast.get_docstring(definition)) or ""
 
 
 def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Struct]:

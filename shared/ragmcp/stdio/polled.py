@@ -65,7 +65,9 @@ class PolledPipes(Pipes):
             data = os.read(self._read_fd, self._read_bytes)
         except BlockingIOError:
             return
-        except OSError:  # A reset socket counts as ended.
+        # A reset socket counts as ended, and one without memory for a read: it stays readable, so the loop
+        # would try again at once, for ever.
+        except (OSError, MemoryError):
             data = b""
         if data:
             self.feed(data)

@@ -1,4 +1,4 @@
-"""A server's process, with an orderly end: close stdin → wait → terminate its group → kill its group."""
+"""A server's process, with an orderly end: close stdin → wait → terminate what runs of it → kill that."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import ServerNotStarted
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
+from ragmcp.stdio.strays import Stray, strays
 
 # How long a server may take to exit by itself, then after SIGTERM, then after SIGKILL. The specification asks
 # for "a reasonable time"; there are no open requests by now.
@@ -51,6 +52,7 @@ class ServerProcess:
         self.stream = stream
         self._process = process
         self._stderr = stderr
+        self._strays: set[Stray] = set()
 
     @classmethod
     @asynccontextmanager
@@ -106,16 +108,17 @@ class ServerProcess:
         return f"{how}; the last line of its log is: {last}" if last else how
 
     async def _stop(self) -> None:
+        self._strays = strays(self._process.pid)  # Once it has ended, nothing leads to them.
         self.stream.end()
         try:
             # A server that is sending a long answer exits only when that has been read.
             async with beside(self._read_to_end):
                 await self._exits_within(LEAVE_SECONDS)
                 # Wrappers such as npx and shells may exit before the server that they started.
-                if _signal(self._process, "SIGTERM"):
-                    await self._group_ends_within(TERMINATE_SECONDS)
+                if self._signal("SIGTERM"):
+                    await self._all_end_within(TERMINATE_SECONDS)
         finally:  # Also after a second Ctrl-C, which ignores the shield.
-            _signal(self._process, "SIGKILL")
+            self._signal("SIGKILL")
         await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
@@ -128,10 +131,16 @@ class ServerProcess:
         with anyio.move_on_after(seconds):
             await self._process.wait()
 
-    async def _group_ends_within(self, seconds: float) -> None:
+    def _signal(self, name: str) -> bool:
+        """Signal all that runs of it; with "" no signal, and without looking for more."""
+        if name:
+            self._strays |= strays(self._process.pid)
+        return any([_signal(self._process, name), *(stray.signal(name) for stray in self._strays)])
+
+    async def _all_end_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._process.wait()
-            while _signal(self._process, ""):  # noqa: ASYNC110 (no event tells when the children of others end)
+            while self._signal(""):  # noqa: ASYNC110 (no event tells when the children of others end)
                 await anyio.sleep(POLL_SECONDS)
 
 
@@ -145,7 +154,10 @@ def kill_all() -> None:
     A signal handler may call it.
     """
     for process in [*_running]:
+        others = strays(process.pid)
         _signal(process, "SIGKILL")
+        for stray in others:
+            stray.signal("SIGKILL")
 
 
 def _signal(process: Process, name: str) -> bool:
@@ -180,5 +192,6 @@ def _reason(error: Exception, command: Sequence[str]) -> str:
     if isinstance(error, FileNotFoundError) and error.filename == command[0]:
         return "there is no such program"
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror[:1].lower()}{error.strerror[1:]} ({error.filename})"
+        place = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror[:1].lower()}{error.strerror[1:]}{place}"
     return str(error)

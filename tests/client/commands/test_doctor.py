@@ -106,9 +106,15 @@ def test_python_sqlite_and_terminal_are_seen() -> None:
     assert [check.status for check in (doctor.python(), doctor.sqlite(), doctor.terminal())] == ["ok"] * 3
 
 
-def test_what_a_better_embedder_brings_is_said_of_the_built_in_one_only() -> None:
-    assert "fastembed" in doctor.embedded_with("local:wordllama-l2-256").hint
-    assert doctor.embedded_with("fastembed:bge-small-en-v1.5").hint == ""
+def test_a_prompt_file_that_is_none_is_named(tmp_path: Path) -> None:
+    settings = load_settings(None, {}, {"RAGCHAT_HOME": str(tmp_path)})
+    assert doctor.prompt_files(settings).detail == "none of your own"
+    file = settings.home.config / "prompts" / "mine.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("+++\ntitle = \n+++\nText.", encoding="utf-8")
+    check = doctor.prompt_files(settings)
+    assert check.status == "warning"
+    assert check.detail.startswith(f"{file} is no prompt: Invalid value")
 
 
 async def test_every_other_server_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

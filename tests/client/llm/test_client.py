@@ -1,15 +1,17 @@
-"""Models behind a real HTTP server: `client`, `completion` and `errors` together."""
+"""Models behind a real HTTP server: `client`, `completion`, `listing` and `errors` together."""
 
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from msgspec.structs import replace
 
 from ragchat.llm import errors
@@ -17,7 +19,7 @@ from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
 from ragchat.settings import ModelSettings
 from ragchat.types import ModelPlace, ToolRequest, Usage
-from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.openai_server import OpenAIServer, Reply, poured
 from tests.support.ports import free_port
 
 HELLO = [{"role": "user", "content": "Hello, you!"}]
@@ -40,6 +42,9 @@ def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
         extra_body={},
         timeout_seconds=timeout,
         retries=retries,
+        turn_seconds=600.0,
+        answer_characters=1_000_000,
+        message_bytes=1_000_000,
     )
 
 
@@ -278,9 +283,16 @@ async def test_a_refused_connection_names_the_server() -> None:
     assert caught.value.base_url == url
 
 
-async def test_an_address_that_is_none_is_unreachable_too() -> None:
+@pytest.mark.parametrize("address", ["localhost:11434/v1", "http://[::1"])
+async def test_an_address_that_is_none_is_unreachable_too(address: str) -> None:
     with pytest.raises(errors.ModelUnreachable):
-        await answer("localhost:11434/v1")
+        await answer(address)
+
+
+@pytest.mark.parametrize("key", ["ключ", "two\nlines"])
+async def test_a_key_that_no_header_can_hold_is_named(key: str) -> None:
+    with pytest.raises(errors.KeyUnusable):
+        await answer(f"http://127.0.0.1:{free_port()}/v1", key=key)
 
 
 async def test_a_server_that_falls_silent_is_given_up() -> None:
@@ -388,6 +400,214 @@ async def test_a_cancelled_answer_lets_go_of_its_connection() -> None:
                     await anyio.to_thread.run_sync(reply.reached.wait)
                     group.cancel_scope.cancel()
                 assert (await model.complete(HELLO, on_text=ignore)).text == "Next."
+
+
+EVENTS = "text/event-stream"
+BEGUN = poured(content="Some words")
+NO_END = b'data: {"choices": "'
+MIB = 1 << 20
+CALL = {"index": 0, "function": {"name": "Query", "arguments": "a" * 1000}}
+
+
+def pouring(*data: bytes, content_type: str = EVENTS, status: int = 200, encoding: str = "") -> Reply:
+    return Reply(pours=data, content_type=content_type, status=status, encoding=encoding)
+
+
+def limited(**limits: float) -> ModelSettings:
+    return replace(settings(), **limits)
+
+
+@pytest.mark.parametrize(
+    ("reply", "setting"),
+    [
+        (pouring(BEGUN, NO_END, b"x" * MIB), "model.message_bytes = 1000000"),
+        (pouring(BEGUN, b"data: 1\n" * 1000), "model.message_bytes = 1000000"),
+        (pouring(BEGUN, b": no blank line\n" * 1000), "model.message_bytes = 1000000"),
+        (pouring(BEGUN, poured(content="more " * 1000)), "model.answer_characters = 1000000"),
+        (pouring(BEGUN, poured(content=" " * 800_000)), "model.answer_characters = 1000000"),
+        (pouring(BEGUN, poured(reasoning="hm " * 1000)), "model.answer_characters = 1000000"),
+        (pouring(BEGUN, poured()), "model.turn_seconds = 1"),
+        (pouring(BEGUN, b": alive\n\n"), "model.turn_seconds = 1"),
+        (Reply("Some words there", hold_after=3), "model.turn_seconds = 1"),
+    ],
+    ids=[
+        "one event",
+        "many lines of an event",
+        "comments alone",
+        "words",
+        "long words",
+        "reasoning",
+        "empty deltas",
+        "keep-alives",
+        "nothing",
+    ],
+)
+async def test_what_has_arrived_at_a_limit_is_the_answer(reply: Reply, setting: str) -> None:
+    seconds = 1.0 if "seconds" in setting else 60.0
+    with OpenAIServer([reply]) as server:
+        async with model_at(server.base_url) as model:
+            await model.load()
+            model.settings = limited(turn_seconds=seconds)
+            with anyio.fail_after(60):
+                completion = await model.complete(HELLO, on_text=ignore)
+    assert completion.text.startswith("Some words")
+    assert len(completion.text) <= 1_000_000
+    assert completion.cut_off == f"The answer was cut off at the limit {setting}."
+    assert server.poured < 100 * MIB
+
+
+@pytest.mark.parametrize(
+    ("reply", "setting"),
+    [
+        (pouring(NO_END, b"x" * MIB), "model.message_bytes = 1000000"),
+        (pouring(b"[" * MIB, content_type="application/json"), "model.message_bytes = 1000000"),
+        (pouring(b"\n" * MIB, content_type="text/html"), "model.message_bytes = 1000000"),
+        (pouring(b"x" * MIB, content_type="application/json", status=500), "model.message_bytes = 1000000"),
+        (pouring(gzip.compress(bytes(64 * MIB)), encoding="gzip"), "model.message_bytes = 1000000"),
+        (pouring(poured(reasoning_content="hm " * 1000)), "model.answer_characters = 1000000"),
+        (
+            pouring(poured(content="<think>"), poured(content="hm " * 1000)),
+            "model.answer_characters = 1000000",
+        ),
+        (pouring(poured(content=" " * 1000)), "model.answer_characters = 1000000"),
+        (pouring(poured(tool_calls=[CALL])), "model.answer_characters = 1000000"),
+    ],
+    ids=["event", "body", "page", "error", "gzip", "reasoning", "<think>", "blanks", "call"],
+)
+async def test_a_limit_before_the_first_word_is_an_error_that_names_it(reply: Reply, setting: str) -> None:
+    server = OpenAIServer([reply])
+    with server, anyio.fail_after(60), pytest.raises(errors.LimitReached) as caught:
+        await answer(server.base_url, retries=2)
+    assert caught.value.setting == setting
+    assert len(server.requests) == 1
+    assert server.poured < 100 * MIB
+
+
+async def test_a_list_of_models_without_end_is_not_read_to_its_end() -> None:
+    with OpenAIServer(pours=[b'{"data": [', b'{"id": "a"},' * 1000]) as server:
+        async with model_at(server.base_url) as model:
+            with pytest.raises(errors.LimitReached):
+                await model.names()
+    assert server.poured < 100 * MIB
+
+
+async def test_a_compressed_stream_is_read() -> None:
+    stream = BEGUN + b"data: [DONE]\n\n"
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+    with OpenAIServer([pouring(gzip.compress(end + stream), encoding="gzip")]) as server:
+        assert (await answer(server.base_url)).text == "Some words"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+async def test_the_end_of_an_event_is_seen_across_pieces(end: bytes) -> None:
+    event = [BEGUN.replace(b"\n", b""), end, end]
+    many = [piece for _ in range(500) for piece in (b": " + b"x" * 2_500, end, end)]
+    with OpenAIServer([pouring(*event, *many, poured(content=" " * 900_000))]) as server:
+        completion = await answer(server.base_url)
+    assert "answer_characters" in completion.cut_off
+
+
+async def test_a_connection_is_used_again_for_the_next_request() -> None:
+    with OpenAIServer() as server:
+        async with model_at(server.base_url) as model:
+            for _ in range(3):
+                await model.complete(HELLO, on_text=ignore)
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pouring(poured(content="word ")),
+        pouring(poured(content="word " * 20_000)),
+        pouring(poured()),
+        pouring(b": alive\n\n" * 10_000),
+        pouring(gzip.compress(b": alive\n\n" * 4_000_000), encoding="gzip"),
+        pouring(b"x" * MIB),
+    ],
+    ids=["words", "long words", "empty", "keep-alives", "gzip", "one event"],
+)
+async def test_a_stream_that_pours_lets_other_tasks_run(reply: Reply) -> None:
+    """A second of it, in which the loop may not be held for long: a signal is handled by the loop."""
+    longest = 0.0
+    with OpenAIServer([reply]) as server:
+        async with model_at(server.base_url) as model:
+            model.settings = limited(answer_characters=10**8, message_bytes=10**8, turn_seconds=1.0)
+            async with anyio.create_task_group() as group:
+                group.start_soon(partial(_complete_somehow, model, group.cancel_scope))
+                while True:
+                    before = anyio.current_time()
+                    await anyio.lowlevel.checkpoint()
+                    longest = max(longest, anyio.current_time() - before)
+    assert longest < 0.5
+
+
+async def _complete_somehow(model: Model, done: anyio.CancelScope) -> None:
+    with suppress(errors.LimitReached):
+        await model.complete(HELLO, on_text=ignore)
+    done.cancel()
+
+
+@pytest.mark.parametrize(
+    ("fields", "pages", "context"),
+    [
+        ({}, {}, None),
+        ({"max_model_len": 2048, "owned_by": "vllm"}, {}, 2048),
+        ({"context_length": 2048}, {}, 2048),
+        (
+            {"owned_by": "llamacpp", "meta": {"n_ctx_train": 131072}},
+            {"/props": {"default_generation_settings": {"n_ctx": 2048}}},
+            2048,
+        ),
+        ({"owned_by": "llamacpp", "meta": {"n_ctx": 2048}}, {"/props": {}}, 2048),
+        ({"owned_by": "llamacpp"}, {"/props": []}, None),
+        ({"owned_by": "library"}, {"/api/ps": {"models": [{"name": "a", "context_length": 4096}]}}, None),
+        ({"owned_by": "library"}, {"/api/ps": {"models": [{"name": "m", "context_length": 2048}]}}, 2048),
+        ({"max_model_len": "large", "context_length": -1}, {}, None),
+    ],
+)
+async def test_the_context_is_the_one_that_the_server_says_it_has(
+    fields: dict[str, object], pages: dict[str, object], context: int | None
+) -> None:
+    with OpenAIServer(models=["m", "other"], fields=fields, pages=pages) as server:
+        async with model_at(server.base_url, name="m") as model:
+            await model.find_context()
+            assert model.context == context
+
+
+async def test_a_server_that_hangs_up_on_a_long_prompt_is_not_taken_for_one_that_is_down() -> None:
+    long = [{"role": "user", "content": "word " * 1000}]
+    with OpenAIServer(context_tokens=500, hangs_up=True) as server:
+        async with model_at(server.base_url) as model:
+            with pytest.raises(errors.PromptNotTaken) as caught:
+                await model.complete(long, on_text=ignore, tokens=1334)
+    assert caught.value.tokens == 1334
+    assert server.requests[-1]["max_tokens"] == 1
+
+
+async def test_a_server_that_cuts_its_stream_before_the_first_word_is_asked_what_it_takes() -> None:
+    server = OpenAIServer([Reply("lost", break_after=1), Reply("Hello.")])
+    with server, pytest.raises(errors.PromptNotTaken):
+        await answer(server.base_url)
+
+
+async def test_a_server_that_hangs_up_on_every_prompt_runs_but_is_broken() -> None:
+    with OpenAIServer([Reply(hangs_up=True)]) as server, pytest.raises(errors.ServerHungUp) as caught:
+        await answer(server.base_url)
+    assert "cannot be reached" not in str(caught.value)
+
+
+async def test_a_program_that_hangs_up_on_everything_cannot_be_reached() -> None:
+    async def hang_up(stream: SocketStream) -> None:
+        await stream.aclose()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, hang_up)
+        port = listener.extra(SocketAttribute.local_port)
+        with pytest.raises(errors.ModelUnreachable):
+            await answer(f"http://127.0.0.1:{port}/v1")
+        group.cancel_scope.cancel()
 
 
 async def test_the_models_of_a_server_are_listed() -> None:

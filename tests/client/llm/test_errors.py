@@ -24,9 +24,25 @@ TABLE: list[tuple[ModelError, str, str]] = [
         "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server.",
     ),
     (
+        errors.KeyUnusable(),
+        "The key for the model cannot be sent: it holds characters that no key has.",
+        "Check OPENAI_API_KEY or model.key_file.",
+    ),
+    (
         errors.ModelUnreachable(URL, "refused"),
         f"{URL} cannot be reached: refused.",
         "Is the server running? Check model.base_url, or use --offline.",
+    ),
+    (
+        errors.ServerHungUp(URL, "Server disconnected"),
+        f"{URL} runs, but closed the connection without an answer: Server disconnected.",
+        "Look at the server's own log. It may be out of memory, or its context too small for the prompt.",
+    ),
+    (
+        errors.PromptNotTaken(URL, 2100),
+        f"{URL} answers a short prompt, but closes the connection on one of about 2100 tokens: its context "
+        "is probably too small.",
+        "Start the server with a larger context (n_ctx), or lower model.context_tokens to what it has.",
     ),
     (errors.UnknownModel("a", URL, [], ["b", "c"]), f"{URL} has no model a.", "It has b, c."),
     (
@@ -54,7 +70,7 @@ TABLE: list[tuple[ModelError, str, str]] = [
     (
         errors.QuestionTooLong(900, 10),
         "The question has about 900 tokens; there is room for 10.",
-        "Shorten it, put the text into memory with `ragchat inject`, or raise model.context_tokens.",
+        "Shorten it, put the text into memory with `ragchat inject`, or use a larger context.",
     ),
     (
         errors.RateLimited(URL, "slow down", 7.4),
@@ -101,6 +117,11 @@ TABLE: list[tuple[ModelError, str, str]] = [
         errors.EmptyAnswer("tiny"),
         "The model tiny gave an empty answer.",
         "Ask again, or choose another model.",
+    ),
+    (
+        errors.LimitReached("tiny", "model.turn_seconds = 60"),
+        "The model tiny gave no answer within the limit model.turn_seconds = 60.",
+        "Ask again, raise the limit, or choose another model.",
     ),
     (
         errors.ToolCallsUsedUp("tiny", "tools.rounds = 4"),

@@ -13,7 +13,11 @@ from ragchat.memory.types import Entry, Undone
     [
         ({"updated": 1}, "Undone: note:1 was updated."),
         ({"added": 2000}, "Undone: 2,000 documents were added."),
-        ({"removed": 1, "added": 12}, "Undone: 1 document was removed, 12 added."),
+        ({"removed": 1}, "Undone: note:1 was removed. It is back in memory."),
+        (
+            {"removed": 1, "added": 12},
+            "Undone: 1 document was removed, 12 added. What was removed is back in memory.",
+        ),
     ],
 )
 def test_undo_says_what_was_undone(writes: dict[str, int], sentence: str) -> None:

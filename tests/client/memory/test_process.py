@@ -15,6 +15,7 @@ from ragchat.memory.process import OWN_PREFIXES, command, environment
 from tests.support.program import program_in
 from tests.support.turns import settings_in
 
+LOCAL = {"RAGCHAT_EMBEDDER_KIND": "local"}
 SECRETS = {
     "OPENAI_API_KEY": "sk-model",
     "ANTHROPIC_API_KEY": "sk-other",
@@ -49,21 +50,23 @@ def test_the_server_gets_the_memory_the_settings_file_and_the_wish_for_more_log(
 
 
 def test_the_server_gets_the_environment_it_needs_and_no_secret(tmp_path: Path) -> None:
-    assert environment(settings_in(tmp_path), NEEDED | SECRETS) == NEEDED
+    assert environment(settings_in(tmp_path), NEEDED | SECRETS) == NEEDED | LOCAL
 
 
 def test_an_embedder_that_uses_the_models_key_gets_it(tmp_path: Path) -> None:
     openai = {"OPENAI_API_KEY": "sk-model", "OPENAI_BASE_URL": "http://host/v1"}
+    remote = {"RAGCHAT_EMBEDDER_KIND": "openai"}
     settings = settings_in(tmp_path, embedder__kind="openai")
-    assert environment(settings, NEEDED | SECRETS | openai) == NEEDED | openai
+    assert environment(settings, NEEDED | SECRETS | openai) == NEEDED | openai | remote
     settings = settings_in(tmp_path, embedder__kind="openai", embedder__key_file="key")
-    assert environment(settings, NEEDED | openai) == NEEDED | {"OPENAI_BASE_URL": "http://host/v1"}
+    assert environment(settings, NEEDED | openai) == NEEDED | {"OPENAI_BASE_URL": "http://host/v1"} | remote
 
 
 def test_a_server_that_downloads_models_learns_from_where(tmp_path: Path) -> None:
     mirror = {"HF_ENDPOINT": "https://mirror.example", "HF_HUB_OFFLINE": "1"}
-    assert environment(settings_in(tmp_path), NEEDED | mirror) == NEEDED
-    assert environment(settings_in(tmp_path, embedder__kind="fastembed"), NEEDED | mirror) == NEEDED | mirror
+    assert environment(settings_in(tmp_path), NEEDED | mirror) == NEEDED | LOCAL
+    settings = settings_in(tmp_path, embedder__kind="fastembed")
+    assert environment(settings, NEEDED | mirror) == NEEDED | mirror | {"RAGCHAT_EMBEDDER_KIND": "fastembed"}
 
 
 def test_every_table_of_the_memorys_settings_reaches_the_server() -> None:

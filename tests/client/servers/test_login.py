@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import stat
 import sys
+import urllib.error
 import urllib.request
 import webbrowser
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
@@ -98,10 +100,15 @@ async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
         async with httpx2.AsyncClient(trust_env=False) as browser:
             return (await browser.get(page)).headers["location"]
 
-    replies = iter(["  ", "https://example.org/?code=x", ""])
+    def other_login() -> str:
+        hint = next(text for text in shown if "it ends at " in text)
+        return hint.partition("it ends at ")[2].partition("…")[0] + "code=x&state=y"
+
+    replies = iter(["  ", "https://example.org/?code=x", "another", ""])
 
     async def read(_: str) -> str:
-        return next(replies) or await elsewhere()
+        reply = next(replies)
+        return other_login() if reply == "another" else reply or await elsewhere()
 
     async with protected() as server:
         config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
@@ -109,6 +116,25 @@ async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
             await log_in(config, Credentials(tmp_path), SETTINGS, shown.append, read)
     assert Credentials(tmp_path).grant(config.url) is not None
     assert any(text.startswith("The address begins with http://127.0.0.1:") for text in shown)
+    assert "That address is of another login." in shown
+
+
+async def test_a_page_that_sends_the_browser_back_with_another_state_does_not_end_the_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def misled(url: str) -> bool:
+        back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
+        for wrong in ("code=evil&state=evil", "error=access_denied"):
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"{back}?{wrong}")
+        return browse(url)
+
+    monkeypatch.setattr(webbrowser, "open", misled)
+    async with protected() as server:
+        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        with anyio.fail_after(LONGEST_SECONDS):
+            await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None)
+    assert Credentials(tmp_path).grant(config.url) is not None
 
 
 async def test_a_user_has_minutes_to_log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from tests.support.servers import (
     tool,
     write,
 )
-from tests.support.turns import ListMemory
+from tests.support.turns import QUERY_TOOL, ListMemory
 
 GONE = {"command": "there-is-no-such-program"}
 CHATTY = {
@@ -89,8 +89,7 @@ async def test_a_call_that_fails_is_a_result_that_a_model_can_read(tmp_path: Pat
 async def test_tools_that_a_server_adds_are_offered_without_a_restart(tmp_path: Path) -> None:
     write(tmp_path, good=GOOD)
     async with managed(tmp_path) as manager:
-        [connection] = manager.connections.values()
-        assert (await connection.call("Grow", {})).text == "grown"
+        assert (await tool(manager, "good__Grow").call({})).text == "grown"
         while "good__Grown" not in {tool.name for tool in manager.tools()}:
             await anyio.lowlevel.checkpoint()
 
@@ -104,7 +103,7 @@ async def test_a_server_of_a_project_waits_for_the_users_consent(
         assert [config.name for config in manager.unasked()] == ["theirs"]
         assert manager.tools() == []
         with pytest.raises(ServerNotReady, match="consent"):
-            await manager.connections["theirs"].call("Echo", {"text": "x"})
+            await manager.connections["theirs"].call(QUERY_TOOL, {"query": "x"})
         manager.agree("theirs")
         await manager.connections["theirs"].settle()
         assert manager.tools()

@@ -13,7 +13,7 @@ from msgspec import Raw
 from ragchat.servers.configs import Scope, ServerConfig
 from ragchat.servers.connection import Connection
 from ragchat.servers.results import readable
-from ragchat.servers.tools import LONGEST_NAME, offered_tools
+from ragchat.servers.tools import LONGEST_NAME, may_be_of, offered_tools
 from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,
@@ -58,6 +58,14 @@ def test_names_are_legal_unique_and_always_the_same() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in found)
     assert max(map(len, found)) == LONGEST_NAME
     assert names(*servers) == found
+
+
+@pytest.mark.parametrize("server", ["git", "my files", "größe", "x" * 60, "y" * 100])
+def test_a_name_tells_which_server_may_have_the_tool(server: str) -> None:
+    for name in names(listing(server, "log", "z" * 100)):
+        assert may_be_of(server, name)
+        assert not may_be_of("other", name)
+    assert not may_be_of(server, "log")
 
 
 def nowhere(_: str, __: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ragchat.offline.answer import NO_MODEL
 from ragchat.sessions.document import as_document, report_as_document
 from ragchat.turn.approval import foreign_texts
 from ragchat.types import NOT_GROUNDED, Citation, Session, Trace
@@ -13,7 +12,7 @@ from tests.support.turns import hit, turn
 
 def test_a_document_holds_the_title_the_date_and_what_was_said() -> None:
     turns = [
-        turn("What is\ntea?", f"> Tea is a drink. [1]\n\n{NO_MODEL}"),
+        turn("What is\ntea?", "> Tea is a drink. [1]"),
         turn("And coffee?", f"I do not know.\n\n{NOT_GROUNDED}", turn_id="t2"),
     ]
     text, metadata = as_document(Session("abc", "What is\ntea?", "not a time", turns))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragchat.servers.permissions import Permissions, Rule
@@ -30,12 +32,16 @@ def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, fo
     assert decide(offered(reads=False), permissions, foreign, believe_all=True) is Verdict.ASK
 
 
-def test_an_allowed_tool_asks_nevertheless_once_foreign_text_was_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", [Rule.ALWAYS, Rule.SESSION])
+def test_an_allowed_tool_asks_nevertheless_once_foreign_text_was_read(tmp_path: Path, rule: Rule) -> None:
     permissions = Permissions(tmp_path)
-    permissions.remember("files", [FORGET_TOOL, QUERY_TOOL], Rule.ALWAYS)
+    permissions.remember("files", [FORGET_TOOL, QUERY_TOOL], rule)
     assert decide(offered(reads=False), permissions, []) is Verdict.RUN
     assert decide(offered(reads=False), permissions, PAGE) is Verdict.ASK
-    assert decide(offered(reads=True), permissions, PAGE) is Verdict.RUN
+    # That it only reads is the word of a server that is not trusted.
+    assert decide(offered(reads=True), permissions, []) is Verdict.RUN
+    assert decide(offered(reads=True), permissions, PAGE) is Verdict.ASK
+    assert decide(offered(reads=True, trusted=True), permissions, PAGE) is Verdict.RUN
 
 
 def test_a_forbidden_tool_is_refused_even_if_it_only_reads(tmp_path: Path) -> None:
@@ -45,13 +51,32 @@ def test_a_forbidden_tool_is_refused_even_if_it_only_reads(tmp_path: Path) -> No
     assert decide(offered(reads=False), permissions, []) is Verdict.REFUSE
 
 
-def test_a_tool_that_changed_since_it_was_allowed_asks_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", [Rule.ALWAYS, Rule.SESSION])
+@pytest.mark.parametrize("change", [{"description": "Another."}, {"annotations": UNSET}])
+def test_a_tool_that_changed_since_it_was_allowed_asks_again(
+    tmp_path: Path, rule: Rule, change: dict[str, Any]
+) -> None:
     permissions = Permissions(tmp_path)
-    permissions.remember("files", [replace(QUERY_TOOL, description="Another.")], Rule.ALWAYS)
-    assert decide(offered(reads=True, trusted=True), permissions, []) is Verdict.ASK
+    permissions.remember("files", [replace(QUERY_TOOL, **change)], rule)
+    for trusted in (True, False):
+        tool = offered(reads=True, trusted=trusted)
+        assert decide(tool, permissions, []) is Verdict.ASK
+        assert decide(tool, permissions, [], believe_all=True) is Verdict.ASK
 
 
 def test_only_the_users_own_files_and_texts_are_not_foreign() -> None:
     uris = ("file:///notes/a.md", "sha256:0123", "stdin", "https://example.org/page", "mailto:x")
     hits = [replace(hit("text"), uri=uri) for uri in uris]
     assert foreign_texts(hits) == ["https://example.org/page", "mailto:x"]
+
+
+@pytest.mark.parametrize(
+    ("written_by", "is_own"),
+    [("ragchat", True), ("ingestion", True), ("Claude Desktop", False), (None, False)],
+)
+@pytest.mark.parametrize("uri", ["file:///notes/a.md", "sha256:0123", "notes"])
+def test_what_another_program_has_stored_is_foreign_whatever_its_uri(
+    uri: str, written_by: str | None, is_own: bool
+) -> None:
+    found = foreign_texts([replace(hit("text"), uri=uri, written_by=written_by)])
+    assert (found == []) is is_own

@@ -1,108 +1,149 @@
-"""The answer without a model: grounded, nearest, or nothing, through a memory that answers from lists."""
+"""The answer without a model, from a real memory: grounded, nearest, or nothing."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
 from ragchat.errors import MemoryUnavailable
+from ragchat.memory.client import MemoryClient
+from ragchat.memory.types import Comparison
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING
-from ragchat.offline.windows import MAX_NEAREST
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
-from ragchat.turn.retrieval import retrieve
-from ragchat.types import Answer, Hit
+from ragchat.turn.retrieval import Memory, retrieve
+from ragchat.types import Answer
+from tests.support.memory import memory_in, memory_of
 from tests.support.turns import ListMemory, hit
 
-LIMITS = RetrievalLimits(top_k=2, min_score=0.3, seconds=5.0)
-BOILER = hit("The boiler needs a pressure of 1.2 bar.", chunk_id=1)
-KEYS = hit("Spare keys are kept by Carla.", chunk_id=2, score=0.2)
-TENT = hit("The marquee cannot be larger, since the lawn is small.", chunk_id=3, score=0.1)
+LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
+DOCUMENTS = {
+    "boiler.md": (
+        "# Boiler\n\n## Pressure\n\nThe boiler needs a pressure of 1.2 bar.\nTop it up in autumn.\n\n"
+        "## Service\n\nCarl from Selb services the boiler in March.\n"
+    ),
+    "crane.txt": "The gearbox of the crane holds 40 litres of oil.\nIt is changed each year.\n",
+    "nas.md": "| What | Room | Price |\n|---|---|---|\n| NAS | cellar | 300 EUR |\n| TV | attic | 8 EUR |\n",
+    "plum.md": "Plums ripen in August. We dry them on the roof, and cook jam.\n",
+    "lists/server.toml": "[server]\n# Where it listens.\nport = 8080\n# Seconds.\ntimeout = 30\n",
+}
+GREEN = hit("The boiler needs a pressure of 1.2 bar.", chunk_id=1)
 
 
 class ForgetfulMemory(ListMemory):
     """Fails to compare."""
 
-    async def similarities(self, query: str, texts: object) -> list[float]:
-        raise MemoryUnavailable(f"it is gone: {query} {texts}")
+    async def compare(self, *arguments: object) -> Comparison:
+        raise MemoryUnavailable(f"it is gone: {arguments}")
 
 
-async def ask(question: str, memory: ListMemory) -> Answer:
-    retrieval = await retrieve(memory, question, LIMITS)
-    return await answer_offline(question, question, retrieval, memory, LIMITS)
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[MemoryClient]:
+    async with memory_of(tmp_path, DOCUMENTS) as memory:
+        yield memory
 
 
-def places(answer: Answer) -> list[int]:
-    return [citation.chunk_id for citation in answer.nearest]
+async def ask(question: str, memory: Memory) -> Answer:
+    return await answer_offline(question, question, await retrieve(memory, question, LIMITS), memory, LIMITS)
 
 
-async def test_a_grounded_answer_asks_memory_once() -> None:
-    memory = ListMemory([BOILER, KEYS])
-    answer = await ask("Which pressure does the boiler need?", memory)
-    assert (answer.grounded, answer.nearest) == (True, [])
-    assert (len(memory.asked), memory.compared) == (1, 0)
+@pytest.mark.parametrize(
+    ("question", "best", "place"),
+    [
+        ("Which pressure does the boiler need?", "The boiler needs a pressure of 1.2 bar.", "boiler.md:"),
+        ("Who services the boiler?", "Carl from Selb services the boiler in March.", "boiler.md:"),
+        ("In which room is the NAS?", "| NAS | cellar | 300 EUR |", "nas.md:1–4"),
+        ("Which port does the server use?", "port = 8080", "server.toml:"),
+    ],
+)
+async def test_what_answers_is_on_the_first_card_where_it_stands(
+    question: str, best: str, place: str, memory: MemoryClient
+) -> None:
+    answer = await ask(question, memory)
+    first = answer.cards[0]
+    assert first.text[slice(*first.best)] == best
+    assert first.location.startswith(place)
+    assert (answer.grounded, answer.missing, answer.nearest) == (True, [], [])
+    lines = DOCUMENTS[next(name for name in DOCUMENTS if name.endswith(place.split(":")[0]))].split("\n")
+    for citation in answer.citations:
+        if citation.n == 1:
+            assert citation.quote_start_line is not None
+            assert citation.quote.split("\n")[0] == lines[citation.quote_start_line - 1]
 
 
-async def test_the_nearest_come_by_their_meaning_and_from_more_passages() -> None:
-    memory = ListMemory([KEYS, BOILER, TENT])
-    answer = await ask("Why is the pavilion no larger?", memory)
+async def test_cards_are_in_the_order_of_their_passages_and_citations_have_their_numbers(
+    memory: MemoryClient,
+) -> None:
+    answer = await ask("Is the boiler or the crane serviced?", memory)
+    assert [card.n for card in answer.cards] == list(range(1, len(answer.cards) + 1))
+    numbers = {candidate.hit.chunk_id: candidate.n for candidate in answer.candidates if candidate.used}
+    places = answer.citations or answer.nearest
+    assert {citation.chunk_id: citation.n for citation in places} == numbers
+    assert {card.chunk_id for card in answer.cards} <= numbers.keys()
+
+
+async def test_a_name_that_stands_nowhere_makes_it_the_nearest(memory: MemoryClient) -> None:
+    answer = await ask("How many litres of oil does the gearbox of the Titanic hold?", memory)
+    assert answer.text.startswith(f"{NEAREST}\n\n[1] crane.txt:1")
+    assert "Not mentioned there: Titanic" in answer.text
+    assert (answer.grounded, answer.citations, answer.missing) == (False, [], ["Titanic"])
+    assert answer.nearest[0].uri.endswith("crane.txt")
+
+
+@pytest.mark.parametrize("question", ["Who composed the opera Tosca?", "😀 ?!"])
+async def test_a_question_far_from_memory_has_no_card(question: str, memory: MemoryClient) -> None:
+    answer = await ask(question, memory)
+    assert (answer.text, answer.cards, answer.nearest, answer.grounded) == (NOTHING, [], [], False)
+
+
+async def test_where_passages_have_few_of_the_words_the_nearest_by_meaning_are_shown(
+    memory: MemoryClient,
+) -> None:
+    answer = await ask("What became of the plum trees of our neighbours?", memory)
+    assert "We dry them on the roof" in answer.text
     assert answer.text.startswith(NEAREST)
-    assert (answer.grounded, answer.citations) == (False, [])
-    assert places(answer)[0] == TENT.chunk_id  # not among the first two
-    assert TENT.chunk_id in [candidate.hit.chunk_id for candidate in answer.candidates if candidate.used]
 
 
-async def test_a_passage_that_is_quoted_though_it_is_not_relevant_says_so() -> None:
-    answer = await ask("Why is the pavilion no larger?", ListMemory([KEYS, BOILER, TENT]))
-    reasons = {candidate.hit.chunk_id: candidate.reason for candidate in answer.candidates}
-    assert reasons[TENT.chunk_id] == "quoted, though not relevant: its score 0.10 is below 0.30"
-    assert reasons[BOILER.chunk_id] == "quoted"
-    answer = await ask("Who keeps the spare keys?", ListMemory([KEYS]))
-    assert (answer.grounded, answer.candidates[0].reason) == (True, "quoted")
+async def test_documents_without_anything_of_the_question_are_not_shown(memory: MemoryClient) -> None:
+    answer = await ask("What became of the plum trees of our neighbours?", memory)
+    assert [card.location for card in answer.cards] == ["plum.md:1"]
 
 
-async def test_the_best_passage_is_among_the_nearest_if_it_is_relevant() -> None:
-    lawns = [hit(f"The marquee {n} is on the lawn today.", chunk_id=n) for n in range(4, 4 + MAX_NEAREST)]
-    memory = ListMemory([BOILER, TENT, *lawns])
-    answer = await ask("How large is the lawn of the marquee for boilers in Spain?", memory)
-    assert places(answer)[:2] == [BOILER.chunk_id, TENT.chunk_id]
-    assert len(answer.nearest) <= MAX_NEAREST
-    assert "boilers" not in answer.missing
-
-
-async def test_a_question_far_from_memory_has_no_quotation() -> None:
-    answer = await ask("Who composed Tosca?", ListMemory([BOILER]))
-    assert (answer.text, answer.nearest, answer.grounded) == (NOTHING, [], False)
-
-
-async def test_a_question_without_a_word_has_no_quotation() -> None:
-    answer = await ask("😀 ?!", ListMemory([BOILER]))
-    assert (answer.text, answer.grounded) == (NOTHING, False)
-
-
-async def test_of_many_words_that_are_not_mentioned_the_first_are_shown() -> None:
-    strange = " ".join(f"qualm{letter}" for letter in "abcdefghijkl")
-    answer = await ask(f"Which pressure does the boiler need? {strange}", ForgetfulMemory([BOILER]))
-    assert answer.missing == strange.split()
-    assert answer.text.count("qualm") == 10
-    assert "*qualmj* and 2 more" in answer.text
+async def test_corrected_words_are_the_words_of_the_question(memory: MemoryClient) -> None:
+    answer = await ask("Which presure does the boilr need?", memory)
+    assert (answer.grounded, answer.missing) == (True, [])
 
 
 async def test_an_empty_memory_says_so() -> None:
     assert (await ask("Who composed Tosca?", ListMemory(empty=True))).text == EMPTY_MEMORY
 
 
-async def test_a_memory_that_cannot_compare_leaves_the_nearest_by_words() -> None:
-    answer = await ask("Which plumber mends boilers cheaply on Sundays?", ForgetfulMemory([BOILER]))
-    assert places(answer) == [BOILER.chunk_id]
-    assert answer.missing == ["plumber", "mends", "cheaply", "Sundays"]
+async def test_memory_is_asked_once_where_a_passage_has_the_words() -> None:
+    memory = ListMemory([GREEN])
+    assert (await ask("Which pressure does the boiler need?", memory)).cards
+    assert (len(memory.asked), memory.compared) == (1, 1)
 
 
-async def test_corrected_words_are_the_words_of_the_question() -> None:
-    memory = ListMemory([BOILER], corrections={"boilr": "boiler", "presure": "pressure"})
-    answer = await ask("Which presure does the boilr need?", memory)
-    assert (answer.grounded, answer.missing) == (True, [])
+async def test_a_memory_that_cannot_compare_leaves_the_cards_by_words() -> None:
+    answer = await ask("Which pressure does the boiler need?", ForgetfulMemory([GREEN]))
+    assert [card.text for card in answer.cards] == [GREEN.text]
+    answer = await ask("Who mends the pressure of the boiler?", ForgetfulMemory([GREEN]))
+    assert [card.text for card in answer.cards] == [GREEN.text]
 
 
-async def test_every_citation_names_a_passage_that_was_found() -> None:
-    found: list[Hit] = [BOILER, KEYS, TENT]
-    answer = await ask("Where may the marquee stand on Sundays?", ListMemory(found))
-    numbers = {candidate.hit.chunk_id: candidate.n for candidate in answer.candidates if candidate.used}
-    assert {citation.chunk_id: citation.n for citation in answer.nearest} == numbers
+async def test_the_text_of_cards_is_that_of_the_documents_with_very_long_lines(tmp_path: Path) -> None:
+    words = " ".join(f"word{number}" for number in range(14_000))
+    text = f"{words[:50_000]} the capacitor has 47 farad {words[50_000:]}\n"
+    async with memory_in(tmp_path) as memory:
+        await memory.inject(text, {"uri": "file:///notes/long.txt"})
+        answer = await ask("How many farad has the capacitor?", memory)
+    assert "the capacitor has 47 farad" in answer.cards[0].text
+    assert all(card.text in text for card in answer.cards)
+    assert sum(len(card.text) for card in answer.cards) < 2_500
+
+
+async def test_only_the_first_part_of_a_very_long_question_is_looked_at(memory: MemoryClient) -> None:
+    answer = await ask("Which pressure does the boiler need? " + "plums jam roof " * 30_000, memory)
+    assert any("1.2 bar" in card.text for card in answer.cards)

@@ -7,7 +7,9 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from ragchat.turn.passages import judge, number, quote
+from ragchat.memory.types import DocumentText
+from ragchat.turn.passages import ATTACHED, PIECE, attached, judge, number, quote, shortened
+from ragchat.types import Candidate, Citation
 from tests.support.turns import hit
 
 
@@ -61,3 +63,49 @@ def test_a_tool_has_a_budget_for_passages_too() -> None:
     extended = number([], 100).extended(found, 100)
     assert extended.numbered() == {}
     assert "budget" in extended.candidates[0].reason
+
+
+def book(pages: int) -> DocumentText:
+    """A document whose pages have three lines each, about as long as a passage."""
+    line = "word " * (PIECE // 10)
+    text = "".join(f"{line}\nThe number of page {n} is 7{n}7.\n{line}\n" for n in range(1, pages + 1))
+    places = [(3 * n + 1, f"p. {n + 1}") for n in range(pages)]
+    return replace(DocumentText.loose("file:///book.pdf", text), places=places)
+
+
+def test_an_attached_document_is_quoted_and_cited_by_its_pages() -> None:
+    whole = book(3)
+    found = attached([whole])
+    assert "".join(one.hit.text for one in found) == whole.text
+    passages = number(found, 100_000)
+    assert "(file:///book.pdf p. 2)" in quote(passages.numbered())
+    assert ":1" not in quote(passages.numbered())
+    cited = Citation.of(2, passages.numbered()[2], "The number of page 2 is 727.")
+    assert (cited.location, cited.quote_start_line) == ("book.pdf p. 2", 5)
+    assert len({one.hit.chunk_id for one in attached([whole, book(2)])}) == 5
+
+
+def test_a_short_document_and_one_without_places_are_one_passage() -> None:
+    short = replace(DocumentText.loose("file:///a.pdf", "One.\nTwo.\n"), places=[(1, "p. 1"), (2, "p. 2")])
+    assert [one.hit.places for one in attached([short])] == [short.places]
+    [one] = attached([DocumentText.loose("file:///a.md", "line\n" * 3 * PIECE)])
+    assert (one.hit.start_line, one.hit.end_line) == (1, 3 * PIECE)
+
+
+def test_an_attached_document_that_is_too_long_is_cut_at_its_end() -> None:
+    whole, other = book(8), DocumentText.loose("file:///a.md", "Short.")
+    budget = 4_000
+    cut = shortened(attached([whole, other]), budget)
+    *pages, last = cut
+    shown = "".join(page.hit.text for page in pages)
+    assert whole.text.startswith(shown)
+    reason = f"{ATTACHED}: the first {len(shown):,} of {len(whole.text):,} characters fit"
+    assert {page.reason for page in pages} == {reason}
+    assert (last.hit.text, last.reason) == ("Short.", ATTACHED)
+    assert all(one.used for one in number(cut, budget).candidates)
+    assert shortened(cut, budget) == [*(replace_reason(page) for page in pages), last]
+
+
+def replace_reason(candidate: Candidate) -> Candidate:
+    """The candidate as it is asked about again."""
+    return Candidate(candidate.hit, True, ATTACHED)

@@ -24,8 +24,8 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
         await model.load()
         rewriting = await rewrite("Why?", model, "Reword.", 0.05)
         await model.aclose()
-    assert rewriting.failure == "test-model gave no other wordings within 0.05 s."
-    assert rewriting.wordings == ()
+    assert rewriting.failure == "test-model did not put the question in other words within 0.05 s."
+    assert not rewriting.wordings
 
 
 async def test_each_passage_is_kept_once_with_its_best_score_and_the_best_come_first() -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
+from ragchat.memory.types import Comparison
 from ragchat.turn.approval import OfferedTool
 from ragchat.turn.tool_search import FIND_TOOLS, MOST_FOUND, ToolSearch, cost
 from tests.client.ui.test_approval import nothing
@@ -83,7 +84,7 @@ async def test_a_tool_that_never_fits_is_not_returned_as_one_that_can_be_called(
 @pytest.mark.parametrize("arguments", [{"query": "issue"}, {}, {"query": 7}])
 async def test_without_memory_shared_words_decide(arguments: dict[str, object]) -> None:
     class Down(ListMemory):
-        async def similarities(self, *_: object) -> list[float]:
+        async def compare(self, *_: object) -> Comparison:
             raise MemoryUnavailable("it is gone")
 
     search = ToolSearch(Down(), 400)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import anyio.lowlevel
 import pytest
+from msgspec import UNSET, UnsetType
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.memory.types import ToolResult
+from ragchat.servers.asking import User
+from ragchat.servers.manager import ServerManager
 from ragchat.turn.approval import OfferedTool, Question
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.types import ToolRequest
+from ragchat.ui.approval import Approvals
+from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
+from tests.client.servers.test_watching import refuse
+from tests.support.dialogs import ScriptedDialog
+from tests.support.servers import GOOD, SILENT, held_back, managed, write
+from tests.support.servers import tool as server_tool
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit, make_toolbox
 
 QUERY = ToolRequest("1", "Query", '{"query": "x"}')
@@ -56,6 +67,47 @@ async def test_a_tool_that_is_not_offered_and_arguments_that_are_no_object_are_r
     assert "no tool" in (await tools.permit(FORGET, None)).refusal
     assert "JSON object" in (await tools.permit(ToolRequest("1", "Query", "[1"), None)).refusal
     assert "JSON object" in (await tools.permit(ToolRequest("1", "Query", "[]"), None)).refusal
+
+
+async def test_a_wrong_name_leads_to_no_tool_that_may_do_harm() -> None:
+    def named(name: str, annotations: ToolAnnotations | UnsetType = UNSET) -> ToolInfo:
+        return ToolInfo(name=name, input_schema={"type": "object"}, annotations=annotations)
+
+    listed = [
+        named("list_file", ToolAnnotations(read_only_hint=True)),
+        named("delete_file"),  # By default, a tool may destroy something.
+        named("delete_files", ToolAnnotations(read_only_hint=False)),
+        named("delete_all_files", ToolAnnotations(destructive_hint=True)),
+    ]
+    tools = toolbox(ListMemory(tools=listed), tuple(one.name for one in listed))
+    refusals = {
+        name: (await tools.permit(ToolRequest("1", name, "{}"), None)).refusal
+        for name in ("list_files", "delete_the_files")
+    }
+    assert refusals == {
+        "list_files": "There is no tool list_files. There is list_file.",
+        "delete_the_files": "There is no tool delete_the_files.",
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes in folders are POSIX")
+async def test_a_call_to_a_tool_of_a_starting_server_waits_for_it(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    write(tmp_path, mine=held_back(gate), silent=SILENT)
+    someone = User(refuse, refuse, refuse, print, print)
+    async with managed(tmp_path, settled=(), user=someone, wait_seconds=0.0) as manager:
+        tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, believe_all=True)
+        assert await tools.descriptions() == []  # At the prompt, a question does not wait.
+        calls: list[ToolCall] = []
+
+        async def permit() -> None:
+            calls.append(await tools.permit(ToolRequest("1", "mine__Echo", '{"text": "hello"}'), None))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(permit)
+            await anyio.Path(gate).write_text("go\n")
+        [result] = await tools.run(calls)
+        assert result.text == "hello"
 
 
 async def test_the_calls_of_a_round_run_at_the_same_time_and_answer_in_order() -> None:
@@ -111,6 +163,50 @@ async def test_the_time_in_which_a_server_asks_the_user_is_not_that_of_its_call(
     tool = OfferedTool("Ask", "mine", FORGET_TOOL, True, call)
     [result] = await tools.run([ToolCall(FORGET, tool=tool)], seconds=SECONDS)
     assert result.text == text
+
+
+TURN = ToolRequest("1", "mine__Turn", "{}")
+
+
+async def turned(manager: ServerManager) -> None:
+    """Call the tool that becomes another one, and wait until the client knows."""
+    assert (await server_tool(manager, "mine__Turn").call({})).text == "noted"
+    while server_tool(manager, "mine__Turn").info.description == "Takes a note.":
+        await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("reply", ["s", "a"])
+async def test_a_tool_that_becomes_another_one_is_asked_about_again(tmp_path: Path, reply: str) -> None:
+    write(tmp_path, mine=GOOD)
+    async with managed(tmp_path) as manager:
+        user = ScriptedDialog([reply, "n", "n"])
+        approve = Approvals(manager.permissions, user, user.show, lambda: 80).approve
+        for believe_all in (False, True):
+            tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, believe_all=believe_all)
+            if not believe_all:
+                assert (await tools.permit(TURN, approve)).refusal == ""
+                assert (await tools.permit(TURN, approve)).refusal == ""
+                assert len(user.asked) == 1
+                await turned(manager)
+            user.shown.clear()
+            assert "not allow" in (await tools.permit(TURN, approve)).refusal
+            assert user.shown[0] == "mine__Turn has changed since you allowed it:"
+            expected = {"-Takes a note.", "+Deletes all your files now.", "+  readOnlyHint: true"}
+            assert expected <= {*user.shown[1].splitlines()}
+
+
+async def test_only_what_was_approved_is_called(tmp_path: Path) -> None:
+    write(tmp_path, mine=GOOD)
+    async with managed(tmp_path) as manager:
+        tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000)
+
+        async def approve(question: Question) -> dict[str, Any]:
+            await turned(manager)  # while the user reads the question
+            return question.arguments
+
+        [result] = await tools.run([await tools.permit(TURN, approve)])
+        assert not result.ok
+        assert "was not called: it has changed, or is gone" in result.text
 
 
 async def test_the_time_in_which_the_user_decides_on_a_call_does_not_count() -> None:

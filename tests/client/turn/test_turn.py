@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import re
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace as with_changes
 
 from ragchat.errors import MemoryUnavailable
+from ragchat.grounding.citations import Checked, check
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
 from ragchat.memory.types import QueryResult, ToolResult
-from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
-from ragchat.turn.generation import LIMIT_REACHED, NO_IMAGES_TAKEN, NO_TOOLS_TAKEN, Answerer
+from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
+from ragchat.turn.generation import (
+    LIMIT_REACHED,
+    NO_IMAGES_TAKEN,
+    NO_MORE_CALLS,
+    NO_TOOLS_TAKEN,
+    UNCITED,
+    Answerer,
+)
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.turn import take_turn
@@ -28,19 +40,23 @@ from ragchat.types import (
     Hit,
     ModelPlace,
     Notice,
+    Rephrasing,
     Retrieved,
     Retrieving,
+    Shown,
     ToolFinished,
     ToolStarted,
     Turn,
     Usage,
 )
 from tests.client.llm.test_client import settings
-from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.openai_server import OpenAIServer, Reply, poured
 from tests.support.turns import QUERY_TOOL, ListMemory, hit, make_toolbox, notices, only, turn
 
 LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
-PROMPTS = Prompts("Be kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.", "Reword.")
+PROMPTS = Prompts(
+    "Be kind.", "Passages:", "Near.", "Missing: {words}.", "No passages.", "Reword.", "Complete."
+)
 SKY = hit("The sky is blue because of Rayleigh scattering.", chunk_id=1)
 SEA = hit("The sea is blue because water absorbs red light.", chunk_id=2)
 TEA = hit("Tea is hot.", chunk_id=3, score=0.1)
@@ -59,7 +75,8 @@ async def offline_turn(
         limits=limits,
         emit=events.append,
     )
-    assert answered.answer == "".join(event.text for event in only(events, Delta))
+    shown = [event.answer.text for event in only(events, Shown)]
+    assert [answered.answer] == (shown or [event.text for event in only(events, Delta)])
     return answered, events
 
 
@@ -79,7 +96,7 @@ async def model_turn(
                 session_id="s1",
                 history=history,
                 memory=memory,
-                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query")),
+                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query", "get_document")),
                 limits=limits,
                 emit=events.append,
             )
@@ -91,8 +108,10 @@ async def model_turn(
 
 async def test_offline_a_turn_quotes_memory_and_traces_where_from() -> None:
     answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY, SEA, TEA]))
-    assert [type(event) for event in events] == [Retrieving, Retrieved, Delta]
+    assert [type(event) for event in events] == [Retrieving, Retrieved, Notice, Shown]
+    assert notices(events) == [NO_MODEL]
     assert "Rayleigh scattering" in answered.answer
+    assert [card.chunk_id for card in answered.cards] == [1]
     assert answered.grounded
     assert answered.model == OFFLINE
     assert answered.usage == Usage()
@@ -132,7 +151,28 @@ async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> 
     answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
     assert answered.public()["unsupported"] == [{"facts": ["nine hours", "Newton"], "passages": [1]}]
     assert notices(events) == ["nine hours, Newton: not in [1]."]
+    assert not answered.grounded
     assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
+
+
+@pytest.mark.parametrize(("question", "noted"), [("Why is the sky blue?", [UNCITED]), ("Thank you!", [])])
+async def test_an_answer_without_any_citation_has_a_notice(question: str, noted: list[str]) -> None:
+    answered, events, _ = await model_turn(question, ListMemory([SKY]), Reply("Because of scattering."))
+    assert not answered.grounded
+    assert notices(events) == noted
+
+
+async def test_the_event_loop_goes_on_while_an_answer_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, went_on = asyncio.get_running_loop(), threading.Event()
+
+    def check_meanwhile(answer: str, passages: Mapping[int, Hit]) -> Checked:
+        loop.call_soon_threadsafe(went_on.set)
+        assert went_on.wait(10)
+        return check(answer, passages)
+
+    monkeypatch.setattr("ragchat.turn.generation.check", check_meanwhile)
+    answered, _, _ = await model_turn("why is the sky blue?", ListMemory([SKY]), Reply("Scattering [1]."))
+    assert [cited.n for cited in answered.citations] == [1]
 
 
 async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
@@ -142,16 +182,16 @@ async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
 
 
 async def test_a_model_learns_that_the_passages_only_come_close_and_the_turn_says_so() -> None:
-    reply = Reply("The passages name no price [1].")
+    reply = Reply("The passages name no price [2].")
     memory = ListMemory([TEA, SKY])
-    answered, events, server = await model_turn("What does blue paint cost in Zagreb?", memory, reply)
+    answered, events, server = await model_turn("Why is the sky blue in Zagreb?", memory, reply)
     content = server.requests[0]["messages"][-1]["content"]
-    assert content.startswith("Passages: Nearest. Missing: paint, Zagreb.")
+    assert content.startswith("Passages: Near. Missing: Zagreb.")
     assert not answered.grounded
     assert [found.chunk_id for found in answered.citations] == [3]
-    assert [(found.n, found.chunk_id) for found in answered.nearest] == [(2, 1)]
-    assert answered.missing == ["blue", "paint", "Zagreb"]  # of the cited passage
-    assert notices(events) == ["Not mentioned in the cited passages: blue, paint, Zagreb."]
+    assert [(found.n, found.chunk_id) for found in answered.nearest] == [(1, 1)]
+    assert answered.missing == ["sky", "blue", "Zagreb"]  # of the cited passage
+    assert notices(events) == ["Not mentioned in the cited passages: sky, blue, Zagreb."]
 
 
 async def test_offline_an_answer_says_that_nothing_is_relevant() -> None:
@@ -174,6 +214,15 @@ async def test_offline_small_talk_has_a_reply_and_memory_is_not_asked() -> None:
     assert "summarise NAME" in answered.answer
     assert (answered.grounded, answered.sources, memory.asked) == (False, [], [])
     assert [type(event) for event in events] == [Delta]
+
+
+async def test_documents_about_the_program_answer_before_its_own_reply() -> None:
+    about = hit("ragchat is a terminal chat that answers from documents.", chunk_id=1)
+    answered, _ = await offline_turn("What is ragchat?", ListMemory([about]))
+    assert (answered.grounded, "terminal chat" in answered.answer) == (True, True)
+    answered, events = await offline_turn("What is ragchat?", ListMemory([SKY]))
+    assert "ragchat inject" in answered.answer
+    assert (answered.trace.query, notices(events)) == ("", [])
 
 
 async def test_a_model_answers_small_talk_itself() -> None:
@@ -241,7 +290,7 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
         question, ListMemory([TEA]), Reply(status=500), Reply("Hot [1]."), limits=REWRITING
     )
     assert answered.answer == "Hot [1]."
-    assert notices(events)[0].startswith("test-model gave no other wordings.")
+    assert notices(events)[0].startswith("test-model did not put the question in other words. ")
     assert answered.trace.wordings == []
 
 
@@ -249,7 +298,6 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
     ("question", "found", "limits"),
     [
         ("Why is the sky blue?", [SKY], REWRITING),  # grounded
-        ("Ferrets?", [TEA], REWRITING),  # far from memory
         ("Which hot ocean has warm currents?", [TEA], LIMITS),  # not wanted
     ],
 )
@@ -260,11 +308,74 @@ async def test_no_other_wordings_are_asked_for_in_vain(
     assert len(server.requests) == 1
 
 
+async def test_a_follow_up_is_made_a_question_of_its_own_before_the_search() -> None:
+    memory = ListMemory([SEA])
+    answered, events, server = await model_turn(
+        "and why is it blue?",
+        memory,
+        Reply("Why is the sea blue?", prompt_tokens=40),
+        Reply("It absorbs red light [1].", prompt_tokens=100),
+        history=[turn("Where is the sea?", answer="Between Europe and Africa.")],
+        limits=REWRITING,
+    )
+    assert memory.asked == ["Why is the sea blue?"]
+    assert answered.trace.query == "Why is the sea blue?"
+    assert [type(event) for event in events[:2]] == [Rephrasing, Retrieving]
+    first, second = server.requests
+    assert first["messages"] == [
+        {"role": "system", "content": "Complete."},
+        {
+            "role": "user",
+            "content": "Question: Where is the sea?\nAnswer: Between Europe and Africa.\n\n"
+            "Follow-up: and why is it blue?",
+        },
+    ]
+    assert second["messages"][-1]["content"].endswith("and why is it blue?")
+    assert answered.usage.prompt_tokens == 140
+    assert answered.grounded
+
+
+async def test_small_talk_is_never_put_in_other_words() -> None:
+    _, _, server = await model_turn(
+        "thanks!", ListMemory([TEA]), Reply("Welcome."), history=[turn("Where is it?")], limits=REWRITING
+    )
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("reply", [Reply("See [1]."), Reply("Hm."), Reply(status=500)])
+async def test_a_follow_up_that_the_model_does_not_complete_takes_over_words_of_the_question_before(
+    reply: Reply,
+) -> None:
+    memory = ListMemory([SEA])
+    await model_turn(
+        "and why is it blue?",
+        memory,
+        reply,
+        Reply("It absorbs red light [1]."),
+        history=[turn("Where is the sea?", answer="Between Europe and Africa.")],
+        limits=REWRITING,
+    )
+    assert memory.asked[0] == "and why is it blue? blue sea"
+
+
+async def test_a_model_that_failed_to_complete_a_follow_up_is_not_asked_for_wordings() -> None:
+    _, _, server = await model_turn(
+        "and why is it hot?",
+        ListMemory([TEA]),
+        Reply(status=500),
+        Reply("So."),
+        history=[turn("Where is the ocean current?", answer="There.")],
+        limits=REWRITING,
+    )
+    assert len(server.requests) == 2
+
+
 async def test_an_answer_from_an_empty_memory_says_so() -> None:
     empty = ListMemory(empty=True)
     assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY
-    _, events, _ = await model_turn("Ferrets?", empty, Reply("Hm."))
+    _, events, server = await model_turn("Ferrets?", empty, Reply("Hm."), limits=REWRITING)
     assert notices(events) == [EMPTY_MEMORY]
+    assert len(server.requests) == 1  # other wordings would find nothing
 
 
 async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
@@ -288,10 +399,15 @@ async def test_a_memory_that_hangs_has_its_deadline() -> None:
     assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
 
 
+async def test_that_no_model_answers_is_said_once_a_conversation() -> None:
+    first, _ = await offline_turn("Why is the sky blue?", ListMemory([SKY]))
+    _, events = await offline_turn("Why is the sea blue?", ListMemory([SEA]), [first])
+    assert notices(events) == []
+
+
 async def test_a_notice_of_memory_is_emitted_and_traced() -> None:
     answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY], notice="By words alone."))
-    assert notices(events) == ["By words alone."]
-    assert answered.trace.notices == ["By words alone."]
+    assert notices(events) == answered.trace.notices == ["By words alone.", NO_MODEL]
 
 
 async def test_a_follow_up_is_searched_with_what_came_before() -> None:
@@ -349,15 +465,26 @@ async def test_images_of_tools_go_to_a_model_that_takes_them(takes: bool) -> Non
 async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:
     memory = ListMemory([TEA], tools=[QUERY_TOOL], answers=[SEA])
     answered, _, _ = await model_turn(
-        "Why?", memory, Reply(tool_calls=[("Query", {"query": "sea"})]), Reply("Red light [1].")
+        "Why is the sea blue?",
+        memory,
+        Reply(tool_calls=[("Query", {"query": "sea"})]),
+        Reply("Red light [1]."),
     )
     assert answered.grounded
     assert NOT_GROUNDED not in answered.answer
 
 
+async def test_what_memory_returns_other_than_passages_counts_as_text_that_is_not_the_users() -> None:
+    reads = with_changes(QUERY_TOOL, name="get_document")
+    memory = ListMemory([SKY], tools=[QUERY_TOOL, reads], answers=[SKY])
+    calls = Reply(tool_calls=[("Query", {"query": "sky"}), ("get_document", {})])
+    answered, _, _ = await model_turn("Why?", memory, calls, Reply("Blue [1]."))
+    assert answered.trace.foreign == ["the result of get_document"]
+
+
 async def test_rounds_of_tools_are_bounded() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
+    greedy = Reply("Let me look [1].", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
     _, events, server = await model_turn("Why?", memory, greedy)
     assert len(memory.called) == LIMITS.rounds
     assert notices(events) == [LIMIT_REACHED.format(setting="tools.rounds = 2")]
@@ -390,7 +517,7 @@ SMALL = replace(LIMITS, budget=Budget(1500, 500, 2000))
 async def test_a_limit_that_ends_the_calls_is_told_to_the_model_and_to_the_user(
     limits: TurnLimits, size: int, reason: str, setting: str
 ) -> None:
-    look = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
+    look = Reply("Let me look [1].", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
     _, events, server = await model_turn("Why?", Library(size), look, limits=limits)
     said = [
         str(request["messages"][-1]["content"]).endswith("what is missing.]") for request in server.requests
@@ -440,13 +567,43 @@ async def test_the_user_is_told_that_a_model_takes_no_tools() -> None:
     assert NO_TOOLS_TAKEN.format(model="test-model") in notices(events)
 
 
-@pytest.mark.parametrize("last", [Reply(""), Reply(tool_calls=[("Query", {"query": "more"})])])
+AGAIN = Reply(tool_calls=[("Query", {"query": "more"})])
+
+
+@pytest.mark.parametrize("last", [Reply(""), AGAIN])
 async def test_a_model_that_only_calls_tools_is_an_error_that_names_the_limit(last: Reply) -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    again = Reply(tool_calls=[("Query", {"query": "more"})])
     with pytest.raises(ToolCallsUsedUp, match=r"tools\.rounds = 2"):
-        await model_turn("Why?", memory, again, again, last)
+        await model_turn("Why?", memory, AGAIN, AGAIN, last)
     assert len(memory.called) == LIMITS.rounds
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+async def test_a_model_that_calls_tools_after_the_last_round_is_told_and_asked_for_words(rounds: int) -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
+    calls = [AGAIN] * (rounds + 1)
+    limits = replace(LIMITS, rounds=rounds)
+    answered, _, server = await model_turn("Why?", memory, *calls, Reply("Blue [1]."), limits=limits)
+    assert answered.answer == "Blue [1]."
+    assert len(memory.called) == rounds
+    last = server.requests[-1]
+    assert "tools" not in last
+    assert last["messages"][-1] == {"role": "tool", "tool_call_id": "call_0", "content": NO_MORE_CALLS}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"x": ' * 100_000 + "1" + "}" * 100_000, '{"x": ' + "[" * 500 + "]" * 500 + "}", '{"x": "\ud800"}'],
+)
+async def test_arguments_that_cannot_be_read_are_told_to_the_model(arguments: str) -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL])
+    hostile = Reply(tool_calls=[("Query", arguments)])
+    answered, _, server = await model_turn("Why?", memory, hostile, Reply("Blue [1]."))
+    assert answered.answer == "Blue [1]."
+    assert memory.called == []
+    *_, asked, told = server.requests[-1]["messages"]
+    assert asked["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert told["content"].startswith("The arguments are not a JSON object: ")
 
 
 async def test_usage_is_summed_over_the_rounds() -> None:
@@ -495,10 +652,14 @@ async def test_dropped_turns_have_one_notice() -> None:
     )
     assert answered.trace.dropped_turns > 0
     assert answered.trace.history_turns + answered.trace.dropped_turns == 20
-    assert "no longer fit" in notices(events)[0]
+    assert re.search(
+        r"^The \d+ oldest turns of this session no longer fit and were left out: beside passages, tools and "
+        r"the answer, [\d,]+ of the context's 3,000 tokens are left for the history\.$",
+        notices(events)[0],
+    )
     after = [*history[1:], answered]
     answered, events, _ = await model_turn(
-        "Why?", ListMemory([SKY]), Reply("So."), history=after, limits=limits
+        "Why?", ListMemory([SKY]), Reply("So [1]."), history=after, limits=limits
     )
     assert notices(events) == []
 
@@ -544,6 +705,14 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
     assert told == [
         f"{server.base_url} accepts no more requests for now: Rate limit reached. Trying again in 60 s."
     ]
+
+
+async def test_what_came_before_a_limit_is_the_answer_in_a_later_round_too() -> None:
+    first = Reply("Let me see.", tool_calls=[("Query", {"query": "sky"})])
+    endless = Reply(pours=(poured(reasoning="hm " * 1000),), content_type="text/event-stream")
+    answered, events, _ = await model_turn("Why?", ListMemory([SKY], tools=[QUERY_TOOL]), first, endless)
+    assert answered.answer == "Let me see."
+    assert "The answer was cut off at the limit model.answer_characters = 1000000." in notices(events)
 
 
 async def test_a_question_that_cannot_fit_is_refused() -> None:

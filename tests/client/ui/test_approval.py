@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.approval import OfferedTool, Question
 from ragchat.ui.approval import Approvals
 from tests.support.dialogs import ScriptedDialog
-from tests.support.turns import FORGET_TOOL
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL
 
 
 async def nothing(_: dict[str, Any]) -> ToolResult:
@@ -62,15 +63,23 @@ async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Pat
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is Rule.NEVER
 
 
-async def test_session_lasts_until_the_chat_ends_and_not_when_foreign_text_was_read(tmp_path: Path) -> None:
-    user = User(["s", "n"])
-    approvals = user.approvals(tmp_path)
+async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
+    permissions, user = Permissions(tmp_path), User(["s"])
+    approvals = Approvals(permissions, user, user.show, lambda: COLUMNS)
     assert await approvals.approve(Question(TOOL, {})) == {}
-    assert await approvals.approve(Question(TOOL, {})) == {}
-    assert await approvals.approve(Question(TOOL, {}, foreign=["https://example.org/page"])) is None
-    assert len(user.asked) == 2
-    assert "https://example.org/page" in user.shown[0]
+    assert permissions.rule("files", FORGET_TOOL) is Rule.SESSION
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None
+
+
+async def test_the_text_that_is_not_the_users_is_named_and_what_trust_would_change(tmp_path: Path) -> None:
+    user, page = User(["n", "n"]), ["https://example.org/page"]
+    approvals = user.approvals(tmp_path)
+    await approvals.approve(Question(TOOL, {}, foreign=page))
+    assert len(user.shown) == 1
+    assert page[0] in user.shown[0]
+    reads = OfferedTool("files__Query", "files", QUERY_TOOL, False, nothing)
+    await approvals.approve(Question(reads, {}, foreign=page))
+    assert '"trusted": true' in user.shown[-1]
 
 
 async def test_of_many_foreign_texts_the_last_ones_are_named(tmp_path: Path) -> None:
@@ -86,11 +95,22 @@ async def test_the_arguments_can_be_edited_before_the_call(tmp_path: Path) -> No
     assert "'b.txt'" in user.asked[-1]
 
 
+async def test_the_editor_shows_the_same_escapes_as_the_question(tmp_path: Path) -> None:
+    arguments = {"path": "safe\u202eexe.txt", "zero\u200b": "\x1b\x85\U000e0041 Grüße, 世界"}
+    user = User(["e", r'{"path": "safe\u202eexe.txt"}', "y"])
+    assert await user.approvals(tmp_path).approve(Question(TOOL, arguments)) == {"path": "safe\u202eexe.txt"}
+    shown = user.defaults[1]
+    assert shown == r'{"path":"safe\u202eexe.txt","zero\u200b":"\u001b\u0085\udb40\udc41 Grüße, 世界"}'
+    assert json.loads(shown) == arguments
+    assert r"safe\u202eexe.txt" in user.asked[0]
+
+
 async def test_how_a_tool_has_changed_is_shown(tmp_path: Path) -> None:
     user = User(["n"])
-    assert await user.approvals(tmp_path).approve(Question(TOOL, {}, changes="-Read\n+Delete")) is None
-    assert "has changed since you allowed it" in user.shown[0]
-    assert "+Delete" in user.shown[0]
+    changes = "-Read\n+Delete\u202e\u200b"
+    assert await user.approvals(tmp_path).approve(Question(TOOL, {}, changes=changes)) is None
+    assert user.shown[0] == "files__Forget has changed since you allowed it:"
+    assert user.shown[1].splitlines() == ["-Read", r"+Delete\u202e\u200b"]
 
 
 async def test_long_arguments_are_shown_in_part_and_at_a_key_as_a_whole(tmp_path: Path) -> None:

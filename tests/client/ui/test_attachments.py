@@ -1,6 +1,6 @@
 """What a question mentions with @, and the prompts of servers: real servers, and a model that a test plays.
 
-Covers `ragchat.servers.offers`.
+Covers `ragchat.ingest.given` and `ragchat.servers.offers`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ragchat.ui.context import ChatContext
 from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash.completer import SlashCompleter
-from ragmcp.errors import RagMcpError
 from tests.client.llm.test_client import settings as model_settings
 from tests.client.ui.slash.test_table import Room
+from tests.support.documents import archive, odt_members, pdf
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
-from tests.support.servers import GOOD, managed, write
+from tests.support.servers import GOOD, managed, tool, write
 from tests.support.turns import ListMemory, settings_in
 
 
@@ -107,7 +107,70 @@ async def test_what_is_neither_text_nor_an_image_is_refused(
     room: Room, server: OpenAIServer, tmp_path: Path
 ) -> None:
     (tmp_path / "noise.png").write_bytes(bytes(range(256)))
-    assert "@noise.png cannot be attached: it " in await failure(room, "What is in @noise.png?")
+    shown = await failure(room, "What is in @noise.png?")
+    assert "There is no text to ask about: noise.png is in a format that is not read" in shown
+    assert server.requests == []
+
+
+async def test_a_file_is_read_as_ask_reads_it(room: Room, server: OpenAIServer, tmp_path: Path) -> None:
+    (tmp_path / "crane.pdf").write_bytes(pdf(["The crane lifts 12 tonnes.", ""]))
+    page = "<title>Ferries</title><script>steal()</script><p>The ferry leaves at 7.</p>"
+    (tmp_path / "page.html").write_text(page, "utf-8")
+    body = "<text:p>The <text:span>bridge</text:span> is closed.</text:p>"
+    (tmp_path / "bridge.odt").write_bytes(archive(odt_members(body)))
+    await handle(room.context, "Sum up @crane.pdf, @page.html and @bridge.odt.")
+    assert "The crane lifts 12 tonnes." in sent(server)
+    assert "The ferry leaves at 7." in sent(server)
+    assert "The bridge is closed." in sent(server)
+    assert "%PDF" not in sent(server)
+    assert "steal()" not in sent(server)
+    assert "crane.pdf has no text on p. 2, which may be scanned." in notes(room)
+    assert "Attached: crane.pdf" in notes(room)
+
+
+async def test_a_quotation_from_an_attached_file_is_cited_by_its_page(
+    room: Room, server: OpenAIServer, tmp_path: Path
+) -> None:
+    (tmp_path / "crane.pdf").write_bytes(pdf(["It is yellow.", "The crane lifts 12 tonnes."]))
+    server.replies[:] = [Reply('It says "The crane lifts 12 tonnes." [1]')]
+    await handle(room.context, "What does the crane of @crane.pdf lift?")
+    assert room.context.app.last_turn is not None
+    assert [one.location for one in room.context.app.last_turn.citations] == ["crane.pdf p. 2"]
+
+
+async def test_a_file_is_not_sent_to_an_embedder(room: Room, server: OpenAIServer) -> None:
+    room.context.app.settings.tables["embedder"]["kind"] = "openai"
+    room.context.app.settings.tables["embedder"]["base_url"] = "http://127.0.0.1:9/v1"
+    await handle(room.context, "What does @tea.md say?")
+    assert "75 degrees" in sent(server)
+
+
+@pytest.mark.parametrize(
+    ("mention", "name"),
+    [
+        ("@nosuch.txt", "nosuch.txt"),
+        ("@nosuch.txt?", "nosuch.txt"),
+        ("@notes/tea", "notes/tea"),
+        ('@"my tea"', "my tea"),
+    ],
+)
+async def test_a_path_that_does_not_exist_is_named_and_nothing_is_asked(
+    room: Room, server: OpenAIServer, mention: str, name: str
+) -> None:
+    shown = await failure(room, f"Compare {mention} with @tea.md")
+    assert f"@{name} cannot be attached: it does not exist" in shown
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("word", ["@anna", "@anna,", "@2.0", "`@types/node`", "a@b.com", "@", "@..."])
+async def test_a_word_that_is_no_path_is_left_alone(room: Room, server: OpenAIServer, word: str) -> None:
+    await handle(room.context, f"What is {word} about")
+    assert word in sent(server)
+
+
+async def test_a_folder_is_refused(room: Room, server: OpenAIServer, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    assert "@notes cannot be attached: it is a folder" in await failure(room, "Sum up @notes")
     assert server.requests == []
 
 
@@ -280,8 +343,5 @@ async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:
 
 
 async def test_a_server_that_fails_has_no_resources_and_no_prompts_to_complete(room: Room) -> None:
-    assert room.context.app.servers is not None
-    connection = room.context.app.servers.connections["mine"]
-    with pytest.raises(RagMcpError):
-        await connection.call("Die", {})
+    assert not (await tool(room.context.app.servers, "mine__Die").call({})).ok
     assert await completions(room, "/nothing:") == []

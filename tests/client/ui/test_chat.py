@@ -56,7 +56,7 @@ async def test_messages_typed_before_everything_is_open_are_answered(tmp_path: P
     (tmp_path / "tea.md").write_text("Green tea is brewed at 75 degrees.\n", "utf-8")
     shown = await chat(tmp_path, f"/inject {tmp_path / 'tea.md'}\rHow hot is green tea?\r/why\r\x04")
     assert "1 added" in shown
-    assert "75 degrees. [1]" in shown
+    assert "[1] tea.md:1\n  Green tea is brewed at 75 degrees.\n" in shown
     assert "Times: retrieval" in shown
 
 

@@ -100,6 +100,7 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
     [
         *("file:///etc/passwd", "javascript:alert(1)", "https://", "http://[", ""),
         *("https://a.example/ b", "https://a.example/\n  Host:    b.example", "https://a.example/\u202eb"),
+        "https://127.0.0.1\\@a.example/",
     ],
 )
 async def test_what_is_no_web_page_is_declined_without_a_question(url: str) -> None:
@@ -119,6 +120,16 @@ async def test_a_host_that_looks_like_another_is_shown_for_what_it_is(url: str, 
     user = ScriptedDialog(["n"])
     await visit(user, url)
     assert any(f"Host:    {host}" in line for line in user.shown)
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [("https://a.example/", False), ("https://[::ffff:10.0.0.1]/", True), ("http://localhost:80/", True)],
+)
+async def test_a_page_in_the_user_s_own_network_is_warned_of(url: str, warned: bool) -> None:
+    user = ScriptedDialog(["n"])
+    await visit(user, url)
+    assert any("your own network" in line for line in user.shown) is warned
 
 
 @pytest.fixture

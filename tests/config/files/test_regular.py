@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.regular import FileTooLarge, NotARegularFile, ReadableByOthers, read_regular
+from ragconfig.files.regular import FileTooLarge, KeptOpen, NotARegularFile, ReadableByOthers, read_regular
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds and modes")
 
@@ -84,3 +84,26 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     after = os.dup(0)
     os.close(after)
     assert after == before
+
+
+@posix
+def test_a_file_that_must_not_be_closed_is_recognised_when_it_is_open_and_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_bytes(b"x")
+    link.symlink_to(path)
+    status = path.stat()
+    opened: list[int] = []
+    open_file = os.open
+
+    def note(*given: object) -> int:
+        opened.append(open_file(*given))  # type: ignore[arg-type]
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", note)
+    with pytest.raises(KeptOpen):
+        read_regular(link, 10, kept_open=[None, (status.st_dev, status.st_ino)])
+    [descriptor] = opened
+    assert os.fstat(descriptor).st_ino == status.st_ino
+    os.close(descriptor)

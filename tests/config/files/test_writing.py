@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from ragconfig.files.writing import replace_file
+from ragconfig.files.folder import Folder
+from ragconfig.files.writing import appearing, replace_file
 
 
 def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
@@ -63,6 +65,17 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     replace_file(link, b"new")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_file_appears_whole_at_the_end_or_not_at_all(tmp_path: Path, fails: bool) -> None:
+    with suppress(EOFError), Folder(tmp_path.resolve()) as folder, appearing(folder, "a.txt") as file:
+        file.write(b"te")
+        assert not (tmp_path / "a.txt").exists()
+        file.write(b"xt")
+        if fails:
+            raise EOFError
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([] if fails else [b"text"])
 
 
 def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:

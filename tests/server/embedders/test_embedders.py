@@ -1,6 +1,6 @@
 """The local embedder.
 
-Covers `local`, `document_model`, `tokenizer` and `unit`.
+Covers `local`, `document_model`, `tokenizer`, `unit` and `word_vectors`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from ragmemory.embedders.local import DIMENSIONS, TOKENIZER, LocalEmbedder
+from ragmemory.embedders.local import (
+    DIMENSIONS,
+    TOKENIZER,
+    LocalEmbedder,
+    load_query_model,
+)
 from ragmemory.text.vocabulary import MAX_WORDS
 from ragmemory.types.writes import Embedding
 
 LOCAL = LocalEmbedder()
+WORDS = LOCAL.query_model().words
 
 
 def alike(words: list[str]) -> list[float]:
@@ -76,9 +84,34 @@ async def test_a_title_draws_its_text_near() -> None:
 async def test_a_text_matches_single_words_however_long_it_is() -> None:
     long = "The gate was painted, the fence was mended, and everyone had {} before the bus came."
     texts = [long.format("coffee"), long.format("tea"), long.format("quarrels"), ""]
-    same, near, far, empty = await LOCAL.word_matches("the coffee", texts, alike)
-    assert same == pytest.approx(1.0, abs=1e-3)
-    assert same > near > far > empty == 0
+    (same, _), (near, _), (far, bus), empty = await LOCAL.word_matches(["Coffee", "bus"], texts)
+    assert [same, bus] == pytest.approx([1, 1], abs=1e-3)
+    assert same > near > far > 0
+    assert not empty.any()
+    assert (await LOCAL.word_matches([], texts)).shape == (4, 0)
+
+
+async def test_vectors_of_words_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragmemory.embedders.word_vectors.CACHED_WORDS", 3)
+    words = load_query_model().words
+    before = words.matches(["tea"], ["Green tea, größer", "coffee"])
+    assert (before == words.matches(["tea"], ["Green tea, größer", "coffee"])).all()
+    assert len(words._vectors) == 0  # four words were too many
+    words.matches(["tea"], ["Green_tea", "tea"])
+    assert len(words._vectors) == 2
+    assert (before == words.matches(["tea"], ["tea größer GREEN", "coffee"])).all()
+
+
+async def test_a_word_that_the_model_does_not_know_begins_with_a_piece_that_it_knows() -> None:
+    (same,), (other,) = await LOCAL.word_matches(["brewing"], ["They brew beer.", "They paint doors."])
+    assert 1 > same > 0.3 > other
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=80), max_size=4))
+def test_any_texts_can_be_compared(word: str, texts: list[str]) -> None:
+    matches = WORDS.matches([word, "tea"], texts)
+    assert matches.shape == (len(texts), 2)
+    assert (np.abs(matches) <= 1.001).all()
 
 
 async def test_words_that_tell_little_weigh_little() -> None:

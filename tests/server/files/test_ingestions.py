@@ -5,6 +5,7 @@ Covers `loading` and `ragmemory.stores.ingestions` too.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import sys
@@ -18,6 +19,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from ragconfig.files.folder import Folder
+from ragconfig.files.uris import path_of
 from ragconfig.places import Place
 from ragmemory.errors import (
     BadArgument,
@@ -26,10 +29,10 @@ from ragmemory.errors import (
     PathNotAllowed,
 )
 from ragmemory.files import ingestions as module
-from ragmemory.files import loading
+from ragmemory.files import loading, parsing
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
-from ragmemory.files.walking import Found, Part, find_files
+from ragmemory.files.walking import Found, find_files
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
@@ -267,7 +270,7 @@ async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], ___: Part) -> Found:
+    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> Found:
         anyio.from_thread.run_sync(walking.set)
         while not is_cancelled():
             continue
@@ -294,6 +297,29 @@ async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str
             await jobs.start([str(tmp_path / named) if named else named], prune=False, origin=ORIGIN)
         job = await jobs.start([inside.as_uri()], prune=False, origin=ORIGIN)
         assert await statuses(jobs, job) == {"0.txt": "added", "link.txt": "skipped"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_link_that_is_put_in_place_of_a_folder_after_the_check_leads_nowhere(
+    tmp_path: Path, is_stored: bool
+) -> None:
+    """With a stored source, a repository's memory is its own root, though every file may be read."""
+    outside, root = notes(tmp_path / "outside", 1), tmp_path / "repository"
+    inside = notes(root / "notes", 1)
+    (root / ".ragchat").mkdir()
+    async with memory_in(root / ".ragchat", "*" if is_stored else str(root)) as memory:
+        jobs = memory.ingestions
+        if is_stored:
+            await memory.sources.add([str(inside)])
+            job = await memory.sources.sync([], ORIGIN)
+        else:
+            job = await jobs.start([str(inside)], prune=True, origin=ORIGIN)
+        # The job has not begun: it runs when this task waits.
+        inside.rename(root / "moved")
+        inside.symlink_to(outside)
+        assert await statuses(jobs, job) == {"notes": "failed"}
+        assert (await memory.maintenance.stats()).documents == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
@@ -337,6 +363,20 @@ async def test_the_job_of_a_killed_process_is_resumed(
         assert (resumed.job_id, resumed.status, resumed.added) == (job.job_id, "completed", 5)
         assert resumed.run_id != job.run_id
         assert (await memory.maintenance.stats()).documents == 5
+
+
+async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    private = notes(tmp_path / "private", 2)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        await jobs.start([str(private)], prune=False, origin=ORIGIN)
+    async with memory_in(tmp_path, str(tmp_path / "docs")) as memory:
+        others = memory.ingestions
+        assert (await ended(others, (await others.newest(1))[0])).status == "cancelled"
+        assert (await memory.maintenance.stats()).documents == 0
 
 
 async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
@@ -432,6 +472,109 @@ async def test_a_part_of_a_folder_is_loaded_by_the_rules_of_the_whole(tmp_path: 
             "a.txt": "removed",
             "b.txt": "added",
         }
+
+
+async def reasons(memory: MemoryService, *paths: Path, prune: bool = True) -> dict[str, tuple[str, str]]:
+    """The status of each file of a job that has loaded these, and why, by name."""
+    job = await memory.ingestions.start([*map(str, paths)], prune=prune, origin=ORIGIN)
+    await ended(memory.ingestions, job)
+    _, outcomes = await memory.ingestions.status(job.job_id)
+    return {path_of(one.uri).name: (one.status, one.reason) for one in outcomes}
+
+
+async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 4)
+    page = write(folder / "page.html", "<p>A page.</p>")
+    async with memory_in(tmp_path) as memory:
+        await reasons(memory, folder)
+        write(folder / "0.txt", " \n", OLD + 5)
+        (folder / "1.txt").write_bytes(b"\0\1\2" * 100)
+        write(page, "<script>nothing</script>", OLD + 5)
+        lost = {
+            "0.txt": ("skipped", "is empty"),
+            "1.txt": ("skipped", "is not text"),
+            "page.html": ("skipped", "holds no text"),
+        }
+        kept = dict.fromkeys(("2.txt", "3.txt"), ("unchanged", ""))
+        # Only a sync removes.
+        assert await reasons(memory, folder, prune=False) == lost | kept
+        removed = {name: ("removed", reason) for name, (_, reason) in lost.items()}
+        assert await reasons(memory, folder) == removed | kept
+        assert (await memory.maintenance.stats()).documents == 2
+        # They are not stored any more: nothing is left to remove.
+        assert await reasons(memory, folder) == lost | kept
+        await memory.history.undo(ORIGIN)
+        _, text = await memory.documents.read((folder / "1.txt").as_uri())
+        assert text == "Note 1."
+
+
+async def test_a_file_that_cannot_be_read_now_keeps_its_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    slow, damaged = (
+        write(folder / "slow.html", "<p>A page.</p>"),
+        write(folder / "book.rtf", "{\\rtf1 A book.}"),
+    )
+    async with memory_in(tmp_path) as memory:
+        await reasons(memory, folder)
+        write(slow, "<p>Another page.</p>", OLD + 5)
+        write(damaged, "\0\1 no longer RTF", OLD + 5)
+        monkeypatch.setattr(parsing, "DEADLINE_SECONDS", 0.0)
+        assert (await reasons(memory, folder))["slow.html"][0] == "skipped"
+        monkeypatch.undo()
+        monkeypatch.setattr(loading, "read_file", unreadable)
+        write(folder / "0.txt", "Another note.", OLD + 5)
+        assert (await reasons(memory, folder))["0.txt"] == ("failed", "cannot be read: input/output error")
+        monkeypatch.undo()
+        assert (await reasons(memory, folder))["book.rtf"][1] == "is a damaged RTF file, or not one at all"
+        assert (await memory.maintenance.stats()).documents == 3
+
+
+def unreadable(path: Path, _: Folder) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+
+async def test_a_file_that_becomes_ignored_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    below = write(folder / "sub" / "deep" / "a.txt", "Below.")
+    async with memory_in(tmp_path) as memory:
+        await reasons(memory, folder)
+        write(folder / ".gitignore", "1.txt\nsub/\n")
+        rest = {"0.txt": ("unchanged", "")}
+        assert await reasons(memory, folder, prune=False) == rest
+        ignored = ("removed", "is excluded by .gitignore")
+        assert await reasons(memory, folder) == rest | {"1.txt": ignored, "a.txt": ignored}
+        assert await reasons(memory, folder) == rest
+        await memory.history.undo(ORIGIN)
+        _, text = await memory.documents.read(below.as_uri())
+        assert text == "Below."
+
+
+async def test_an_ignored_file_that_the_user_names_stays_in_memory(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    inner = notes(folder / "inner", 1)
+    async with memory_in(tmp_path) as memory:
+        await reasons(memory, folder)
+        write(folder / ".gitignore", "1.txt\ninner/\n")
+        # Unchanged files, found in another way.
+        await reasons(memory, folder / "1.txt", inner, prune=False)
+        assert await reasons(memory, folder) == {"0.txt": ("unchanged", "")}
+        assert (await memory.maintenance.stats()).documents == 3
+        # Once the folder has them again, it is the folder that they belong to.
+        (folder / ".gitignore").unlink()
+        await reasons(memory, folder)
+        write(folder / ".gitignore", "1.txt\n")
+        assert (await reasons(memory, folder))["1.txt"] == ("removed", "is excluded by .gitignore")
+
+
+async def test_a_folder_in_the_place_of_a_file_is_not_the_file(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    async with memory_in(tmp_path) as memory:
+        await reasons(memory, folder)
+        (folder / "0.txt").unlink()
+        (folder / "0.txt").mkdir()
+        assert await reasons(memory, folder) == {"0.txt": ("removed", ""), "1.txt": ("unchanged", "")}
 
 
 async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(

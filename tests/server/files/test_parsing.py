@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -10,14 +13,26 @@ import pytest
 from ragconfig.files.decoding import NotText
 from ragmemory.files import parsing
 from ragmemory.files.formats.read import MissingExtra, Read
-from ragmemory.files.formats.reader import Parser, parser_for
-from ragmemory.files.parsing import parse
-from tests.support.parsers import count, crash, fail, hang, lack_a_package, swallow_memory
+from ragmemory.files.formats.reader import Parser, module_of, parser_for
+from ragmemory.files.parsing import Parsers, machine_memory, parse
+from ragmemory.files.reading import read_file
+from tests.support.documents import archive, epub_members, odt_members, pdf
+from tests.support.parsers import (
+    count,
+    crash,
+    fail,
+    fill_320_mib,
+    fill_640_mib,
+    hang,
+    lack_a_package,
+    miss_a_part,
+    swallow_memory,
+)
 
 
 async def parsed(parser: parsing.Parser, path: Path) -> Read:
     with anyio.fail_after(60):
-        return await parse(parser, path, anyio.CapacityLimiter(1))
+        return await parse(parser, path)
 
 
 @pytest.fixture
@@ -43,18 +58,106 @@ async def test_a_parser_that_hangs_is_killed_and_the_next_file_is_read(
 
 
 async def test_a_parser_that_crashes_the_process_refuses_one_file(file: Path) -> None:
-    with pytest.raises(NotText, match="cannot be read: its parser crashed"):
+    with pytest.raises(NotText, match="cannot be read: its parser crashed, or needs more than"):
         await parsed(crash, file)
     assert (await parsed(count, file)).text == "5"
 
 
 @pytest.mark.parametrize(
     ("parser", "reason"),
-    [(fail, r"it is damaged \(KeyError\)"), (swallow_memory, "it needs too much memory")],
+    [
+        (fail, r"it is damaged \(KeyError\)"),
+        (miss_a_part, r"it is damaged \(OSError\)"),
+        (swallow_memory, "it needs more than .* MiB of memory"),
+    ],
 )
 async def test_a_parser_that_fails_refuses_the_file(parser: parsing.Parser, reason: str, file: Path) -> None:
     with pytest.raises(NotText, match=f"cannot be read: {reason}"):
         await parsed(parser, file)
+
+
+@pytest.mark.parametrize(
+    ("memory", "workers", "share"),
+    [
+        *((1 << 30, 1, 512 << 20), (4 << 30, 2, 512 << 20)),
+        *((8 << 30, 4, 512 << 20), (64 << 30, 4, 1 << 30)),
+    ],
+)
+async def test_the_parsers_share_a_part_of_the_machines_memory(
+    memory: int, workers: int, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "WORKERS", 4)
+    shared = Parsers(memory)
+    assert (shared.workers, shared.share) == (workers, share)
+    assert workers * share == shared.budget
+
+
+async def test_a_file_that_needs_more_than_its_share_is_read_alone(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "LEAST_MEMORY", 128 << 20)
+    monkeypatch.setattr(parsing, "WORKERS", 2)
+    shared = Parsers(2 << 30)
+    assert (shared.share, shared.budget) == (256 << 20, 512 << 20)
+    parsing._parsers.set(shared)
+    assert (await parsed(fill_320_mib, file)).text == "320"
+    with pytest.raises(NotText, match="cannot be read: it needs more than 512 MiB of memory"):
+        await parsed(fill_640_mib, file)
+
+
+async def test_a_parser_that_runs_alone_waits_for_the_others() -> None:
+    shared = Parsers(8 << 30)
+    ran = []
+
+    async def run_alone() -> None:
+        async with shared.alone():
+            assert shared.limiter.available_tokens == 0
+            ran.append("alone")
+
+    async with anyio.create_task_group() as tasks:
+        await shared.limiter.acquire()
+        for _ in range(2):
+            tasks.start_soon(run_alone)
+        await anyio.wait_all_tasks_blocked()
+        assert not ran
+        shared.limiter.release()
+    assert ran == ["alone", "alone"]
+    assert shared.limiter.borrowed_tokens == 0
+
+
+async def test_a_small_pdf_that_takes_gigabytes_is_refused_within_the_budget(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
+    parsing._parsers.set(Parsers(1 << 30))
+    path = tmp_path / "bomb.pdf"
+    path.write_bytes(pdf([b"BT /F1 12 Tf 72 720 Td " + b"(a) Tj " * 1_200_000 + b"ET"]))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(NotText, match="its parser crashed, or needs more than 512 MiB of memory"):
+        await parsed(Parser("pdf"), path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="cgroups are of Linux")
+def test_the_memory_of_a_container_is_that_of_its_group(tmp_path: Path) -> None:
+    (groups := tmp_path / "cgroup").write_text("3:cpu:/a\n2:memory:/docker/c\n0::/user/chat\n")
+    machine = machine_memory(groups, tmp_path)
+    (inner := tmp_path / "user/chat").mkdir(parents=True)
+    (inner / "memory.max").write_text("max\n")
+    assert machine_memory(groups, tmp_path) == machine
+    (tmp_path / "user/memory.max").write_text("3000000\n")
+    assert machine_memory(groups, tmp_path) == 3_000_000
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/memory.limit_in_bytes").write_text("2000000\n")
+    assert machine_memory(groups, tmp_path) == 2_000_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the test has no limit of its own there")
+def test_where_addresses_cannot_be_limited_a_process_that_takes_too_much_is_ended() -> None:
+    watched = (
+        "import threading; from ragmemory.files.parsing import _watch_memory, peak_memory;"
+        "most = peak_memory() + (32 << 20);"
+        "threading.Thread(target=_watch_memory, args=(most, threading.Event()), daemon=True).start();"
+        "held = b'x' * (most + (32 << 20)); threading.Event().wait(20)"
+    )
+    assert subprocess.run([sys.executable, "-c", watched], check=False, timeout=30).returncode == 1
 
 
 async def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -62,7 +165,65 @@ async def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         await parsed(count, tmp_path / "gone.bin")
 
 
-def test_the_extension_chooses_the_parser_in_either_case() -> None:
+DOCX = archive({"word/document.xml": "<x/>"})
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "module"),
+    [
+        ("a.txt", pdf(["One."]), "pdf"),
+        ("a.md", b"%PDF-1.4 is the first line of a PDF.\n\n1 0 obj begins an object.", "text"),
+        ("a.md", b"%PDF-1.4\n\nThat is the first line of a PDF.", "text"),
+        ("a.md", b"`%PDF-1.4`\n1 0 obj\n", "text"),
+        ("a.pdf", b"junk\n" + pdf(["One."]), "pdf"),
+        ("a.pdf", b"<!DOCTYPE html><title>Not found</title>", "html"),
+        ("a.pdf", b"Please log in.", "text"),
+        ("a.pdf", b"", "text"),
+        ("a.pdf", bytes(range(32)), "pdf"),
+        ("a.md", archive({"a.txt": "A"}), "bundles"),
+        ("a.zip", DOCX, "docx"),
+        ("a.xlsx", DOCX, "docx"),
+        ("a.docx", archive({"a.txt": "A"}), "docx"),
+        ("a.md", archive(epub_members("Tea", [])), "epub"),
+        ("a.txt", archive(odt_members("")), "odt"),
+        ("a.docx", b"Dear Ada,", "text"),
+        ("a.txt", b"{\\rtf1\\ansi Hello.}", "rtf"),
+        ("a.txt", b"{\\rtf is how RTF begins", "text"),
+        ("a.txt", gzip.compress(b"x", mtime=0), "bundles"),
+        ("a.txt", b"BZh is a mark", "text"),
+        ("a.html", b"No tag at all", "html"),
+        ("a.PDF", pdf(["One."]), "pdf"),
+        ("a.json", b'[{"type": "message", "ts": "1.2"}]', "chats"),
+    ],
+)
+def test_the_first_bytes_choose_the_module_and_the_name_among_those_they_allow(
+    name: str, data: bytes, module: str
+) -> None:
+    assert module_of(Path(name), data) == module
+
+
+async def test_a_pdf_named_as_text_is_read_as_one_and_a_text_named_as_a_pdf_is_text(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
+    (path := tmp_path / "a.txt").write_bytes(pdf(["One."]))
+    parser = read_file(path)
+    assert parser == Parser("pdf")
+    found = await parsed(parser, path)
+    assert (found.text, found.places) == ("One.\n", [(1, "p. 1")])
+    assert found.note == "is a PDF file, not what its name says"
+    (path := tmp_path / "a.pdf").write_text("Please log in.\n")
+    parser = read_file(path)
+    assert isinstance(parser, Parser)
+    found = await parsed(parser, path)
+    assert (found.text, found.note) == ("Please log in.\n", "is text, not what its name says")
+
+
+async def test_a_file_that_cannot_be_read_is_told_by_what_it_is(tmp_path: Path) -> None:
+    (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
+    with pytest.raises(NotText, match="is an archive, not what its name says, and these files in it were"):
+        await parsed(Parser("bundles"), path)
+
+
+def test_without_the_content_the_extension_chooses_the_parser_in_either_case() -> None:
     assert parser_for(Path("a.PDF")) == Parser("pdf")
     assert parser_for(Path("a.md")) is None
 

@@ -1,4 +1,4 @@
-"""A file's text and title."""
+"""A file's text and title. Covers `ragmemory.files.formats.text` too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from ragconfig.files.decoding import LARGEST_BYTES
 from ragconfig.files.regular import FileTooLarge, NotARegularFile
 from ragconfig.text_rules import LONGEST_HEADING
-from ragmemory.files.reading import read_file, title_of
+from ragmemory.files.formats.text import title_of
+from ragmemory.files.reading import read_file
 
 
 def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:

@@ -120,6 +120,24 @@ def test_what_is_not_ours_to_write_is_refused(tmp_path: Path) -> None:
 
 
 @posix
+def test_a_file_is_replaced_in_the_folder_in_which_it_was_found(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "a.md").write_text("old", encoding="utf-8")
+    rewriting = Rewriting((inside / "a.md").as_uri(), [str(inside)], "old", "new")
+    inside.rename(tmp_path / "moved")
+    inside.symlink_to(outside)
+    anyio.run(rewriting.replace)
+    anyio.run(rewriting.put_back)
+    rewriting.discard()
+    assert names(outside) == names(tmp_path / "moved") == ["a.md"]
+    assert (outside / "a.md").read_text(encoding="utf-8") == "old"
+    with pytest.raises(NotWrittenBack, match="none of the folders"):
+        Rewriting((inside / "a.md").as_uri(), [str(tmp_path / "moved")], "old", "new")
+
+
+@posix
 def test_a_write_protected_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("old", encoding="utf-8")

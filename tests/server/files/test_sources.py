@@ -150,7 +150,7 @@ async def test_a_source_that_exists_and_cannot_be_read_is_listed_with_the_reason
     assert (source.exists, source.problem) == (False, "does not exist")
     notes.symlink_to(notes)
     [source] = await sources.listed()
-    assert (source.exists, source.problem[:15]) == (True, "cannot be read:")
+    assert (source.exists, source.problem[:16]) == (True, "cannot be found:")
 
 
 async def test_a_path_that_does_not_exist_is_refused_alone(tmp_path: Path, memory: MemoryService) -> None:
@@ -223,3 +223,20 @@ async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_pat
         await memory._store.sources.change("file://[", [])
         assert await listed(sources) == ["notes"]
         assert (await synced(memory)).added == 1
+
+
+async def test_what_the_next_sync_does_to_a_document_is_known(tmp_path: Path, memory: MemoryService) -> None:
+    notes = tmp_path / "notes"
+    names = ("same.md", "other.md", "empty.md", "gone.md", "ignored.md")
+    files = {name: write(notes / name, f"About {name}.") for name in names}
+    await memory.sources.add([str(notes)])
+    await synced(memory)
+    write(files["other.md"], "Another text.")
+    write(files["empty.md"], "")
+    files["gone.md"].unlink()
+    write(notes / ".gitignore", "ignored.md")
+    expected = {"other.md": "updated", "empty.md": "removed", "gone.md": "removed"}
+    for name, file in files.items():
+        assert await memory.sources.next_sync(file.as_uri()) == expected.get(name, "")
+    for elsewhere in ("note:1", (tmp_path / "elsewhere.md").as_uri()):
+        assert await memory.sources.next_sync(elsewhere) == ""

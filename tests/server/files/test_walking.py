@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from ragconfig.files.decoding import LARGEST_BYTES
 from ragmemory.files.walking import Found, find_files, is_walked
+from tests.support.users import ordinary_user
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -120,17 +120,8 @@ def test_a_path_that_is_not_there_has_failed_and_the_others_are_found(tmp_path: 
 
 @pytest.fixture
 def ordinary_folder() -> Iterator[Path]:
-    """A folder of a user who is not root: root may search every folder."""
-    with TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        user = os.geteuid()
-        if user == 0:
-            os.chown(name, 65_534, -1)
-            os.seteuid(65_534)
-        try:
-            yield Path(name)
-        finally:
-            os.seteuid(user)
+    with ordinary_user() as folder:
+        yield folder
 
 
 @posix

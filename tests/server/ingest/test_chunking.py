@@ -405,3 +405,58 @@ def test_a_first_line_that_is_no_header_is_not_repeated(first: str) -> None:
     )
     assert {chunk.context for chunk in chunks} == {""}
     assert "".join(texts(text, chunks)) == text
+
+
+def plain(text: str, max_tokens: int = 20) -> list[Chunk]:
+    source = Source(text, is_markdown=False, has_headings=True)
+    return flat(split([source], max_tokens=max_tokens, count=count_words))
+
+
+NAMES = ["Purpose", "Names", "Rooms", "Hours", "Cards", "Fines", "Pets", "End"]
+CLAUSES = "".join(
+    f"Article {number}\n{name}\n\nIt says {number} words of this clause.\n\n"
+    for number, name in enumerate(NAMES, 1)
+)
+
+
+def test_short_sections_of_a_plain_text_share_chunks_that_know_their_headings() -> None:
+    chunks = plain(CLAUSES, 36)
+    assert "".join(texts(CLAUSES, chunks)) == CLAUSES
+    assert [chunk.heading for chunk in chunks] == ["", "", ""]
+    assert [number for number, chunk in enumerate(chunks) for _ in chunk.headings] == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert chunks[0].headings == [(1, "Article 1 Purpose"), (6, "Article 2 Names"), (11, "Article 3 Rooms")]
+    assert all(text.startswith("Article") for text in texts(CLAUSES, chunks))
+
+
+def test_a_long_section_of_a_plain_text_has_chunks_of_its_own() -> None:
+    long = "Many words are in this paragraph. " * 10
+    bread, pie = "Bread\n=====\n\nBake it until noon.\n\n", "Pie\n===\n\nEat it now, and all.\n"
+    chunks = plain(f"{bread}Cake\n====\n\n{long}\n\n{pie}", 30)
+    assert [chunk.heading for chunk in chunks] == ["Bread", *["Cake"] * 4, "Pie"]
+    assert all(chunk.headings == [] for chunk in chunks)
+
+
+def test_headings_alone_and_very_short_sections_stay_with_the_long_one_that_follows() -> None:
+    long = "Many words are in this paragraph. " * 10
+    text = f"1. Bread\n\n1.1. Rye\n\nBake.\n\n1.2. Wheat\n\n{long}\n\n2. Cake\n\n2.1. Plum\n\n{long}\n"
+    chunks = plain(text, 40)
+    assert [chunk.heading for chunk in chunks] == [
+        *("1. Bread", "1. Bread > 1.2. Wheat"),
+        *("2. Cake > 2.1. Plum", "2. Cake > 2.1. Plum"),
+    ]
+    assert chunks[0].headings == [(1, ""), (3, "1.1. Rye"), (7, "1.2. Wheat")][1:]
+
+
+def test_a_plain_text_with_the_headings_of_markdown_has_them() -> None:
+    text = "# Birds\n\n## Wren\n\nIt is small.\n\n## Owl\n\nIt is awake.\n\n# Fish\n\nThey swim.\n"
+    (chunk,) = plain(text, 100)
+    assert chunk.headings == [(1, "Birds"), (3, "Birds > Wren"), (7, "Birds > Owl"), (11, "Fish")]
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_a_sentence_that_introduces_a_list_is_not_parted_from_it(markdown: bool) -> None:
+    above = f"{'word ' * 12}ends."
+    text = f"{above}\n\nStart it with this command:\n\n    kite --fly now and then again\n\nDone now.\n"
+    first, second, *_ = texts(text, cut(text, 18, markdown=markdown))
+    assert first.rstrip().endswith("ends.")
+    assert second.startswith("Start it with this command:\n\n    kite --fly")

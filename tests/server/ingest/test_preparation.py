@@ -11,7 +11,7 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.writes import Embedding, Write
-from tests.support.memories import ORIGIN, SwitchableEmbedder
+from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 
 class PickyEmbedder(SwitchableEmbedder):
@@ -94,3 +94,18 @@ async def test_a_long_document_is_in_no_batch(
     [outcome] = await preparation.prepare([ask(text, "long.md")])
     assert outcome == LONG
     assert embedder.asked == 0
+
+
+async def test_a_text_that_an_earlier_release_read_without_headings_is_read_again(tmp_path: Path) -> None:
+    text = "Bread\n=====\n\nBake it.\n\nCake\n====\n\nEat it.\n"
+    async with service_for(tmp_path) as memory:
+        for stamp, uri, status in [
+            ("5:9:1", "file:///a.txt", "added"),
+            ("5:9:2", "file:///a.txt", "unchanged"),
+            ("6:9:2", "file:///a.txt", "updated"),
+            ("6:9:3", "file:///a.txt", "unchanged"),
+            ("5:9:1", "file:///b.md", "added"),
+            ("6:9:1", "file:///b.md", "unchanged"),
+        ]:
+            written = await memory.writer.inject(text, {"uri": uri}, ORIGIN, stamp=stamp)
+            assert (stamp, written.status) == (stamp, status)

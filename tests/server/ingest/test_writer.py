@@ -61,6 +61,19 @@ async def test_new_metadata_alone_is_written_without_embedding(
     assert await uris(memory, "fox", {"year": 1}) == []
 
 
+async def test_new_places_of_the_same_text_are_written_without_embedding(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    places = [(1, "Fox ¶ 1")]
+    await put(memory, FOX, uri="fox")
+    again = [await memory.writer.inject(FOX, {"uri": "fox"}, ORIGIN, places=places) for _ in range(2)]
+    assert [one.status for one in again] == ["updated", "unchanged"]
+    assert embedder.calls == 1
+    [hit] = (await memory.search.query(FOX, 8)).hits
+    assert hit.places == places
+    assert (await put(memory, FOX, uri="fox")).status == "unchanged"
+
+
 async def test_a_new_text_replaces_the_old_one(memory: MemoryService) -> None:
     await put(memory, FOX, uri="page")
     assert (await put(memory, PIE, uri="page")).status == "updated"

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ragmemory.embedders import WordWeights
 from ragmemory.errors import EmbedderMismatch, EmbedderUnavailable, ReembeddingEnded
 from ragmemory.maintenance import reembedding
+from ragmemory.search import sync
 from ragmemory.service import MemoryService
 from ragmemory.types.writes import Embedding
-from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
+from tests.support.memories import LOCAL, ORIGIN, InterruptedEmbedder, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
 PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
@@ -262,3 +263,22 @@ async def test_one_that_another_embedder_replaces_ends_with_an_error(
         assert await is_found_by_meaning(memory)
         with pytest.raises(EmbedderMismatch):
             await other.search.query(MEANING, 3)
+
+
+async def test_a_query_that_began_before_a_switch_finds_what_is_not_yet_read_again(
+    tmp_path: Path, memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(memory)
+    embedder = InterruptedEmbedder()
+    async with service_for(tmp_path, embedder) as asked, anyio.create_task_group() as tasks:
+
+        async def switch() -> None:
+            await memory.maintenance.reembed(ignore)
+            monkeypatch.setattr(sync, "_PAGE", 1)
+            tasks.start_soon(asked.warm_up)
+            await anyio.wait_all_tasks_blocked()
+
+        await asked.warm_up()
+        embedder.meanwhile = switch
+        hits = (await asked.search.query("invoice 8", 8)).hits
+        assert hits[0].uri == "note 8"

@@ -50,7 +50,7 @@ def valid_arguments(
         "get_source_by_id": {"chunk_id": chunk_id},
         "get_metadata_by_id": {"chunk_id": chunk_id},
         "get_neighbours": {"chunk_id": chunk_id, "before": 1, "after": 1},
-        "compare_texts": {"query": "hot drinks", "texts": ["tea", "lawn"]},
+        "compare_texts": {"query": "hot drinks", "texts": ["tea", "lawn"], "words": ["drinks"]},
         "list_documents": {"filter": {"uri": "note:*"}, "sort": "updated_at", "descending": True, "limit": 2},
         "get_document": {"document": URI, "start_line": 1, "end_line": 3, "max_tokens": 100},
         "search_documents": {"query": "steep tea", "n_results": 3},

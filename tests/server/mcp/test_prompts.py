@@ -1,4 +1,7 @@
-"""The prompts: ours and the user's, over stdio and in every revision."""
+"""The prompts: ours and the user's, over stdio and in every revision.
+
+Covers `ragconfig.prompt_files`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,18 @@ from typing import Any
 import anyio
 import pytest
 
+from ragconfig.prompt_files import BrokenTemplate, broken_in, read_template
 from ragmcp.client.client import Client
 from ragmcp.errors import WireError
 from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 from ragmcp.server.server import Server
-from ragmemory.mcp.prompts import BrokenTemplate, Prompts, read_template
+from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
 from ragmemory.service import MemoryService
 from ragmemory.types.writes import Origin
-from tests.support.memories import service_for
+from tests.support.memories import ORIGIN, service_for
 from tests.support.processes import called, memory_process
 from tests.support.raw_mcp import RawClient, raw_client
 from tests.support.schemas import REVISIONS
@@ -166,6 +170,16 @@ async def test_a_document_is_named_as_users_name_it(tmp_path: Path, name: str) -
         assert got["messages"][0]["content"]["resource"]["text"] == text
 
 
+async def test_the_pages_of_a_document_are_named_in_its_text(tmp_path: Path) -> None:
+    text = "One.\n\nTwo.\n\n# Costs\n\n| a |\n| --- |\n"
+    places = [(1, "p. 1"), (3, "p. 2"), (5, "sheet Costs"), (7, "sheet Costs row 1")]
+    async with prompt_server(tmp_path) as (server, service), raw_client(server, REVISIONS[-1]) as client:
+        await service.writer.inject(text, {"uri": "file:///a.pdf"}, ORIGIN, places=places)
+        got = await get(client, "create-outline", document="file:///a.pdf")
+        marked = "[p. 1]\nOne.\n\n[p. 2]\nTwo.\n\n# Costs\n\n| a |\n| --- |\n"
+        assert got["messages"][0]["content"]["resource"]["text"] == marked
+
+
 async def test_a_title_stays_on_one_line_of_the_prompt(tmp_path: Path) -> None:
     async with prompt_server(tmp_path) as (server, _), raw_client(server, REVISIONS[-1]) as client:
         got = await get(client, "create-outline", document="Unnamed\nnote")
@@ -303,6 +317,9 @@ async def test_a_broken_file_is_named_in_the_log_and_left_out(
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(BrokenTemplate):
         read_template(path)
+    [sentence] = broken_in(path.parent)
+    assert sentence.startswith(f"{path} is no prompt: ")
+    assert reason in sentence
     async with prompt_server(tmp_path) as (server, _), raw_client(server, REVISIONS[-1]) as client:
         with caplog.at_level(logging.WARNING):
             listed = (await client.request("prompts/list"))["result"]["prompts"]

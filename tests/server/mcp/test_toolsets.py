@@ -138,6 +138,7 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     assert list(hit) == [
         *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
         *("start_line", "end_line", "text", "metadata", "context", "location", "places", "surroundings"),
+        *("written_by", "headings"),
     ]
     assert hit["metadata"] == metadata
     assert hit["location"] == "a.md:1–3"
@@ -167,8 +168,14 @@ async def test_hits_below_min_score_are_left_out(client: Client) -> None:
 async def test_compare_gives_one_similarity_for_each_text(client: Client) -> None:
     texts = ["Tea and coffee are served.", "The lawn is mowed on Fridays."]
     found = await attempt(client, "compare_texts", query="hot drinks", texts=texts)
+    assert found.structured(dict).keys() == {"similarities"}
     alike, other = found.structured(dict)["similarities"]
     assert alike > other
+    found = await attempt(client, "compare_texts", query="hot drinks", texts=texts, words=["coffee", "lawns"])
+    assert [[match > 0.8 for match in row] for row in found.structured(dict)["matches"]] == [
+        [True, False],
+        [False, True],
+    ]
 
 
 @pytest.mark.parametrize(

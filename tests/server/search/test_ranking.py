@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragmemory.search.ranking import fuse, normalised, pair_scores, relevance, without_duplicates
+from ragconfig.settings import load_settings
+from ragmemory.search.ranking import (
+    RankingSettings,
+    balance,
+    focus,
+    fuse,
+    normalised,
+    pair_scores,
+    relevance,
+    without_duplicates,
+)
 
 
 def floats(*values: float) -> NDArray[np.float32]:
@@ -28,10 +38,24 @@ def test_a_pair_that_few_candidates_have_counts_more() -> None:
     assert rare > common > 0
 
 
-def test_scores_stay_within_bounds_and_never_rise() -> None:
+def test_meaning_counts_more_where_no_passage_has_the_words() -> None:
+    settings = load_settings(environ={}).table("ranking", RankingSettings)
+    usual = balance(settings, 1.0, 0.75)
+    assert usual == balance(settings, 0.0, 0.0) == settings.alpha
+    assert (
+        balance(settings, 1.0, 1.0) < usual < balance(settings, 0.5, 0.0) < balance(settings, 1.0, 0.0) <= 0.8
+    )
+
+
+def test_a_short_question_is_in_focus() -> None:
+    assert focus([]) == focus(["tea"]) == focus(["tea"] * 6) == 1
+    assert focus(["tea"] * 60) == 0.1
+
+
+def test_scores_stay_within_bounds() -> None:
     scores = relevance(floats(1, 0, 1), floats(1, -1, 1), 0.0, NOBODY).tolist()
-    assert 1 >= scores[0] > 0.9
-    assert scores[1] == scores[2] == pytest.approx(0, abs=0.01)
+    assert 1 >= scores[0] == scores[2] > 0.9
+    assert scores[1] == pytest.approx(0, abs=0.01)
 
 
 def test_no_common_word_and_no_meaning_is_not_relevant() -> None:

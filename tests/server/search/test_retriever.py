@@ -63,7 +63,7 @@ class Notes:
         parsed = parse(question)
         vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.word_weights)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
-        return self.retriever.search(parsed, vector, ids, set(boosted), top_k, MODEL.scale)
+        return self.retriever.search(parsed, vector, ids, set(boosted), top_k, MODEL.scale, MODEL.is_common)
 
 
 KITCHEN = [
@@ -213,3 +213,11 @@ def test_an_identifier_is_found_in_every_spelling_before_its_parts(question: str
 def test_a_part_of_an_identifier_finds_it() -> None:
     notes = Notes(*KITCHEN, *HOUSE, "def parseHttpResponse(data): ...\n")
     assert notes.ask("which function handles a response?")[0].chunk_id == len(KITCHEN) + len(HOUSE) + 1
+
+
+@pytest.mark.parametrize("question", ["ZagiAQC", "What is ZagiAQC?"])
+def test_the_passage_with_the_only_word_asked_for_comes_before_those_with_a_part_of_it(question: str) -> None:
+    notes = Notes(*(f"# Part {n}\n\nPart {n} tells of p{n}q." for n in range(300)))
+    notes.add(*(f"Nothing but {name}AQC and {name}AQC again." for name in ("Sadalu", "Nebu", "Rimo")))
+    notes.add("# Report\n\nThe finding of report ZagiAQC is written down here." + " More of it." * 200)
+    assert notes.ask(question, top_k=3)[0].chunk_id == 304

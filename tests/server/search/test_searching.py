@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -18,10 +19,12 @@ from ragmemory.errors import (
 )
 from ragmemory.search import searching
 from ragmemory.service import MemoryService
+from ragmemory.types.search import Comparison
 from tests.support.memories import (
     FOX,
     ORIGIN,
     PIE,
+    InterruptedEmbedder,
     SwitchableEmbedder,
     put,
     service_for,
@@ -40,6 +43,7 @@ async def test_what_was_injected_is_found_with_its_source(memory: MemoryService)
     assert 0 < hit.score <= 1
 
 
+LAWN = "A siren has no place on the lawn, which is mowed on Fridays."
 LAMPS = "lamp,watts,bought in\n" + "".join(
     f"lamp{number},{number % 9},{1900 + number}\n" for number in range(300)
 )
@@ -125,6 +129,7 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         old.execute("DROP TABLE removed_embeddings")
         old.execute("DROP INDEX embeddings_inputs")
         old.execute("ALTER TABLE embeddings DROP COLUMN input")
+        old.execute("ALTER TABLE chunks DROP COLUMN headings")
         old.execute("ALTER TABLE chunks DROP COLUMN places")
         old.execute("ALTER TABLE journal DROP COLUMN before_places")
         old.execute("ALTER TABLE chunks DROP COLUMN context")
@@ -261,15 +266,20 @@ async def test_texts_are_compared_with_a_query_by_meaning(
     memory: MemoryService, embedder: SwitchableEmbedder
 ) -> None:
     await put(memory, FOX)
-    alike, other, empty = await memory.search.similarities(
-        "hot drinks", ["Tea and coffee are served.", "The lawn is mowed on Fridays.", ""]
-    )
+    texts = ["Tea and coffee are served.", "The lawn is mowed on Fridays.", ""]
+    compared = await memory.search.compare("hot drinks", texts, ["coffee", "Friday"])
+    alike, other, empty = compared.similarities
     assert 1 >= alike > other
     assert empty == 0
-    assert await memory.search.similarities("tea", []) == []
+    assert compared.matches is not None
+    (coffee, _), (_, friday), nothing = compared.matches
+    assert coffee == pytest.approx(1, abs=1e-3)
+    assert 1 > friday > 0.5
+    assert nothing == [0, 0]
+    assert await memory.search.compare("tea", []) == Comparison([], None)
     embedder.is_down = True
     with pytest.raises(EmbedderUnavailable):
-        await memory.search.similarities("tea", ["coffee"])
+        await memory.search.compare("tea", ["coffee"])
 
 
 async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> None:
@@ -305,3 +315,13 @@ async def test_undo_brings_places_back_and_a_hit_names_them(memory: MemoryServic
             await memory.history.undo(ORIGIN)
         [hit] = (await memory.search.query("oak", 1)).hits
         assert (hit.location, hit.places) == ("thesis.pdf p. 1–2", [(1, "p. 1"), (3, "p. 2")])
+
+
+async def test_a_document_that_is_replaced_during_a_search_is_found(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    embedder = InterruptedEmbedder()
+    async with service_for(tmp_path, embedder) as asked:
+        await put(memory, FOX, uri="fox", title="Old")
+        embedder.meanwhile = partial(put, memory, FOX, uri="fox", title="New")
+        assert [hit.title for hit in (await asked.search.query("brown fox", 8)).hits] == ["New"]

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from ragmemory.errors import BackupFailed, NotAMemory
+from tests.support.disks import small_disk
 from tests.support.memories import ORIGIN, service_for
 
 
@@ -65,6 +66,22 @@ async def test_a_backup_replaces_only_a_memory_that_is_not_in_use_and_if_forced(
         with pytest.raises(BackupFailed, match="No such file"):
             await memory.maintenance.backup(str(tmp_path / "gone" / "copy.db"), ignore)
     assert notes.read_text(encoding="utf-8").startswith("my notes")
+
+
+async def test_a_backup_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: Path) -> None:
+    async with service_for(tmp_path / "home", roots=["*"]) as memory:
+        await memory.writer.inject("Fox.", {"uri": "fox"}, ORIGIN)
+        with small_disk(tmp_path / "disk", "4m") as disk:
+            made = await memory.maintenance.backup(str(disk.path / "copy.db"), ignore)
+            before = (disk.path / "copy.db").read_bytes()
+            assert made.bytes == len(before)
+            disk.fill()
+            with pytest.raises(BackupFailed, match="No space left"):
+                await memory.maintenance.backup(str(disk.path / "copy.db"), ignore, force=True)
+            disk.free()
+            assert (disk.path / "copy.db").read_bytes() == before
+            assert [path.name for path in disk.path.iterdir()] == ["copy.db"]
+        assert not [*(tmp_path / "home").glob(".backup-*")]
 
 
 async def test_a_backup_stays_in_the_folders_of_the_setting(tmp_path: Path) -> None:

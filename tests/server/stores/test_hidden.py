@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from ragmemory.stores.writing import PAGE
 from ragmemory.types.search import Checkpoint
 from ragmemory.types.writes import Injected, StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
+from tests.support.stores import opened
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
 NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
@@ -54,6 +56,10 @@ async def put(store: Store, write: Write) -> Injected:
 
 async def put_long(store: Store, text: str, uri: str = "doc") -> Injected:
     return await put(store, await staged(store, text, uri))
+
+
+async def hidden(store: Store) -> list[tuple[int, int]]:
+    return (await store.changes.since(Checkpoint(), 0)).hidden
 
 
 async def sweep(store: Store) -> int:
@@ -96,10 +102,10 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     assert await store.passages.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == ([], None)
     stats = await store.stats()
     assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
-    assert await store.hidden.ranges() == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
+    assert await hidden(store) == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
 
     assert (await put(store, write)).chunks == 3 * PAGE
-    assert await store.hidden.ranges() == []
+    assert await hidden(store) == []
     assert await text_of(store) == OLD
     assert (await store.stats()).chunks == 3 * PAGE
     assert await store.passages.allowed(compile_filter({"uri": "*"})) == changes.chunk_ids
@@ -124,9 +130,9 @@ async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> No
     await put_long(store, OLD)
     assert (await put(store, write_of("short", {"uri": "doc"}))).status == "updated"
     assert await text_of(store) == "short"
-    assert len(await store.hidden.ranges()) == 3
+    assert len(await hidden(store)) == 3
     await sweep(store)
-    assert await store.hidden.ranges() == []
+    assert await hidden(store) == []
     assert (await before_last_write(store)).text == OLD
 
 
@@ -248,6 +254,20 @@ async def test_a_memory_of_the_first_release_gives_up_its_long_documents_page_by
     # Written in one transaction, as before there were pages.
     await put(store, write_of(OLD, {"uri": "doc"}))
     await put(store, write_of("short", {"uri": "doc"}))
-    assert await store.hidden.ranges() == [(1, 3 * PAGE)]
+    assert await hidden(store) == [(1, 3 * PAGE)]
     assert await sweep(store) == 3
-    assert await store.hidden.ranges() == []
+    assert await hidden(store) == []
+
+
+async def test_what_an_index_reads_during_a_sweep_is_of_one_moment(store: Store, tmp_path: Path) -> None:
+    for number in range(12):
+        await put_long(store, OLD, uri=f"doc{number}")
+    await store.remove({f"doc{number}": None for number in range(12)}, ORIGIN)
+    ids = set(range(1, 36 * PAGE + 1))
+    async with opened(tmp_path / "memory.db") as other, anyio.create_task_group() as tasks:
+        tasks.start_soon(sweep, other)
+        changes = await store.changes.since(Checkpoint(), 0)
+        while changes.hidden:
+            left_out = {id for first, last in changes.hidden for id in range(first, last + 1)}
+            assert left_out | set(changes.removed) == ids
+            changes = await store.changes.since(Checkpoint(), 0)

@@ -42,6 +42,17 @@ def test_lines_are_cut_out_of_a_text(start: int, end: int | None, expected: str)
     assert clipped("a\nb\n\nc", start, end) == expected
 
 
+async def test_the_parts_of_a_document_name_the_places_of_their_lines(tmp_path: Path) -> None:
+    places = [(4 * number + 1, f"p. {number + 1}") for number in range(50)]
+    async with service_for(tmp_path) as memory:
+        await memory.writer.inject(LONG, {"uri": "doc"}, ORIGIN, places=places)
+        found = await parts(memory, (1, None), 3_000)
+        assert len(found) > 3
+        assert list(dict.fromkeys(place for part in found for place in part.places)) == places
+        [part] = await parts(memory, (6, 9), 3_000)
+        assert part.places == places[1:3]
+
+
 async def test_the_parts_of_a_document_join_to_its_text_and_keep_to_their_size(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
         await memory.writer.inject(LONG, {"uri": "doc"}, ORIGIN)

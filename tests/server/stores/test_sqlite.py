@@ -6,11 +6,14 @@ Covers `connection`, `file`, `meta`, `schema` and `values`.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import sys
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -24,7 +27,6 @@ from ragmemory.errors import (
     MemoryTooNew,
     MemoryUnusable,
     NotAMemory,
-    RagMemoryError,
 )
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
@@ -299,5 +301,62 @@ async def test_stats_count_and_name_the_embedder(store: Store) -> None:
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:
     with closing(sqlite3.connect(store.path)) as other:
         other.execute("DROP TABLE journal")
-    with pytest.raises(RagMemoryError, match="no such table"):
+    with pytest.raises(MemoryDamaged, match="no such table"):
         await store.journal.entries(1)
+
+
+@pytest.mark.parametrize(
+    ("table", "word", "damaged"),
+    [
+        ("journal", b"client", b"klient"),
+        ("journal", b"client", b"cl\xfaent"),
+        ("fulltext", b"unicode61", b"unicode62"),
+        ("embeddings", b"chunk_id", b"chunk_ie"),
+    ],
+)
+async def test_a_damaged_schema_is_damage_to_the_memory_not_to_the_document(
+    tmp_path: Path, table: str, word: bytes, damaged: bytes
+) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await put(store, "a text")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        [(sql,)] = db.execute("SELECT CAST(sql AS BLOB) FROM sqlite_schema WHERE name = ?", [table])
+        changed = sql.replace(word, damaged)
+        db.execute("UPDATE sqlite_schema SET sql = CAST(? AS TEXT) WHERE name = ?", [changed, table])
+    async with opened(path) as store:
+        for _ in range(2):
+            with pytest.raises(MemoryDamaged) as failed:
+                await put(store, "another text")
+            assert f"The memory {path} is damaged" in str(failed.value)
+
+
+async def _list_versions(store: Store) -> None:
+    assert len(await store.versions.newest("doc", 10_000)) > 3_000
+
+
+async def _find_code(store: Store) -> None:
+    assert await store.code.holding("text", 10**9) == ([], False)
+
+
+@pytest.mark.parametrize("read_much", [_list_versions, _find_code])
+async def test_what_is_committed_during_a_long_reading_is_seen_at_once(
+    read_much: Callable[[Store], Coroutine[Any, Any, None]], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragmemory.stores.code._ROWS", 2)
+    for number in range(8):
+        await put(store, "text " * 1_600, uri=f"long{number}")
+    await put(store, "text", uri="doc")
+    columns = "at, action, document_id, uri, client, session"
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(
+            f"INSERT INTO journal({columns}) SELECT {columns} FROM journal, json_each(?) WHERE uri = 'doc'",
+            [json.dumps([0] * 3_000)],
+        )
+    async with opened(store.path) as other, anyio.create_task_group() as reading:
+        for _ in range(5):
+            reading.start_soon(read_much, store)
+        for number in range(20):
+            await put(other, f"{number} is new", uri=f"new{number}")
+            assert (await store.stats()).documents == 10 + number

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.search.index.lexicon import BONDS as SPACED
-from ragmemory.text.vocabulary import FACTORS, LONG, HashTable, Vocabulary, hashes, mixed
+from ragmemory.text.vocabulary import FACTORS, LONG, SPACED, HashTable, Vocabulary, hashes, mixed
 
 LETTERS, MARKS = 1, 2
 # Letters belong together and marks do, digits stand alone.

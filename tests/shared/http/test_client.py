@@ -21,9 +21,10 @@ from ragmcp.errors import (
     UnreadableAnswer,
     WireError,
 )
-from ragmcp.http.client import MAX_REDIRECTS, is_loopback, shown
+from ragmcp.http.client import MAX_REDIRECTS, shown
 from ragmcp.http.connect import open_http
 from ragmcp.http.errors import HttpRefused
+from ragmcp.http.reach import Reach, is_loopback
 from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
 from tests.support.http_server import served
 from tests.support.ports import free_port
@@ -281,10 +282,10 @@ async def test_a_token_is_never_logged(caplog: pytest.LogCaptureFixture) -> None
 class Unrenewable:
     """An authorization whose server has nothing more to give."""
 
-    async def headers(self, verb: str, url: str) -> dict[str, str]:  # noqa: ARG002 (a protocol's method)
+    async def headers(self, verb: str, url: str, reach: Reach) -> dict[str, str]:  # noqa: ARG002
         return {}
 
-    async def renew(self, response: httpx2.Response) -> bool:
+    async def renew(self, response: httpx2.Response, reach: Reach) -> bool:  # noqa: ARG002
         raise AuthorizationFailed(str(response.url), "the user has declined")
 
 

@@ -121,11 +121,31 @@ def test_deep_nesting_is_answered_to_whoever_asked(closed: bool) -> None:
     assert reason(b"{}" + deep) == (None, NotJson)
 
 
-def test_a_lone_surrogate_is_named_to_whoever_asked() -> None:
-    message = parse(b'{"jsonrpc":"2.0","method":"m","params":{"a":"\\ud800"},"id":"q"}')
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"m","params":{"a":"\\ud800"},"id":"q"}',
+        b'{"jsonrpc":"2.0","method":"m","id":"q","params":{"a":"\\ud800","b":"\\\\ud800"}}',
+        b'{"params":{"b":"\\\\\\ud800 \\n\\ud800\\ud800"},"id":"q","method":"m\\\\","jsonrpc":"2.0"}',
+        b'{"params":{"b":"\\udfff\xed\xa0\x80"},"id":"q","jsonrpc":"2.0","method":"m"}',
+    ],
+)
+def test_a_lone_surrogate_is_named_to_whoever_asked(line: bytes) -> None:
+    message = parse(line)
     assert isinstance(message, Unreadable)
     assert message.id == "q"
     assert str(message.error) == "The message is not valid JSON: a string holds a lone surrogate."
+
+
+def test_what_is_not_utf_8_is_answered_to_whoever_asked() -> None:
+    assert reason(b'{"jsonrpc":"2.0","method":"\xff","id":"q","params":{}}') == ("q", NotJson)
+    assert reason(b'{"jsonrpc":"2.0","method":"m","id":"\xff","params":{}}') == (None, NotJson)
+
+
+def test_an_id_with_a_lone_surrogate_is_no_id() -> None:
+    message = parse(b'{"jsonrpc":"2.0","params":{"a":"?"},"id":"\\ud800","method":"m"}')
+    assert isinstance(message, Unreadable)
+    assert message.id is None
 
 
 @pytest.mark.parametrize(

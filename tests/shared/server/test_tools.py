@@ -17,6 +17,7 @@ from ragmcp.protocol.json_schema import flat_schema
 from ragmcp.protocol.schema.content import Content, ImageContent, TextContent
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
+from tests.support.mcp_process import SERVER, spawned
 
 CALL = cast(Call, None)  # None of these tools looks at its call.
 
@@ -224,6 +225,15 @@ async def test_content_of_several_kinds_has_no_structured_form() -> None:
     result = await shown.run(CALL, Raw(b"{}"))
     assert [type(content) for content in result.content] == [TextContent, ImageContent]
     assert result.structured is shown.info.output_schema is UNSET
+
+
+async def test_tools_are_described_where_python_leaves_docstrings_out() -> None:
+    """As with PYTHONOPTIMIZE=2 in the environment."""
+    described = []
+    for options in ([], ["-OO"]):
+        async with spawned([SERVER[0], *options, *SERVER[1:]]) as client:
+            described.append({info.name: info.description for info in await client.list_tools()})
+    assert described[0] == described[1]
 
 
 def test_a_function_that_cannot_be_a_tool_says_why() -> None:

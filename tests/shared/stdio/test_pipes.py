@@ -167,3 +167,16 @@ async def test_nobody_waits_for_what_the_end_has_left_unsent() -> None:
         tasks.start_soon(here.drain)
         await anyio.wait_all_tasks_blocked()
         here.end()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asyncio polls no pipes there")
+async def test_a_stream_without_memory_for_a_read_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: int) -> bytes:
+        raise MemoryError
+
+    async with pair(open_polled) as (here, there):
+        monkeypatch.setattr("ragmcp.stdio.polled.os.read", read)
+        here.write(b"x")
+        here.flush()
+        assert await there.receive() == b""
+        monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""A server's process: how it starts, how it ends, and what it says when it does not.
+"""A server's process: how it starts, how it ends, and what it says when it does not (also `strays`).
 
 Through `open_stdio`, because that is how it is used.
 """
@@ -6,6 +6,7 @@ Through `open_stdio`, because that is how it is used.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ from ragmcp.stdio import process
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
 from ragmcp.stdio.process import ServerProcess
+from ragmcp.stdio.strays import Stray
 from tests.support.mcp_process import LogPipe, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, LogFile
 
@@ -76,6 +78,50 @@ async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(
         async with spawned([sys.executable, "-c", script], stderr=log.path, era="modern"):
             await log.until(".")
         await gone(int(log.text.split()[1]))
+
+
+# A server with a child in a session of its own, which has a child too. It logs their ids.
+WITH_STRAYS = """
+import signal, subprocess, sys
+stay = "import signal; signal.pause()"
+child = "import signal, subprocess, sys\\n"
+child += f"print(subprocess.Popen([sys.executable, '-c', {stay!r}]).pid, flush=True)\\nsignal.pause()"
+child = subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=subprocess.PIPE)
+print(child.pid, int(child.stdout.readline()), ".", file=sys.stderr, flush=True)
+"""
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")
+
+
+@linux
+@pytest.mark.parametrize("then", ["sys.stdin.read()", "signal.pause()"])
+async def test_a_child_in_a_session_of_its_own_does_not_outlive_the_server(
+    then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a server that leaves by itself, and of one that is terminated."""
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.5)
+    with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
+        async with spawned([sys.executable, "-c", WITH_STRAYS + then], stderr=log.path, era="modern"):
+            await log.until(".")
+        for pid in log.text.split()[:2]:
+            await gone(int(pid))
+
+
+@linux
+async def test_a_program_that_ends_at_once_kills_children_in_sessions_of_their_own(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
+        command = [sys.executable, "-c", f"{WITH_STRAYS}signal.pause()"]
+        async with spawned(command, stderr=log.path, era="modern"):
+            await log.until(".")
+            process.kill_all()
+            for pid in log.text.split()[:2]:
+                await gone(int(pid))
+
+
+@linux
+def test_a_process_that_has_the_id_of_an_ended_one_is_not_signalled() -> None:
+    began = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
+    assert Stray(os.getpid(), began).signal("")
+    assert not Stray(os.getpid(), "0").signal("SIGKILL")
 
 
 @posix
@@ -142,6 +188,11 @@ async def test_a_server_that_does_not_start_says_why(
         async with spawned(command, stderr=tmp_path / "log"):
             pass
     assert sentence in str(failed.value)
+
+
+def test_an_error_of_no_file_names_none() -> None:
+    error = OSError(errno.EMFILE, "Too many open files")
+    assert process._reason(error, ["a-server"]) == "too many open files"
 
 
 async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
-from prompt_toolkit.filters import is_searching
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.utils import is_dumb_terminal
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 HISTORY_FILE = "history"
-# Rows reserved below the line for the completion menu; at the end of the screen, the chat scrolls by them.
+# Rows below a line that can be completed, for the menu; at the end of the screen, the chat scrolls by them.
 _MENU_ROWS = 5
 # The font of the Linux console has 512 glyphs, without the arrow.
 _PLAIN_TERMINALS = frozenset({"dumb", "linux"})
@@ -54,7 +54,7 @@ def make_prompt(
         prompt_continuation=_continuation,
         history=_open_history(state),
         completer=completer,
-        complete_while_typing=True,
+        complete_while_typing=Condition(_has_completions),
         reserve_space_for_menu=_MENU_ROWS,
         key_bindings=make_keys(status),
         bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
@@ -67,6 +67,12 @@ def make_prompt(
     )
     session.default_buffer.on_text_changed += status.clear_hint
     return session
+
+
+def _has_completions() -> bool:
+    """Whether the line has a command or a mention: for others no rows are reserved."""
+    text = get_app().current_buffer.document.text_before_cursor
+    return text.startswith("/") or "@" in text
 
 
 def prompt_mark(stdout: TextIO) -> str:

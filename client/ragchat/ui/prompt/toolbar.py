@@ -1,4 +1,4 @@
-"""The line at the bottom: model, memory, use of the context, tokens. Drawing it never waits."""
+"""The line at the bottom: model, memory, the share of the history, tokens. Drawing it never waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _SEPARATOR = " · "
 
 @dataclass
 class Status:
-    """None means not known yet. `tokens` are those of the session, `context` is in [0, 1]."""
+    """None means not known yet. `tokens` are those of the session.
+
+    `history` is its share of the model's context, in [0, 1], `left_out` how many turns no longer fit.
+    """
 
     model: str = ""
     scope: str = ""  # the documents that are asked; "": all
@@ -28,7 +31,8 @@ class Status:
     chunks: int | None = None
     tokens: int | None = None
     tokens_reported: bool = True  # by the model's server; else they are estimated
-    context: float | None = None
+    history: float | None = None
+    left_out: int = 0
     loading: str = ""  # what is being loaded in the background
     hint: str = ""
 
@@ -60,9 +64,11 @@ def _parts(status: Status) -> StyleAndTextTuples:
         parts.append(("class:bottom-toolbar.hint", status.loading))
     if status.documents is not None and status.chunks is not None:
         parts.append(("", f"{counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"))
-    if status.context is not None:
-        style = "class:bottom-toolbar.full" if status.context >= _NEARLY_FULL else ""
-        parts.append((style, f"context {status.context:.0%}"))
+    if status.history is not None:
+        is_full = status.left_out or status.history >= _NEARLY_FULL
+        left_out = f", {counted(status.left_out, 'turn')} left out" if status.left_out else ""
+        style = "class:bottom-toolbar.full" if is_full else ""
+        parts.append((style, f"history {status.history:.0%} of context{left_out}"))
     if status.tokens is not None:
         about = "" if status.tokens_reported else "about "
         parts.append(("", about + counted(status.tokens, "token")))

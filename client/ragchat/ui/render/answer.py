@@ -11,23 +11,28 @@ from typing import TYPE_CHECKING
 
 from ragchat.console import is_styled
 from ragchat.formatting import seconds
+from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
 from ragchat.types import (
     OFFLINE,
+    Answer,
     Delta,
     Emit,
     Event,
     Notice,
     Reasoning,
+    Rephrasing,
     Retrieved,
     Retrieving,
+    Shown,
     ToolFinished,
     ToolStarted,
     Turn,
 )
+from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import plain_sources, sources
-from ragchat.ui.render.stream import AnswerStream
+from ragchat.ui.render.stream import LONGEST_BLOCK, AnswerStream
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,15 +48,14 @@ SPINNER_SECONDS = 0.25
 class AnswerView:
     """Shows the events of a turn. What is on the screen stays there if the turn is stopped.
 
-    `omitted` is left out at the end of an answer.
     `reasoning` is what the model thought; with `shows_reasoning` it is shown line by line as it arrives.
     """
 
-    def __init__(self, screen: Screen, *, shows_reasoning: bool = False, omitted: str = "") -> None:
-        self._omitted = omitted
-        self.reasoning = ""
+    def __init__(self, screen: Screen, *, shows_reasoning: bool = False) -> None:
         self.has_called_tools = False
-        self._shown_reasoning = 0  # characters of it that are on the screen
+        self.shown = 0  # cards of the answer
+        self._reasoning: list[str] = []
+        self._unshown_reasoning = ""  # an unfinished line of it
         self._shows_reasoning = shows_reasoning
         self._screen = screen
         self._spinner = _Spinner(screen.err)
@@ -61,7 +65,11 @@ class AnswerView:
         self._released = asyncio.Event()
         self._released.set()
 
-    async def show(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
+    @property
+    def reasoning(self) -> str:
+        return "".join(self._reasoning)
+
+    async def show(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> Turn:
         """Take a turn and show its events, then its sources. Raises what the turn raises."""
         try:
             turn = await take_turn(self._show_event)
@@ -69,6 +77,7 @@ class AnswerView:
         finally:
             self.pause()
         self._show_end(turn)
+        return turn
 
     def show_progress(self, text: str) -> None:
         """Show `text` as what the user waits for, if they wait."""
@@ -94,32 +103,48 @@ class AnswerView:
         """Stop drawing, so that something else can write to the screen or ask the user."""
         self._spinner.stop()
         self._stream.finish()
-        self._show_reasoning(len(self.reasoning))
+        self._show_reasoning()
 
-    def _show_reasoning(self, end: int) -> None:
-        """Show the reasoning up to the character `end`."""
-        text = self.reasoning[self._shown_reasoning : end].strip("\n")
-        if self._shows_reasoning and text.strip():
-            self._screen.note(text)
-        self._shown_reasoning = max(self._shown_reasoning, end)
+    def _show_reasoning(self) -> None:
+        """Show the rest of the reasoning."""
+        if self._unshown_reasoning.strip():
+            self._screen.note(self._unshown_reasoning.strip("\n"))
+        self._unshown_reasoning = ""
+
+    def _add_reasoning(self, text: str) -> None:
+        """Keep `text`, and show the lines that it finishes, or as much of one as is drawn at once."""
+        self._reasoning.append(text)
+        if self._shows_reasoning:
+            self._unshown_reasoning += text
+            if len(self._unshown_reasoning) > LONGEST_BLOCK:
+                self._show_reasoning()
+            elif "\n" in text:
+                lines, _, rest = self._unshown_reasoning.rpartition("\n")
+                self._unshown_reasoning = lines
+                self._show_reasoning()
+                self._unshown_reasoning = rest
 
     def _show_event(self, event: Event) -> None:
         if self._held is not None:
             self._held.append(event)
             return
         match event:
+            case Rephrasing():
+                self._spinner.wait("Asking for other wordings")
             case Retrieving(query):
                 self._stream.highlight = Highlight(query)
                 self._spinner.wait("Searching")
             case Retrieved():
                 self._spinner.wait("Thinking")
             case Reasoning(text):
-                self.reasoning += text
-                self._show_reasoning(self.reasoning.rfind("\n") + 1)
+                self._add_reasoning(text)
             case Delta(text):
                 self._spinner.stop()
-                self._show_reasoning(len(self.reasoning))
-                self._stream.feed(text.removesuffix(self._omitted))
+                self._show_reasoning()
+                self._stream.feed(text)
+            case Shown(answer):
+                self._spinner.stop()
+                self._show_cards(answer)
             case ToolStarted(name):
                 self.pause()
                 self._spinner.wait(f"Calling {name}")
@@ -132,14 +157,31 @@ class AnswerView:
                 self._stream.finish()
                 self._screen.note(text)  # above the spinner, which goes on
 
+    def _show_cards(self, answer: Answer) -> None:
+        """On a terminal as many cards as fit; a pipe gets all as Markdown."""
+        if not (self._screen.out.is_terminal and answer.cards):
+            self._stream.feed(answer.text)
+            self.shown = len(answer.cards)
+            return
+        before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
+        if before:
+            self._screen.note(before)
+        citations = [*answer.citations, *answer.nearest]
+        self.shown = show_cards(self._screen, answer.cards, citations, self._stream.highlight)
+        if after:
+            self._screen.note(after)
+
     def _show_end(self, turn: Turn) -> None:
         if not self._screen.out.is_terminal:
-            self._screen.show(*(["", *listed] if (listed := plain_sources(turn)) else []))
+            listed = [] if turn.cards else plain_sources(turn)
+            self._screen.show(*(["", *listed] if listed else []))
             return
-        if (table := sources(turn)) is not None:
+        if not turn.cards and (table := sources(turn)) is not None:
             self._screen.show("", table)
-        self._screen.show("")
-        self._screen.note(summary(turn))
+        if not turn.cards:
+            self._screen.show("")
+        more = " · /more" if self.shown < len(turn.cards) or turn.trace.further else ""
+        self._screen.note(summary(turn) + more)
 
 
 def summary(turn: Turn) -> str:

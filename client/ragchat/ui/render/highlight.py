@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from ragchat.offline.words import content_words, index_terms, is_general
+from ragchat.grounding.words import content_words, index_terms, is_general
 from ragconfig.text_rules import UNSPACED
 
 # A run of a script without spaces, or a word; an identifier is one word.

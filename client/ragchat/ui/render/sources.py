@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import short_location
+from ragconfig.places import label, page_in
 
 if TYPE_CHECKING:
     from ragchat.types import Citation, Hit, Turn
@@ -86,10 +87,21 @@ def _described(citations: Sequence[Citation], score: float | None, unverified: b
 
 def _place_text(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> Text:
     written = short_location(where.uri, lines, where.title, where.places)
-    text = Text.assemble((written, Style(link=where.uri) if _is_link(where.uri) else ""))
-    if where.heading:
+    text = Text.assemble((written, Style(link=_link(where, lines)) if _is_link(where.uri) else ""))
+    if where.heading and where.heading not in written:  # Places of paragraphs begin with it.
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")
     return text
+
+
+def link_of(citation: Citation) -> str:
+    """The URI of the file that a citation links to; "" if it is none."""
+    return _link(citation, [citation.cited_lines]) if _is_link(citation.uri) else ""
+
+
+def _link(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> str:
+    """The URI of the file; of a PDF with the page, which browsers show and other viewers ignore."""
+    page = page_in(label(where.places, *lines[0])) if where.uri.lower().endswith(".pdf") else None
+    return f"{where.uri}#page={page}" if page else where.uri
 
 
 def _is_link(uri: str) -> bool:

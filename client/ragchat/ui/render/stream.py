@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 # Deltas are collected for this long before they are drawn: models send single words, eyes read lines.
 GATHER_SECONDS = 0.05
+# An unfinished block of more characters is printed in parts: each drawing takes time in proportion to it.
+LONGEST_BLOCK = 8_000
+# The lines at the start of a block without which the rest of it would be another kind of block.
+_OPENING_LINES = {"fence": 1, "table_open": 2}
 # The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
 _ROWS_KEPT_FREE = 2
 
@@ -35,13 +39,19 @@ class AnswerStream:
         self.highlight = Highlight("")
         self._rest = ""
         self._printed = False
+        self._within = False  # what was printed last ends within a block
         self._live = _make_live(self, console) if animated else None
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
-        """Take `text` and draw it within GATHER_SECONDS."""
+        """Take `text` and draw it within GATHER_SECONDS.
+
+        Much text is drawn at once, so that no more can arrive than a terminal shows.
+        """
         self.take(text)
-        if self._timer is None:
+        if len(self._rest) > LONGEST_BLOCK:
+            self.draw()
+        elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
 
     def take(self, text: str) -> None:
@@ -49,9 +59,7 @@ class AnswerStream:
 
     def finish(self) -> None:
         """Print the rest, even if the answer is incomplete. The stream can be fed again."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         rest, self._rest = self._rest, ""
         if self._live is not None and self._live.is_started:
             self._live.stop()
@@ -59,22 +67,37 @@ class AnswerStream:
 
     def draw(self) -> None:
         """Print the finished blocks and redraw the last one."""
-        self._timer = None
+        self._stop_timer()
         finished, self._rest = split_finished(self._rest)
         if self._live is not None:
             self._live.start()
         self._print(finished)
+        while len(self._rest) > LONGEST_BLOCK:
+            part, self._rest = split_block(self._rest, repeats_opening=self._console.is_terminal)
+            self._print(part, within=True)
         if self._live is not None:
             self._live.refresh()
 
-    def _print(self, text: str) -> None:
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _print(self, text: str, *, within: bool = False) -> None:
+        """Print blocks; the last one goes on in the next text if it ends `within` it."""
         if not text.strip():
             return
-        if self._printed:
-            self._console.print()
-        text = text.strip("\n")
-        self._console.print(Markdown(text, self.highlight) if self._console.is_terminal else text)
-        self._printed = True
+        if not self._within:
+            text = text.lstrip("\n")
+            if self._printed:
+                self._console.print()
+        if not within:
+            text = text.rstrip("\n")
+        if self._console.is_terminal:
+            self._console.print(Markdown(text, self.highlight))
+        else:
+            self._console.out(text, end="" if within else "\n", highlight=False)
+        self._printed, self._within = True, within
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The unfinished block, or as many of its last lines as fit on the screen."""
@@ -83,7 +106,7 @@ class AnswerStream:
         if not self._rest.strip():
             return
         lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
-        if self._printed:
+        if self._printed and not self._within:
             lines.insert(0, [])
         for line in lines[-max(1, console.height - _ROWS_KEPT_FREE) :]:
             yield from line
@@ -118,6 +141,21 @@ def split_finished(text: str) -> tuple[str, str]:
         return "", text
     cut = _offset_of_line(text, starts[-1])
     return text[:cut], text[cut:]
+
+
+def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:
+    """`text`, an unfinished block, as (its first LONGEST_BLOCK characters at most, the rest).
+
+    With `repeats_opening`, the rest of a fence or a table begins with the line or the head that makes it one.
+    """
+    first = next(iter(_block_parser().parse(text[:LONGEST_BLOCK])), None)
+    lines = _OPENING_LINES.get(first.type, 0) if first is not None and repeats_opening else 0
+    opening = "".join(text[:LONGEST_BLOCK].splitlines(keepends=True)[:lines])
+    if len(opening) > LONGEST_BLOCK // 2:
+        opening = ""
+    ends = (text.rfind(mark, len(opening), LONGEST_BLOCK) + 1 for mark in "\n ")
+    cut = next((end for end in ends if end), LONGEST_BLOCK)
+    return text[:cut], opening + text[cut:]
 
 
 def _offset_of_line(text: str, line: int) -> int:

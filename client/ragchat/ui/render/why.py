@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -40,6 +40,8 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     if turn.model != OFFLINE:
         yield _line("Tokens", _tokens(turn))
     yield _line("Times", _times(turn))
+    if trace.judgement:
+        yield _line("Judged", _judgement(trace.judgement))
     if not turn.grounded:
         yield _line("Grounded", f"no: {_lacking(turn)}")
     for citation in turn.citations:
@@ -49,6 +51,13 @@ def why(turn: Turn) -> Iterator[RenderableType]:
         yield _line("Notice", notice)
 
 
+def _judgement(judgement: Mapping[str, float]) -> str:
+    """`the passages answer with probability 0.83: best late 0.91, words 1.1, …`"""
+    parts = ", ".join(f"{name} {value:.2f}" for name, value in judgement.items() if name != "probability")
+    said = f"the passages answer with probability {judgement.get('probability', 0.0):.2f}"
+    return f"{said}: {parts}" if parts else said
+
+
 def _lacking(turn: Turn) -> str:
     if not turn.citations and not turn.nearest:
         return "memory has nothing on the topic"
@@ -56,6 +65,9 @@ def _lacking(turn: Turn) -> str:
         return "the answer cites none of the passages"
     if turn.citations and all(citation.verified is False for citation in turn.citations):
         return "the cited passages do not contain the quotations"
+    if turn.unsupported:
+        facts = ", ".join(fact for found in turn.unsupported for fact in found.facts)
+        return f"the cited passages do not contain {facts}"
     if turn.missing:
         return f"the passages do not mention {', '.join(turn.missing)}"
     return "no passage clearly holds what is asked"

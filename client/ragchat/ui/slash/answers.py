@@ -1,4 +1,4 @@
-"""/research, /sources, /why, /reasoning, /retry, /copy: a report, and the last answer."""
+"""/research, /more, /sources, /why, /reasoning, /retry, /copy: a report, and the last answer."""
 
 from __future__ import annotations
 
@@ -54,30 +54,12 @@ async def show_sources(context: ChatContext, argument: str) -> None:
         context.screen.show(*([""] if index else []), *passage(hit, n))
 
 
-async def open_source(context: ChatContext, argument: str) -> None:
-    """Open the file of citation N, by default the first, in the user's editor at the quoted line."""
-    import anyio
-
+async def show_more(context: ChatContext, _: str) -> None:
+    """Show the next cards of the last answer."""
     from ragchat.errors import CommandNotPossible
-    from ragchat.sanitize import one_line
-    from ragchat.ui.editor import open_at
-    from ragchat.uris import short_uri
-    from ragconfig.files.uris import path_of
 
-    cited = sorted(_last(context).sources, key=lambda citation: citation.n)
-    wanted = argument.strip("[]")
-    citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
-    if citation is None:
-        missing = (
-            f"the last answer has no citation {argument}" if argument else "the last answer cites nothing"
-        )
-        raise CommandNotPossible("open", missing)
-    if not citation.uri.startswith("file:///"):
-        raise CommandNotPossible("open", f"{one_line(citation.uri)} is not a file on this machine")
-    path = path_of(citation.uri)
-    if not await anyio.Path(path).is_file():
-        raise CommandNotPossible("open", f"{short_uri(citation.uri)} no longer exists")
-    await open_at(path, citation.quote_start_line or citation.start_line)
+    if not context.show_more():
+        raise CommandNotPossible("more", "the last answer has no further cards")
 
 
 async def show_why(context: ChatContext, _: str) -> None:

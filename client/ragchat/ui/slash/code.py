@@ -36,13 +36,15 @@ async def trace(context: ChatContext, name: str) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
-        table.add_column(overflow="ellipsis", no_wrap=True)
+        table.add_column()
         if any(step.targets for step in steps[:_SHOWN]):
             table.add_column(overflow="fold")
         for step in steps[:_SHOWN]:
             row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
-            del row[len(table.columns) :]
-            table.add_row(*(Text(sanitize(cell)) for cell in row))
+            what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
+            # The column of the lines may shrink, or the places would be folded first.
+            text.no_wrap, text.overflow = True, "ellipsis"
+            table.add_row(what, place, text, *targets)
         context.screen.show("", title, table)
         if len(steps) > _SHOWN:
             context.screen.show(f"  … and {len(steps) - _SHOWN:,} more")

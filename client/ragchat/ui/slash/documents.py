@@ -211,6 +211,8 @@ def show_report(context: ChatContext, report: InjectReport, final: str = "") -> 
         context.screen.note(line, "warning")
     for line in report.remarks(_LISTED, "/forget"):
         context.screen.note(line)
+    if report.longest_list > _LISTED:
+        context.screen.note("In a shell, `ragchat inject -v PATH` and `ragchat sync -v` list them all.")
     context.screen.note(report.summary(), "warning" if failed else "done")
     if unfinished := report.unfinished():
         context.screen.note(unfinished, "warning")

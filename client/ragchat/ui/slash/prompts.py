@@ -12,6 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ragchat.formatting import counted
+from ragconfig.prompt_files import FOLDER, broken_in
 
 if TYPE_CHECKING:
     from ragchat.memory.types import FilledPrompt
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 # What these ask for can be quoted without a model.
 _OUTLINES = frozenset({"summarize-document", "create-outline"})
 _OFFERED = 50
+_QUOTES = ('"', "'")
+# A value in quotation marks, and nothing beside it: the apostrophe of a word begins none.
+_QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])(?:(?!\1).)*\1(?!\S)""")
+# How a server refuses an argument.
+_ABOUT_ARGUMENT = re.compile(
+    r"Invalid parameter \$\.arguments(?:\.(?P<argument>[^:]+))?: (?P<reason>.+?)\.?", re.DOTALL
+)
 
 
 class _Source(Protocol):
@@ -55,9 +63,11 @@ class _Prompt:
         """Completions of the value of an argument."""
         from ragchat.uris import short_uri
 
-        found = await self.source.complete_argument(self.info.name, argument, typed, others)
+        quote = typed[:1] if typed[:1] in _QUOTES else ""
+        bare = typed.strip(quote) if quote else typed
+        found = await self.source.complete_argument(self.info.name, argument, bare, others)
         for value in found[:_OFFERED]:
-            yield Completion(value, -len(typed), display=short_uri(value))
+            yield Completion(f"{quote}{value}{quote}", -len(typed), display=short_uri(value))
 
 
 async def _of_memory(context: ChatContext) -> list[_Prompt]:
@@ -86,6 +96,8 @@ async def prompt(context: ChatContext, words: str) -> None:
     known = {one.name: one for one in found}
     if not name:
         _list(context, found)
+        for problem in broken_in(context.app.settings.home.config / FOLDER):
+            context.screen.note(problem, "warning")
         return
     if name not in known:
         import difflib
@@ -107,14 +119,19 @@ async def prompt(context: ChatContext, words: str) -> None:
 
 
 async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, str], *, offline: bool) -> None:
-    from ragchat.errors import MemoryRefused
+    from ragchat.errors import MemoryRefused, PromptArgumentRefused
     from ragchat.uris import short_uri
+    from ragmcp.errors import WireError
 
     try:
         filled = await chosen.source.fill_in(chosen.info.name, values)
-    except MemoryRefused as error:
-        error.hint = error.hint or "/memory lists the documents."
-        raise
+    except (MemoryRefused, WireError) as error:
+        if (about := _ABOUT_ARGUMENT.fullmatch(str(error))) is None:
+            raise
+        hint = "/memory lists the documents." if "document" in about["reason"] and not chosen.server else ""
+        raise PromptArgumentRefused(
+            chosen.name, about["argument"] or "its arguments", about["reason"], hint
+        ) from error
     documents = [await context.memory.show(document) for document in filled.documents] + filled.texts
     foreign = []
     if chosen.server:  # The user sees what a server puts into their mouth.
@@ -131,12 +148,27 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
 
 
 def values_in(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The values that follow a prompt's name: `name=value` for each, or the first value alone."""
+    """The values that follow a prompt's name: `name=value` for each, or the first value alone.
+
+    A value may stand in quotation marks, which it needs if it holds ` name=` itself.
+    """
+    return {name: _unquoted(value) for name, value in _as_typed(text, names).items()}
+
+
+def _as_typed(text: str, names: Sequence[str]) -> dict[str, str]:
+    """The values with their quotation marks."""
     if not text.strip() or not names:
         return {}
-    first, *rest = re.split(rf"(?:^|\s)({'|'.join(map(re.escape, names))})=", text)
-    values = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
-    return {names[0]: first.strip()} | values if first.strip() else values
+    plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    found = [*re.finditer(rf"(?:^|\s)({'|'.join(map(re.escape, names))})=", plain)]
+    ends = [*(one.start() for one in found), len(text)]
+    values = {one[1]: text[one.end() : end].strip() for one, end in zip(found, ends[1:], strict=True)}
+    first = text[: ends[0]].strip()
+    return {names[0]: first} | values if first else values
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if _QUOTED.fullmatch(value) else value
 
 
 async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) -> dict[str, str] | None:
@@ -159,7 +191,7 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
         if value is None or (one.required is True and not value.strip()):
             return None
         if value.strip():  # Else the server uses its own default.
-            values[one.name] = value.strip()
+            values[one.name] = _unquoted(value.strip())
     return values
 
 
@@ -170,10 +202,14 @@ def _list(context: ChatContext, known: Iterable[_Prompt]) -> None:
     from ragchat.sanitize import one_line
 
     table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")  # on a narrow screen, a name is still shown as it is typed
     for one in known:
         table.add_row(Text(one_line(one.name), "name"), Text(one_line(one.info.description or "")))
     context.screen.show(table)
-    context.screen.note("/prompt NAME asks for the document and what else the prompt needs.")
+    context.screen.note(
+        "/prompt NAME asks for the document and what else the prompt needs. They can also follow the name: "
+        '/prompt NAME "my file.md" or /prompt NAME document="my file.md" other=…'
+    )
 
 
 # Completion
@@ -226,6 +262,7 @@ async def _complete(known: Iterable[_Prompt], typed: str) -> AsyncIterator[Compl
             meta = one.info.title or ""
             yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
         elif space and one.name == name and (names := [argument.name for argument in one.arguments]):
-            *others, (argument, value) = values_in(given, names).items() or [(names[0], "")]
-            async for completion in one.values(argument, value, dict(others)):
+            *others, (argument, value) = _as_typed(given, names).items() or [(names[0], "")]
+            known_values = {name: _unquoted(other) for name, other in others}
+            async for completion in one.values(argument, value, known_values):
                 yield completion

@@ -24,7 +24,7 @@ ACTIONS = {
     "login": "log in at a remote server",
     "disable": "do not start a server any more",
     "enable": "start a server again that you disabled",
-    "forget": "ask again before each tool of a server",
+    "forget": "forget what you allowed or forbade a server",
     "log": "show the last lines of a server's log",
     "tools": "show the tools of a server",
 }
@@ -83,7 +83,8 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
         if action in ("disable", "enable"):
             manager.disable(name, disabled=action == "disable")
         elif action == "forget":
-            manager.forget(name)
+            forgotten = "; ".join(manager.forget(name))
+            context.screen.show(f"Forgotten: {forgotten}." if forgotten else "There was nothing to forget.")
         else:
             if action == "login":
                 await manager.log_in(name, context.screen.note, _reader(context))

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 20
+# The extensions of files that hold Markdown or plain text; "" is a name without one.
+_MARKDOWN = frozenset({".md", ".markdown", ".txt", ""})
 
 
 async def new(context: ChatContext, _: str) -> None:
@@ -72,14 +74,16 @@ def show_last_turn(context: ChatContext) -> None:
 
 
 async def export(context: ChatContext, argument: str) -> None:
-    """Write the conversation to a file. Raises FileAlreadyExists, OSError."""
+    """Write the conversation to a file. Raises NotWritable, FileAlreadyExists, OSError."""
     import anyio
 
-    from ragchat.errors import FileAlreadyExists
+    from ragchat.errors import FileAlreadyExists, NotWritable
 
     session = context.app.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
     as_json = path.suffix.lower() == ".json"
+    if not as_json and path.suffix.lower() not in _MARKDOWN:
+        raise NotWritable(path.suffix, str(path.with_suffix(".md")))
     text = await context.app.sessions.export(session.session_id, "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:

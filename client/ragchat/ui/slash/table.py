@@ -13,6 +13,7 @@ from ragchat.ui.slash import (
     completions,
     documents,
     indexing,
+    opening,
     program,
     prompts,
     servers,
@@ -91,11 +92,12 @@ COMMANDS = (
     SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
     SlashCommand(
         "open",
-        "[N]",
-        "open the place of a citation in your editor",
-        answers.open_source,
+        "[N] [--original]",
+        "open the place of a citation in your editor or pager; or the file in its viewer",
+        opening.open_source,
         lambda context: _no_terminal(context) or _no_answer(context),
     ),
+    SlashCommand("more", "", "show further cards of the last answer", answers.show_more, _no_answer),
     SlashCommand("why", "", "show how the last answer was made", answers.show_why, _no_answer),
     SlashCommand(
         "reasoning",

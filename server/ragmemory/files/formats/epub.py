@@ -36,7 +36,7 @@ def read(path: Path, data: bytes) -> Read:
             order.append(attribute(element, "idref"))
     folder = posixpath.dirname(package_name)
     builder, chapter = TextBuilder(), 0
-    for identifier in order:
+    for identifier in dict.fromkeys(order):
         if identifier not in files:
             continue
         page = member(archive, posixpath.normpath(posixpath.join(folder, files[identifier])), KIND)

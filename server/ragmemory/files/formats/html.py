@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragconfig.files.decoding import decode
-from ragmemory.files.formats.read import Read, TextBuilder, fenced, one_line, table
+from ragmemory.files.formats.read import Read, TextBuilder, fenced, one_line, stated_title, table
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -64,6 +65,30 @@ INLINE = frozenset(
 )
 # Deeper elements are read as one run of text.
 DEEPEST = 150
+# A comment, a script or style sheet; or a tag: `/` at the end of an element, its name, its attributes.
+TAG = re.compile(
+    r"""<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style)\b.*?(?:</\1|\Z)"""
+    # Quotation marks count only after "=".
+    r"""|<(/?)([a-z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))?+)*+)(?:>|\Z)""",
+    re.DOTALL | re.IGNORECASE,
+)
+QUOTED = re.compile(r"""=\s*+(?:"[^"]*"|'[^']*')""")
+BETWEEN_ATTRIBUTES = re.compile(r"[\s/=]+")
+# The parser takes time with the square of the number of attributes in a tag, and of open elements: those
+# without an end tag, of which some end by themselves, and some are opened again in each paragraph.
+MOST_ATTRIBUTES = 1_000
+MOST_OPEN = 2_000
+MOST_REOPENED = 50
+REOPENED = frozenset(
+    ("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
+)
+NOT_OPEN = frozenset(
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source"),
+        *("track", "wbr", "html", "head", "body", "p", "li", "dd", "dt", "td", "th", "tr", "tbody", "thead"),
+        *("tfoot", "option"),
+    )
+)
 # A list with this share of its text in links is navigation, if it has several.
 MOST_LINKS = 0.7
 FEW_LINKS = 4
@@ -72,7 +97,7 @@ FEW_LINKS = 4
 def read(path: Path, data: bytes) -> Read:
     """The main text of a page. Raises NotText."""
     text, title = markdown(_decoded(data))
-    builder = TextBuilder()
+    builder = TextBuilder(by_paragraph=True)
     builder.add(text)
     return builder.read(title or path.name)
 
@@ -81,7 +106,7 @@ def markdown(html: str) -> tuple[str, str]:
     """The main text as Markdown, and the title: of the head, else the first heading; "" without both."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(html)
+    tree = LexborHTMLParser(_bounded(html))
     head = tree.css_first("head > title")
     root = _main(tree.body) if tree.body else None
     if root is None:
@@ -90,8 +115,38 @@ def markdown(html: str) -> tuple[str, str]:
     blocks.walk(root, 0)
     blocks.end()
     first = tree.css_first("h1")
-    title = one_line(head.text()) if head else ""
-    return "\n\n".join(blocks.done), title or (one_line(first.text()) if first else "")
+    title = stated_title(head.text()) if head else ""
+    return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
+
+
+def _bounded(html: str) -> str:
+    """The page without tags that nest too deep, and without the attributes of tags that have too many."""
+    opened, left_out = Counter[str](), Counter[str]()
+    count = {True: 0, False: 0}  # of open elements, by whether they are opened again
+
+    def bounded(tag: re.Match[str]) -> str:
+        is_end, name = tag[2], (tag[3] or "").lower()
+        is_reopened = name in REOPENED
+        if not name or name in NOT_OPEN:
+            pass
+        elif not is_end:
+            if count[is_reopened] == (MOST_REOPENED if is_reopened else MOST_OPEN):
+                left_out[name] += 1
+                return "" if is_reopened else " "
+            count[is_reopened] += 1
+            opened[name] += 1
+        elif left_out[name]:
+            left_out[name] -= 1
+            return "" if is_reopened else " "
+        elif opened[name]:
+            count[is_reopened] -= 1
+            opened[name] -= 1
+        has_many = name and len(tag[4]) > MOST_ATTRIBUTES
+        if has_many and len(BETWEEN_ATTRIBUTES.split(QUOTED.sub(" ", tag[4]))) > MOST_ATTRIBUTES:
+            return f"<{is_end}{name}>"
+        return tag[0]
+
+    return TAG.sub(bounded, html)
 
 
 def _decoded(data: bytes) -> str:
@@ -106,9 +161,10 @@ def _decoded(data: bytes) -> str:
 def _main(body: LexborNode) -> LexborNode:
     """The element that holds the main text: the only `main` or `article`, else the whole body."""
     for selector in ("main, [role=main]", "article"):
-        found = [node for node in body.css(selector) if (node.text() or "").strip()]
-        if len(found) == 1:
-            return found[0]
+        found = (node for node in body.css(selector) if (node.text() or "").strip())
+        main = next(found, None)
+        if main is not None and next(found, None) is None:
+            return main
     return body
 
 
@@ -116,7 +172,7 @@ def _main(body: LexborNode) -> LexborNode:
 class _Blocks:
     """Walks a tree, and collects its blocks."""
 
-    done: list[str] = field(default_factory=list)
+    done: list[list[str]] = field(default_factory=list)  # of each block its lines, items of a list together
     line: list[str] = field(default_factory=list)  # the text of the block that is open
     prefix: str = ""  # of the block that is open
     quoted: int = 0  # blockquotes around it
@@ -132,16 +188,16 @@ class _Blocks:
         indent = "  " * (len(self.lists) - 1)
         is_item = bool(self.lists) and bool(self.prefix)
         block = f"{indent if self.lists else ''}{self.prefix}{text}"
-        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1]))
+        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
         self.prefix = ""
 
     def _append(self, block: str, *, joined: bool = False) -> None:
         if self.quoted:
             block = "\n".join(f"{'> ' * self.quoted}{line}".rstrip() for line in block.split("\n"))
         if joined:
-            self.done[-1] += f"\n{block}"
+            self.done[-1].append(block)
         else:
-            self.done.append(block)
+            self.done.append([block])
 
     def walk(self, node: LexborNode, depth: int) -> None:
         """Read the children of an element."""

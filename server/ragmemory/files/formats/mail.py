@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email.message import EmailMessage, Message
-from email.parser import BytesParser
+from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from pathlib import Path
 
-from ragconfig.files.decoding import NotText
 from ragmemory.files.formats.html import markdown
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
+from ragmemory.files.formats.members import Members
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText, one_line
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # The line that begins a message of a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
 QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 MOST_MESSAGES = 100_000
+# Attachments that are only named.
+NO_TEXT = ("image", "audio", "video")
+MESSAGE = "message/rfc822"
 # Characters of a header that are read. Python's parser takes time with the square of their number.
 LONGEST_HEADER = 10_000
+# Bytes that are fed to the parser at once. `parsebytes` needs ten times as much memory as a message has.
+FED_BYTES = 1 << 16
 
 
 class ShortHeaders(EmailPolicy):
@@ -32,47 +37,71 @@ class ShortHeaders(EmailPolicy):
 
 def read(path: Path, data: bytes) -> Read:
     """The messages of a file. Raises NotText."""
-    builder = TextBuilder()
+    builder = TextBuilder(by_paragraph=True)
+    members = Members(builder)
     if path.suffix.lower() == ".eml":
         message = _parsed(data)
-        if not any(message.get(name) for name in SHOWN):
+        if not any(_header(message, name) for name in SHOWN):
             raise Damaged("e-mail")
         subject = _header(message, "Subject")
-        builder.add(_text(message))
-        return builder.read(subject or path.name)
+        _add(builder, members, message)
+        return builder.read(subject or path.name, members.note)
+    note = _add_all(builder, members, data)
+    return builder.read(path.name, "; ".join(filter(None, (note, members.note))))
+
+
+def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
+    """Write the messages of a mailbox, and return a note on those that are not read."""
     number = 0
     for number, raw in enumerate(_messages(data), 1):
         if number > MOST_MESSAGES:
-            raise NotText(f"holds more than {MOST_MESSAGES:,} messages")
+            return f"only its first {MOST_MESSAGES:,} messages were read"
         message = _parsed(raw)
-        if subject := _header(message, "Subject"):
-            builder.add(f"# {subject}", f"message {number}")
-        builder.add(_text(message), "" if subject else f"message {number}")
+        place = f"message {number}"
+        try:
+            if subject := _header(message, "Subject"):
+                builder.add(f"# {subject}", place)
+            _add(builder, members, message, place)
+        except TooMuchText as error:
+            return f"{error}, and was read only up to message {number:,}"
     if not number:
         raise Damaged("mailbox")
-    return builder.read(path.name)
+    return ""
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
     """The messages of a mailbox, without the lines between them."""
-    starts = [match.span() for match in FROM_LINE.finditer(data)]
-    ends = [start for start, _ in starts[1:]] + [len(data)]
-    for (_, start), end in zip(starts, ends, strict=False):
-        yield QUOTED_FROM.sub(rb"\1", data[start:end])
+    lines = FROM_LINE.finditer(data)
+    line = next(lines, None)
+    while line is not None:
+        following = next(lines, None)
+        end = following.start() if following is not None else len(data)
+        yield QUOTED_FROM.sub(rb"\1", data[line.end() : end])
+        line = following
 
 
 def _parsed(data: bytes) -> EmailMessage:
-    message = BytesParser(policy=ShortHeaders()).parsebytes(data)
+    parser = BytesFeedParser(policy=ShortHeaders())
+    for start in range(0, len(data), FED_BYTES):
+        parser.feed(data[start : start + FED_BYTES])
+    message = parser.close()
     assert isinstance(message, EmailMessage)
     return message
 
 
-def _text(message: EmailMessage) -> str:
-    """The headers, the body as plain text, and the names of the attachments."""
+def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: str = "") -> None:
+    """Write the headers, the body as plain text, and the attachments: all names, then what can be read."""
     headers = [f"{name}: {value}" for name in SHOWN if (value := _header(message, name))]
-    names = [one_line(part.get_filename() or part.get_content_type()) for part in _attachments(message)]
-    attached = [f"Attachments: {', '.join(names)}"] if names else []
-    return "\n\n".join(["\n".join(headers), _body(message).strip(), *attached])
+    attachments = list(_attachments(message))
+    names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
+    builder.add("\n".join(headers), place or "headers")
+    builder.add(_body(message).strip(), place, counted=True)
+    if names:
+        builder.add(f"Attachments: {', '.join(names)}", place or "attachments")
+    for name, part in zip(names, attachments, strict=True):
+        if part.get_content_maintype() not in NO_TEXT:
+            content = _content(part)
+            members.add(name, len(content), content.__bytes__, place)
 
 
 def _header(message: Message, name: str) -> str:
@@ -95,6 +124,20 @@ def _body(message: EmailMessage) -> str:
     return markdown(text)[0] if part.get_content_subtype() == "html" else text
 
 
+def _kind(part: Message) -> str:
+    """What stands for the name of an attachment without one."""
+    kind = part.get_content_type()
+    return "message.eml" if kind == MESSAGE else kind
+
+
+def _content(part: Message) -> bytes:
+    """The content of an attachment; a message is one in whole."""
+    if part.get_content_type() == MESSAGE:
+        return b"".join(bytes(inner) for inner in part.get_payload() if isinstance(inner, Message))
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
 def _decoded(payload: bytes, charset: str) -> str:
     try:
         return payload.decode(charset)
@@ -103,8 +146,13 @@ def _decoded(payload: bytes, charset: str) -> str:
 
 
 def _attachments(message: EmailMessage) -> Iterator[Message]:
-    for part in message.walk():
-        if part.get_content_disposition() == "attachment" or (
-            part.get_filename() and not part.is_multipart()
-        ):
+    """The attachments and the forwarded messages, without what is in those."""
+    parts: list[Message] = [message]
+    while parts:
+        part = parts.pop()
+        is_multipart = part.is_multipart()
+        is_attached = part.get_content_disposition() == "attachment" or part.get_content_type() == MESSAGE
+        if part is not message and (is_attached or (part.get_filename() and not is_multipart)):
             yield part
+        elif is_multipart:
+            parts += reversed([inner for inner in part.get_payload() if isinstance(inner, Message)])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
-from ragmemory.files.formats.read import Read, TextBuilder, one_line
+from ragmemory.files.formats.read import Read, TextBuilder, one_line, stated_title
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -16,6 +17,7 @@ KIND = "OpenDocument"
 DEEPEST = 100
 # Repeated cells and spaces beyond this many fill a page.
 MOST_REPEATED = 100
+ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 LEFT_OUT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content"))
 
 
@@ -23,13 +25,13 @@ def read(path: Path, data: bytes) -> Read:
     """The text of a document. Raises NotText."""
     archive = open_archive(data, KIND)
     content = xml(archive, "content.xml", KIND)
-    builder = TextBuilder()
+    builder = TextBuilder(by_paragraph=True)
     body = next((one for one in content.iter() if local(one.tag) == "body"), None)
     first = _blocks(body, builder, 0) if body is not None else ""
     title = ""
     if "meta.xml" in archive.namelist():
         about = xml(archive, "meta.xml", KIND).iter()
-        title = next((one_line(one.text or "") for one in about if local(one.tag) == "title"), "")
+        title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
     return builder.read(title or first or path.name)
 
 
@@ -73,9 +75,7 @@ def _items(items: Element, depth: int) -> list[str]:
 
 def _rows(grid: Element) -> list[list[str]]:
     rows = []
-    for row in grid.iter():
-        if local(row.tag) != "table-row":
-            continue
+    for row in _own_rows(grid):
         cells: list[str] = []
         for cell in row:
             if local(cell.tag) in ("table-cell", "covered-table-cell"):
@@ -84,6 +84,15 @@ def _rows(grid: Element) -> list[list[str]]:
         if any(cells):
             rows.append(cells)
     return rows
+
+
+def _own_rows(grid: Element) -> Iterator[Element]:
+    """The rows of a table, without those of the tables in its cells, whose text its cells have."""
+    for part in grid:
+        if local(part.tag) == "table-row":
+            yield part
+        elif local(part.tag) in ROW_GROUPS:
+            yield from _own_rows(part)
 
 
 def _text(element: Element, depth: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line, table
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line, stated_title, table
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -28,7 +28,7 @@ def read(path: Path, data: bytes) -> Read:
         first = first or title
         parts = [f"# {title}"] if title else []
         builder.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
-    stated = one_line(presentation.core_properties.title or "")
+    stated = stated_title(presentation.core_properties.title or "")
     is_stated = stated and stated != "PowerPoint Presentation"
     return builder.read(stated if is_stated else first or path.name)
 
@@ -64,7 +64,8 @@ def _parts(slide: Slide) -> Iterator[str]:
 
 def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
     if getattr(shape, "has_table", False):
-        rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
+        # The library's rows take time with the square of their number.
+        rows = [[cell.text for cell in row.tc_lst] for row in shape.table._tbl.tr_lst]
         yield "\n".join(table(rows))
     elif shape.has_text_frame:
         paragraphs = [

@@ -7,14 +7,25 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ragconfig.files.decoding import NotText
+from ragconfig.files.decoding import NoText, NotText
 from ragconfig.places import Place
+from ragmemory.files.formats.paragraphs import Part, paragraph_places
 
 MARKDOWN = "text/markdown"
 # Characters of text from one file: some 15,000 pages.
 MOST_CHARACTERS = 32_000_000
 # Control characters but white space, half characters, and the mark for "no character".
 UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Cells of a table for each that is in its rows: more of them are not written when they are empty.
+MOST_PADDED = 4
+BACKTICKS = re.compile("`+")
+# Titles that programs state for documents that were given none: ReportLab, PowerPoint, LaTeX's hyperref, Word
+# (with the name of the file) and editors of HTML.
+NO_TITLE = re.compile(
+    r"untitled( (document|page|presentation))?( ?\d+)?|unbenannt( ?\d+)?|\(anonymous\)|unspecified|no title"
+    r"|powerpoint[ -]presentation|microsoft (word|powerpoint|excel) - .*",
+    re.IGNORECASE,
+)
 LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 
@@ -42,41 +53,75 @@ class MissingExtra(NotText):
         super().__init__(f"needs `pip install 'ragchat[{extra}]'`")
 
 
-class TextBuilder:
-    """Collects the parts of a text, with an empty line between them, and the places where they begin."""
+class TooMuchText(NotText):
+    """A file holds more text than is read from one."""
 
     def __init__(self) -> None:
+        super().__init__(f"holds more than {MOST_CHARACTERS:,} characters of text")
+
+
+class TextBuilder:
+    """Collects the parts of a text, with an empty line between them, and the places where they begin.
+
+    Those of a text without pages are its paragraphs, `by_paragraph`.
+    """
+
+    def __init__(self, *, by_paragraph: bool = False) -> None:
+        self._by_paragraph = by_paragraph
         self._parts: list[str] = []
-        self._places: list[Place] = []
+        self._places: list[Part] = []
         self._line = 1
         self._characters = 0
 
-    def add(self, text: str, place: str = "") -> None:
-        """Append a part, which is in `place`, or in that of the part before it. Raises NotText if full."""
+    def add(self, text: str, place: str = "", *, counted: bool = False) -> None:
+        """Append a part, which is in `place`, or in that of the part before it. Raises TooMuchText.
+
+        With `counted` its paragraphs are places, named after `place`.
+        """
         text = clean(text).strip("\n")
         if not text.strip():
             return
-        if place:
-            self._places.append((self._line, place))
-        self._parts.append(text)
-        self._line += text.count("\n") + 2
         self._characters += len(text)
         if self._characters > MOST_CHARACTERS:
-            raise NotText(f"holds more than {MOST_CHARACTERS:,} characters of text")
+            raise TooMuchText
+        if place or counted:
+            self._places.append(Part(self._line, place, counted))
+        self._parts.append(text)
+        self._line += text.count("\n") + 2
 
     def add_rows(self, rows: Sequence[Sequence[str]], places: Sequence[str] = ()) -> None:
         """Append a table; `places` are those of its rows."""
         lines = table(rows)
         for number, place in enumerate(places):
             # The rule below the header is a line, too.
-            self._places.append((self._line + number + (number > 0), place))
+            self._places.append(Part(self._line + number + (number > 0), place, counted=False))
         self.add("\n".join(lines))
 
+    def add_read(self, found: Read, place: str, fence: str | None = None) -> None:
+        """Append the text of a file within this one, with its places after `place`. Raises TooMuchText.
+
+        With `fence`, which may be empty, it is code in that language.
+        """
+        text = clean(found.text)
+        above = self._line - 1 - (len(text) - len(text.lstrip("\n"))) + (fence is not None)
+        self.add(text if fence is None else fenced(text, fence))
+        for line, name in found.places:
+            self._places.append(Part(above + line, f"{place} {name}", counted=False))
+
     def read(self, title: str, note: str = "") -> Read:
-        """The text; without one, NotText is raised with the note as the reason."""
+        """The text; without one, NoText is raised with the note as the reason."""
         if not self._parts:
-            raise NotText(note or "holds no text")
-        return Read("\n\n".join(self._parts) + "\n", one_line(title), note, self._places, MARKDOWN)
+            raise NoText(note or "holds no text")
+        text = "\n\n".join(self._parts) + "\n"
+        places = [(part.line, part.name) for part in self._places]
+        if self._by_paragraph:
+            places = paragraph_places(text, self._places)
+        return Read(text, one_line(title), note, places, MARKDOWN)
+
+
+def stated_title(text: str) -> str:
+    """The title that a file states; "" for what programs write for want of one."""
+    return "" if NO_TITLE.fullmatch(title := one_line(text)) else title
 
 
 def clean(text: str) -> str:
@@ -90,9 +135,17 @@ def one_line(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table, whose first row is its header."""
+    """The lines of a Markdown table, whose first row is its header.
+
+    The header is as wide as the widest row. So are the other rows, unless most of their cells would be empty:
+    one wide row among many would make all of them wide.
+    """
     width = max(map(len, rows), default=0)
-    lines = [_row([*row, *[""] * (width - len(row))]) for row in rows]
+    is_sparse = width * len(rows) > MOST_PADDED * sum(map(len, rows))
+    lines = [
+        _row(row if is_sparse and number else [*row, *[""] * (width - len(row))])
+        for number, row in enumerate(rows)
+    ]
     if lines:
         lines.insert(1, _row(["---"] * width))
     return lines
@@ -104,7 +157,6 @@ def _row(cells: Iterable[str]) -> str:
 
 def fenced(code: str, language: str = "") -> str:
     """A block of code, between fences that it does not contain."""
-    fence = "```"
-    while fence in code:
-        fence += "`"
+    longest = max((len(run) for run in BACKTICKS.findall(code)), default=0)
+    fence = "`" * max(longest + 1, 3)
     return f"{fence}{language}\n{code.strip(chr(10))}\n{fence}"

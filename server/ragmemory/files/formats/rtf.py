@@ -13,7 +13,7 @@ LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
 # It stands for the level in the text until the paragraphs are known; no text holds it.
 MARK = "\x01"
 # Pictures: reading them one digit after another takes long.
-PICTURE = re.compile(r"[0-9a-fA-F\r\n]{1000,}")
+PICTURE = re.compile(r"(?<![0-9a-fA-F\r\n])[0-9a-fA-F\r\n]{1000,}+")
 
 
 def read(path: Path, data: bytes) -> Read:
@@ -26,7 +26,7 @@ def read(path: Path, data: bytes) -> Read:
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
     # Characters beyond U+FFFF come in halves.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
-    builder, title, rows = TextBuilder(), "", list[list[str]]()
+    builder, title, rows = TextBuilder(by_paragraph=True), "", list[list[str]]()
     for line in text.split("\n"):
         if line.endswith("|"):
             rows.append([one_line(cell) for cell in line.replace(MARK, "").split("|")[:-1]])

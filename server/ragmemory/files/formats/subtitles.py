@@ -8,10 +8,11 @@ from pathlib import Path
 from ragconfig.files.decoding import decode
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
-TIMES = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d+\s+-->\s+(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d+")
+CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,9}"
+TIMES = re.compile(rf"{CLOCK}[^\S\n]{{1,9}}-->[^\S\n]{{1,9}}{CLOCK}")
 # <i>, <v Speaker>, {\an8}
-MARKUP = re.compile(r"<(?!v[ .])[^>]*>|\{\\[^}]*\}")
-SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>\s*")
+MARKUP = re.compile(r"<(?!v[ .])[^<>]*>|\{\\[^{}]*\}")
+SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>\s][^<>]*)>\s*")
 # A paragraph ends with the first sentence after this many characters, or a pause of this many seconds.
 USUAL_CHARACTERS = 300
 PAUSE_SECONDS = 4
@@ -21,7 +22,7 @@ def read(path: Path, data: bytes) -> Read:
     """The text of subtitles. Raises NotText."""
     builder = TextBuilder()
     text: list[str] = []
-    began = ended = 0
+    began = ended = length = 0
     is_found = False
     for block in re.split(r"\n\s*\n", decode(data).text):
         times = TIMES.search(block)
@@ -32,12 +33,13 @@ def read(path: Path, data: bytes) -> Read:
         said = _said(block[times.end() :].partition("\n")[2])
         if not said or (text and said == text[-1]):
             continue
-        is_whole = sum(map(len, text)) > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
+        is_whole = length > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
         if text and (is_whole or start - ended > PAUSE_SECONDS or said.startswith(("- ", "– "))):
             builder.add(" ".join(text), _clock(began))
-            text = []
+            text, length = [], 0
         began, ended = (began if text else start), end
         text.append(said)
+        length += len(said)
     if not is_found:
         raise Damaged("subtitle")
     builder.add(" ".join(text), _clock(began))

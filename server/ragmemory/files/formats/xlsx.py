@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -12,11 +12,23 @@ from ragmemory.files.formats.office import open_office
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from openpyxl import Workbook
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 KIND = "Excel"
 MOST_ROWS = 100_000
 MOST_COLUMNS = 200
+# Formulas without a value that are named one by one.
+MOST_NAMED = 10
+
+
+class Unknown:
+    """Stands for the value of a formula that was never calculated."""
+
+
+UNKNOWN = Unknown()
 
 
 def read(path: Path, data: bytes) -> Read:
@@ -24,28 +36,41 @@ def read(path: Path, data: bytes) -> Read:
     workbook = open_office(data, KIND, _open)
     builder, left = TextBuilder(), MOST_ROWS
     notes: list[str] = []
+    unknown: list[str] = []  # cells
     for sheet in workbook.worksheets:
         name = one_line(sheet.title)
-        is_begun = False
+        heading = f"# {name}"
+        if sheet.sheet_state != "visible":
+            heading += " (hidden)"
+            notes.append(f"its sheet {name} is hidden")
         rows: list[list[str]] = []
         places: list[str] = []
-        for number, cells in _rows(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)):
+        for number, values in _rows(workbook, sheet):
+            unknown += [cell_label(name, at, number) for at, value in values.items() if value is UNKNOWN]
+            shown = {at: text for at, value in values.items() if (text := _shown(value)).strip()}
+            if any(column >= MOST_COLUMNS for column in shown):
+                notes.append(f"only its first {MOST_COLUMNS} columns were read")
+            filled = [column for column in shown if column < MOST_COLUMNS]
+            if not filled:
+                continue
             if not left:
-                notes = [f"only its first {MOST_ROWS:,} rows were read"]
+                notes.append(f"only its first {MOST_ROWS:,} rows were read")
                 break
             left -= 1
-            if not is_begun:
-                builder.add(f"# {name}", f"sheet {name}")
-                is_begun = True
-            filled = [column for column, cell in enumerate(cells) if cell.strip()]
+            builder.add(heading, f"sheet {name}")
+            heading = ""
             place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
             if rows or len(filled) > 1:
-                rows.append(cells)
+                rows.append([shown.get(column, "") for column in range(max(filled) + 1)])
                 places.append(place)
             else:
-                builder.add(cells[filled[0]], place)
+                builder.add(shown[filled[0]], place)
         builder.add_rows(rows, places)
-    return builder.read(path.name, *notes)
+    if unknown:
+        notes.append(
+            f"has no calculated values in {_listed(unknown)}: open it in a spreadsheet program and save it"
+        )
+    return builder.read(path.name, "; ".join(dict.fromkeys(notes)))
 
 
 def _open(file: IO[bytes]) -> Workbook:
@@ -58,19 +83,36 @@ def _open(file: IO[bytes]) -> Workbook:
         raise Damaged(KIND) from None
 
 
-def _rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, with their numbers, without empty cells at their ends."""
-    for number, row in enumerate(rows, 1):
-        cells = [_shown(value) for value in row]
-        while cells and not cells[-1].strip():
-            cells.pop()
-        if cells:
-            yield number, cells
+def _rows(workbook: Workbook, sheet: ReadOnlyWorksheet) -> Iterator[tuple[int, dict[int, object]]]:
+    """The rows that a sheet holds, with their numbers, from 1, and the values by their columns, from 0.
+
+    The library's own method also gives the rows and cells that are not there: a million of them if only the
+    last one is. And it believes the size that the file states.
+    """
+    from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
+
+    class Parser(WorkSheetParser):  # type: ignore[misc]
+        def parse_cell(self, element: Element) -> dict[str, object]:
+            cell: dict[str, object] = super().parse_cell(element)
+            if cell["value"] is None and element.find(FORMULA_TAG) is not None:
+                cell["value"] = UNKNOWN
+            return cell
+
+    with sheet._get_source() as source:
+        formats = workbook._date_formats, workbook._timedelta_formats
+        parser = Parser(source, sheet._shared_strings, True, workbook.epoch, *formats)
+        for number, cells in parser.parse():
+            yield number, {cell["column"] - 1: cell["value"] for cell in cells}
+
+
+def _listed(cells: Sequence[str]) -> str:
+    rest = len(cells) - MOST_NAMED
+    return ", ".join(cells[:MOST_NAMED]) + (f" and {rest:,} more cells" if rest > 0 else "")
 
 
 def _shown(value: object) -> str:
     match value:
-        case None:
+        case None | Unknown():
             return ""
         case bool():
             return str(value).upper()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from ragmcp.errors import InvalidArguments
+from ragmcp.errors import InvalidArguments, ToolError
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_NAME, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.mcp.toolsets.memory import Filter, Question
+from ragmemory.mcp.toolsets.memory import Filter, Question, what_to_call
 from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
 from ragmemory.types.code import Direction, Symbol, TraceStep
 from ragmemory.types.files import Ingestion
+
+if TYPE_CHECKING:
+    from ragmemory.service import MemoryService
 
 Limit = Annotated[int, Meta(description="How many passages at most, on all pages together.", ge=1, le=100)]
 Name = Annotated[
@@ -48,6 +51,13 @@ Paths = Annotated[
 JobId = Annotated[
     str, Meta(description="The job_id that build_index returned; default: the last jobs.", max_length=100)
 ]
+
+# Answers of build_index without arguments.
+ANY_FOLDER = "Name folders or files in `paths`: this server may read all of them, and has none of its own."
+NO_FOLDER = (
+    "This server may read no folder, so there is nothing to load. Start it as `ragmemory --repository` in a "
+    "git repository, or as `ragmemory --root FOLDER` (the setting memory.roots)."
+)
 
 # The newest jobs, of which index_status tells.
 _JOBS = 5
@@ -119,7 +129,9 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         from ragmemory.code.files import place_of
 
         with wire_errors():
-            result = await (await memory()).search.query(query, limit, filter, only_code=True)
+            service = await memory()
+            result = await service.search.query(query, limit, filter, only_code=True)
+            notice = await what_to_call(service) if result.empty else result.notice
         hits = [
             CodeHit(
                 rank=hit.rank,
@@ -135,13 +147,16 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
             for hit in result.hits
         ]
         page, next_cursor = page_of(hits, cursor)
-        return CodeHits(hits=page, next_cursor=next_cursor, missing=result.missing, notice=result.notice)
+        return CodeHits(hits=page, next_cursor=next_cursor, missing=result.missing, notice=notice)
 
     @tool(read_only=True)
     async def get_symbol(call: Call, name: Name, cursor: Cursor = "") -> Symbols:
         """Return the definitions of a function, class or constant, with their source and path:line."""
         with wire_errors():
-            found, notices = await (await memory()).code.symbols(name)
+            service = await memory()
+            found, notices = await service.code.symbols(name)
+            if not found:
+                notices = [*notices, *await _notices_of_empty(service)]
         shown, next_cursor = page_of([_cut(one) for one in found], cursor)
         return Symbols(
             symbols=[symbol for symbol, _ in shown],
@@ -159,7 +174,9 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         the same name may be among them. Every step has its path:line.
         """
         with wire_errors():
-            trace = await (await memory()).code.trace(name, direction, depth)
+            service = await memory()
+            trace = await service.code.trace(name, direction, depth)
+            notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
         steps, next_cursor = page_of(trace.steps, cursor)
         places = [Place(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions]
         return TracePage(
@@ -167,7 +184,7 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
             definitions=places[:_MOST_DEFINITIONS],
             steps=steps,
             next_cursor=next_cursor,
-            notices=trace.notices,
+            notices=notices,
         )
 
     return [search_code, get_symbol, trace_symbol]
@@ -179,17 +196,20 @@ def _index_tools(memory: Memory) -> list[Tool]:
         """Load the files of folders into memory in the background, so that the other tools find them.
 
         Files that .gitignore excludes are left out, and files that have not changed are not read again.
-        Returns at once with a job_id for index_status.
+        Without paths, a server of one repository also forgets the files that are gone from it. Returns at
+        once with a job_id for index_status.
         """
-        from ragmemory.files.ingestions import ANY_ROOT
+        from ragmemory.files.roots import ANY_ROOT
 
         with wire_errors():
             service = await memory()
             chosen = paths or [root for root in service.roots if root != ANY_ROOT]
-            if not chosen or not all(chosen):
+            if not chosen:
+                raise ToolError("NOTHING_TO_LOAD", ANY_FOLDER if service.roots else NO_FOLDER)
+            if not all(chosen):
                 raise InvalidArguments("$.paths", "needs a folder or file")
-            ingestions = service.ingestions
-            return await ingestions.start(chosen, prune=False, origin=origin_of(call))
+            prune = service.repository is not None and not paths
+            return await service.ingestions.start(chosen, prune=prune, origin=origin_of(call))
 
     @tool(read_only=True)
     async def index_status(call: Call, job_id: JobId = "") -> IndexStatus:
@@ -204,6 +224,13 @@ def _index_tools(memory: Memory) -> list[Tool]:
             return IndexStatus(files=await service.code.languages(), jobs=jobs)
 
     return [build_index, index_status]
+
+
+async def _notices_of_empty(service: MemoryService) -> list[str]:
+    """What to call if memory is empty."""
+    if (await service.maintenance.stats()).documents:
+        return []
+    return list(filter(None, [await what_to_call(service)]))
 
 
 def _cut(symbol: Symbol) -> tuple[Symbol, str]:

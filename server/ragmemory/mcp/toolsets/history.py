@@ -144,11 +144,14 @@ def _undoing_tools(memory: Memory) -> list[Tool]:
     async def restore_version(call: Call, document: Name, version: Number = None) -> Restored:
         """Make an earlier version of a document the current one, also of a document that was removed.
 
-        By default the newest earlier version. This is a new write, which undo takes back.
+        By default the newest earlier version. This is a new write, which undo takes back. The file of the
+        document is not changed: `next_sync` says what the next sync of the sources will do because of it.
         """
         await call.background()
         with wire_errors():
-            return await (await memory()).history.restore(document, version, origin_of(call))
+            service = await memory()
+            restored = await service.history.restore(document, version, origin_of(call))
+            return replace(restored, next_sync=await service.sources.next_sync(restored.uri))
 
     @tool(destructive=True, background=True)
     async def undo_writes(

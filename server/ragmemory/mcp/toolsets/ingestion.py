@@ -35,7 +35,11 @@ Forget = Annotated[
     bool, Meta(description="Remove its documents from memory, too. undo_writes brings them back.")
 ]
 Prune = Annotated[
-    bool, Meta(description="Remove the documents of these folders whose files no longer exist.")
+    bool,
+    Meta(
+        description="Remove the documents of these folders whose files no longer exist, hold no text any "
+        "more, or are now excluded by .gitignore."
+    ),
 ]
 JobId = Annotated[str, Meta(description="The job_id that start_ingestion returned.", max_length=100)]
 After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=LAST_OFFSET)]
@@ -182,8 +186,9 @@ def _source_tools(memory: Memory) -> list[Tool]:
     ) -> Ingestion:
         """Bring memory in step with all sources, or with the given paths, in the background.
 
-        Loads new and changed files, and removes the documents whose files are gone, unless the whole folder
-        is missing or empty. Returns at once with a job_id for get_ingestion_status.
+        Loads new and changed files, and removes the documents whose files are gone, hold no text any more or
+        are now excluded by .gitignore, unless the whole folder is missing or empty. A file that cannot be
+        read now keeps its document. Returns at once with a job_id for get_ingestion_status.
         """
         with wire_errors():
             service = await memory()

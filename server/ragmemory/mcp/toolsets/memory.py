@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
@@ -14,6 +15,9 @@ from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.result_text import MORE, MOST_TURNS, READ, more_turns, readable
 from ragmemory.types.search import QueryResult
 from ragmemory.types.writes import Injected
+
+if TYPE_CHECKING:
+    from ragmemory.service import MemoryService
 
 MOST_HITS = 100
 # Enforced by `stores.values.check_object`.
@@ -122,6 +126,8 @@ def memory_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             service = await memory()
             result = await service.search.query(query, top_k, filter, min_score)
+            if result.empty:
+                result = replace(result, notice=await what_to_call(service))
             text = readable(result)
             ids = [hit.chunk_id for hit in result.hits]
             turns = await service.documents.turns_around(ids, MOST_TURNS) if len(text) < READ else {}
@@ -133,6 +139,18 @@ def memory_tools(memory: Memory) -> list[Tool]:
         return ToolResult([TextContent(text=text)], result)
 
     return [Inject, Query]
+
+
+async def what_to_call(service: MemoryService) -> str:
+    """What a client should call while the memory of `ragmemory --repository` is empty; "" for any other."""
+    if service.repository is None:
+        return ""
+    if any(job.status == "running" for job in await service.ingestions.newest(1)):
+        return "The files of this repository are being loaded: index_status says how far."
+    return (
+        "Nothing of this repository is in memory yet. Call build_index (of the toolset `code`), which loads "
+        "it in the background."
+    )
 
 
 def _outcome(injected: Injected) -> str:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import MAX_COMPARED_TEXTS, MOST_NEIGHBOURS
+from ragmemory.limits import MAX_COMPARED_TEXTS, MAX_COMPARED_WORDS, MOST_NEIGHBOURS
 from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import document_uri
 from ragmemory.mcp.toolsets.memory import Filter, Question
@@ -18,9 +18,14 @@ from ragmemory.types.documents import DocumentInfo, Passage
 from ragmemory.types.search import Hit
 
 Query = Annotated[str, Meta(description="A question or keywords.", min_length=1)]
+Meaning = Annotated[
+    str, Meta(description="A question or keywords. An empty one has no meaning: all similarities are 0.")
+]
 Texts = Annotated[
     list[str], Meta(description="What is compared with it, such as sentences.", max_length=MAX_COMPARED_TEXTS)
 ]
+_Words = Annotated[list[str], Meta(max_length=MAX_COMPARED_WORDS)]
+Words = Annotated[_Words | None, Meta(description="Single words to match with those of each text.")]
 Limit = Annotated[int, Meta(description="How many passages at most, on all pages together.", ge=1, le=100)]
 ChunkId = Annotated[int, Meta(description="The chunk_id of a hit.", ge=1, le=2**53)]
 Before = Annotated[int, Meta(description="How many passages before it.", ge=0, le=MOST_NEIGHBOURS)]
@@ -29,6 +34,8 @@ After = Annotated[int, Meta(description="How many passages after it.", ge=0, le=
 
 class Similarities(Struct, frozen=True):
     similarities: list[float]  # in [-1, 1], in the order of the texts
+    # For each text and word, the cosine of its nearest word; absent if the model has no vectors of words.
+    matches: list[list[float]] | UnsetType = UNSET
 
 
 class Found(Passage, frozen=True, kw_only=True):
@@ -104,10 +111,11 @@ def search_tools(memory: Memory) -> list[Tool]:
         return PassagePage(passages=passages, next_cursor=next_cursor)
 
     @tool(read_only=True)
-    async def compare_texts(call: Call, query: Query, texts: Texts) -> Similarities:
-        """Compare texts with a query by meaning. Nothing is stored."""
+    async def compare_texts(call: Call, query: Meaning, texts: Texts, words: Words = None) -> Similarities:
+        """Compare texts with a query by meaning, and with single words. Nothing is stored."""
         with wire_errors():
-            return Similarities(await (await memory()).search.similarities(query, texts))
+            compared = await (await memory()).search.compare(query, texts, words or ())
+        return Similarities(compared.similarities, UNSET if compared.matches is None else compared.matches)
 
     return [semantic_search, get_source_by_id, get_metadata_by_id, get_neighbours, compare_texts]
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.search.index.ascending import is_among, is_first
-from ragmemory.search.index.postings import frequencies_at, frequencies_of, rows_of
+from ragmemory.search.index.postings import count_among, frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
 from ragmemory.text.analysis import hashes
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from ragmemory.search.index.postings import Packed
     from ragmemory.search.index.rows import Rows
-
-    # Where the postings of a term begin and end in each segment.
-    Ranges = Sequence[Sequence[int]]
 
 # Postings of the rarest terms that are scored before the first check whether they suffice.
 AT_ONCE = 1 << 16
@@ -45,7 +42,7 @@ class BM25Index:
 
     def __init__(self, rows: Rows, k1: float, b: float) -> None:
         self._rows = rows
-        self._ranges: dict[str, Ranges] = {}
+        self._places: dict[str, Place] = {}
         self.k1 = k1
         self.b = b
 
@@ -53,18 +50,19 @@ class BM25Index:
         """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
         import numpy as np
 
-        total = len(self._rows)
+        total = self._rows.counted
         counted = Counter(terms)
         sought = []
-        ranges = self._look_up([*counted])
+        places = self._look_up([*counted])
         segments = self._rows.segments
         # (segments, 2, terms): one check for all terms of a segment.
+        ranges = [place.ranges for place in places]
         bounds = np.array(ranges, np.int64).reshape(len(ranges), len(segments), 2).transpose(1, 2, 0)
         found = [
             segment.postings.packed.slices(*where) for segment, where in zip(segments, bounds, strict=True)
         ]
         for number, (term, times) in enumerate(counted.items()):
-            df = frequency(ranges[number])
+            df = places[number].df
             weight = times * inverse_frequency(df, total) * (self.k1 + 1)
             share = times * inverse_frequency(max(1, df), total + PSEUDO_TEXTS)
             sought.append(SoughtTerm(term, [parts[number] for parts in found], df, weight, share))
@@ -72,43 +70,53 @@ class BM25Index:
 
     def idf(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term."""
-        return [inverse_frequency(df, len(self._rows)) for df in self.frequencies(terms)]
+        return [inverse_frequency(df, self._rows.counted) for df in self.frequencies(terms)]
 
     def rarity(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term beside that of an unknown one, in (0, 1]."""
-        texts = len(self._rows) + PSEUDO_TEXTS
+        texts = self._rows.counted + PSEUDO_TEXTS
         most = inverse_frequency(0, texts)
         return [inverse_frequency(df, texts) / most for df in self.frequencies(terms)]
 
     def frequencies(self, terms: Sequence[str]) -> list[int]:
-        """The number of chunks that contain each term; excluded ones count, too."""
-        return [frequency(ranges) for ranges in self._look_up(terms)]
+        """The number of chunks that contain each term, without excluded ones."""
+        return [place.df for place in self._look_up(terms)]
 
     def count_many(self, terms: Sequence[str]) -> list[int]:
         """The `frequencies` of hundreds of terms, most of which are in no chunk: nothing is cached."""
-        import numpy as np
-
-        names = hashes(terms)
-        counts = np.zeros(len(terms), np.int64)
-        for segment, _ in self._rows:
-            begins, ends = segment.postings.ranges(names)
-            counts += ends - begins
-        found: list[int] = counts.tolist()
+        found: list[int] = self._count(self._ranges(hashes(terms))).tolist()
         return found
 
-    def _look_up(self, terms: Sequence[str]) -> list[Ranges]:
+    def _look_up(self, terms: Sequence[str]) -> list[Place]:
         """Where the postings of each term are; cached, because a query asks for its terms several times."""
-        known = self._ranges
+        known = self._places
         new = [term for term in terms if term not in known]
         if new:
             if len(known) > CACHED_TERMS:
-                known = self._ranges = {}
+                known = self._places = {}
                 new = list(terms)
-            names = hashes(new)
-            found = [segment.postings.ranges(names).T.tolist() for segment, _ in self._rows]
-            for number, term in enumerate(new):
-                known[term] = [ranges[number] for ranges in found]
+            ranges = self._ranges(hashes(new))
+            frequencies = self._count(ranges).tolist()
+            for term, where, df in zip(new, ranges.transpose(2, 0, 1).tolist(), frequencies, strict=True):
+                known[term] = Place(where, df)
         return [known[term] for term in terms]
+
+    def _ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """(segments, 2, t) where the postings of the terms with these hashes begin and end."""
+        import numpy as np
+
+        found = [segment.postings.ranges(names) for segment in self._rows.segments]
+        return np.array(found, np.int64).reshape(len(found), 2, len(names))
+
+    def _count(self, ranges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(t,) the number of postings in (segments, 2, t) `ranges`, without those of excluded rows."""
+        counts: NDArray[np.int64] = (ranges[:, 1] - ranges[:, 0]).sum(axis=0)
+        for number, _, rows in self._rows.split(self._rows.excluded):
+            begins, ends = ranges[number]
+            used = (begins < ends).nonzero()[0]
+            found = self._rows.segments[number].postings.packed.slices(begins[used], ends[used])
+            counts[used] -= count_among(found, rows)
+        return counts
 
     def saturation(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """(k,) the frequency at which a term reaches half of its weight; it grows with the text's length."""
@@ -120,7 +128,8 @@ class BM25Index:
         import numpy as np
 
         total = sum(segment.total_length for segment, _ in self._rows)
-        average = total / max(1, len(self._rows)) or 1.0
+        total -= self._rows.take(self._rows.excluded, lambda segment: segment.lengths).sum(dtype=np.float64)
+        average = total / max(1, self._rows.counted) or 1.0
         scale = np.float32(self.k1 * self.b / average)
         saturation = np.empty(len(self._rows), np.float32)
         for segment, where in self._rows:
@@ -130,11 +139,18 @@ class BM25Index:
         return saturation
 
 
+class Place(NamedTuple):
+    """Where the postings of a term are."""
+
+    ranges: list[list[int]]  # where they begin and end in each segment
+    df: int  # in how many rows that are not excluded it occurs
+
+
 @dataclass(frozen=True)
 class SoughtTerm:
     name: str
-    found: Sequence[Packed]  # segment by segment
-    df: int
+    found: Sequence[Packed]  # segment by segment, also of excluded rows
+    df: int  # without them
     weight: float  # more than it can add to any score
     share: float  # of the coverage
 
@@ -224,7 +240,7 @@ class BM25Scores:
         scores = self._saturation.take(rows)
         scores += frequencies
         np.divide(frequencies, scores, out=scores)
-        scores *= np.repeat(_weights(terms), [term.df for term in terms])
+        scores *= np.repeat(_weights(terms), [sum(map(len, term.found)) for term in terms])
         return rows, scores
 
     def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -244,11 +260,14 @@ class BM25Scores:
         sums: NDArray[np.float32] = (_weights(terms)[:, None] * shares).sum(axis=0)
         return sums
 
-    def coverage(self, held: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """(k,) the weighted share of the question's terms in each of k rows; `held` is (t, k), by term."""
+    def coverage(self, held: NDArray[np.bool_], power: float = 1) -> NDArray[np.float32]:
+        """(k,) the weighted share of the question's terms in each of k rows; `held` is (t, k), by term.
+
+        The weights are powers of the inverse document frequencies.
+        """
         import numpy as np
 
-        shares = np.array([term.share for term in self.terms], np.float32)
+        shares = np.array([term.share for term in self.terms], np.float32) ** power
         covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
         return covered
 
@@ -259,11 +278,6 @@ def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:
     return np.array([term.weight for term in terms], np.float32)
 
 
-def frequency(ranges: Ranges) -> int:
-    """In how many rows a term occurs."""
-    return sum(end - begin for begin, end in ranges)
-
-
 def inverse_frequency(df: int, n: int) -> float:
     """log(1 + (n − df + ½) / (df + ½))."""
-    return math.log1p((max(0, n - df) + 0.5) / (df + 0.5))
+    return math.log1p((n - df + 0.5) / (df + 0.5))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ragmemory.search.index.ascending import union
+from ragmemory.search.index.ascending import is_among, union
 from ragmemory.search.index.bigrams import SequenceIndex
 from ragmemory.search.index.bm25 import BM25Index
 from ragmemory.search.index.checking import Checking
@@ -37,37 +37,54 @@ if TYPE_CHECKING:
 MERGE_RATIO = 4
 
 
+class Removed(NamedTuple):
+    """Chunks that were removed from the store and are still in a segment."""
+
+    ids: NDArray[np.int64]  # ascending
+    total: NDArray[np.float64]  # (d,) the sum of their vectors, exactly
+
+    @classmethod
+    def none(cls) -> Removed:
+        """No chunks."""
+        import numpy as np
+
+        return cls(np.empty(0, np.int64), np.zeros(1))
+
+
 class ChunkIndex:
     """Changed by one thread at a time. `rows` and what searches them are replaced whole."""
 
     def __init__(self, dimensions: int, settings: RankingSettings) -> None:
-        import numpy as np
-
         self.dimensions = dimensions
         self.settings = settings
         self.checkpoint = Checkpoint()
         self.hidden: list[tuple[int, int]] = []
         self._lexicon = Lexicon()
-        self._set((), np.empty(0, np.int64))
+        self._set((), Removed.none().ids, Removed.none())
 
-    def _set(self, segments: Iterable[Segment], removed: NDArray[np.int64]) -> None:
+    def _set(self, segments: Iterable[Segment], ids: NDArray[np.int64], known: Removed) -> None:
+        """`ids` are those of removed chunks; `known` are those in a segment, as far as their sum is known."""
         import numpy as np
 
-        self.segments = tuple(sorted(segments, key=lambda segment: (segment.after, segment.upto)))
-        self.rows = Rows(self.segments)
-        # Searches leave excluded rows out; the statistics of BM25 count them until a merge drops them.
-        self.excluded = self.rows.with_ids(removed) if len(removed) else removed
-        self.removed = self.rows.take(self.excluded, _ids) if len(self.excluded) else self.excluded
+        segments = tuple(sorted(segments, key=lambda segment: (segment.after, segment.upto)))
+        rows = Rows(segments)
+        gone = rows.with_ids(ids) if len(ids) else ids
+        ids = rows.take(gone, _ids) if len(gone) else gone
+        new = gone[~is_among(ids, known.ids)]
+        removed = Removed(ids, known.total + rows.total_of(new))
+        hidden = Removed.none().ids
         if self.hidden:
-            ids = np.concatenate([np.arange(first, last + 1) for first, last in self.hidden])
-            self.excluded = union(self.excluded, self.rows.with_ids(ids))
+            ranges = np.concatenate([np.arange(first, last + 1) for first, last in self.hidden])
+            hidden = np.setdiff1d(rows.with_ids(ranges), gone, assume_unique=True)
+        self.segments, self.removed = segments, removed
+        self.rows = Rows(segments, union(gone, hidden) if len(hidden) else gone)
         self.bm25 = BM25Index(self.rows, self.settings.k1, self.settings.b)
-        self.vectors = VectorIndex(self.rows)
+        self.vectors = VectorIndex(self.rows, hidden, removed.total)
         self.sequences = SequenceIndex(self.rows)
         self.checking = Checking(self.rows)
 
     def __len__(self) -> int:
-        return len(self.rows) - len(self.excluded)
+        return self.rows.counted
 
     # Follow the store
 
@@ -75,14 +92,10 @@ class ChunkIndex:
         """Apply what the store has written since `checkpoint`."""
         import numpy as np
 
-        removed = union(self.removed, np.array(changes.removed, np.int64))
+        self.hidden = changes.hidden
+        removed = union(self.removed.ids, np.array(changes.removed, np.int64))
         self._insert(self.checkpoint.chunk_id, changes.checkpoint.chunk_id, changes, removed)
         self.checkpoint = changes.checkpoint
-
-    def hide(self, ranges: list[tuple[int, int]]) -> None:
-        """Exclude exactly the chunks in these ranges of ids, first and last inclusive."""
-        self.hidden = ranges
-        self._set(self.segments, self.removed)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
         """The ranges of ids, up to `checkpoint`, that no segment covers: (after, upto)."""
@@ -96,7 +109,7 @@ class ChunkIndex:
 
     def fill(self, after: int, upto: int, changes: Changes) -> None:
         """Fill a gap with what the store holds of it."""
-        self._insert(after, upto, changes, self.removed)
+        self._insert(after, upto, changes, self.removed.ids)
 
     def _insert(self, after: int, upto: int, changes: Changes, removed: NDArray[np.int64]) -> None:
         segments = list(self.segments)
@@ -106,7 +119,7 @@ class ChunkIndex:
             while at and _can_be_merged(segments[at - 1], segments[at]):
                 at -= 1
                 segments[at : at + 2] = [Segment.merge(segments[at : at + 2], [None, None])]
-        self._set(segments, removed)
+        self._set(segments, removed, self.removed)
 
     def _segment(self, after: int, upto: int, changes: Changes) -> Segment:
         if self._lexicon.is_full:
@@ -132,21 +145,37 @@ class ChunkIndex:
         import numpy as np
 
         ids = segment.chunk_ids.all
-        is_removed = np.isin(ids, self.removed, assume_unique=True) if len(self.removed) else None
+        is_removed = np.isin(ids, self.removed.ids, assume_unique=True) if len(self.removed.ids) else None
         return np.flatnonzero(~is_removed) if is_removed is not None and is_removed.any() else None
 
     def replace(self, old: Sequence[Segment], new: Segment) -> bool:
         """Replace `old` by `new`, which was merged from them; False if they are no longer in the index."""
         if not all(segment in self.segments for segment in old):
             return False
-        self._set([*(segment for segment in self.segments if segment not in old), new], self.removed)
+        dropped = sum(segment.total.all for segment in old) - new.total.all
+        known = self.removed._replace(total=self.removed.total - dropped)
+        self._set([*(segment for segment in self.segments if segment not in old), new], known.ids, known)
         return True
 
     def drop(self, path: Path) -> None:
         """Drop the segment of a damaged file, which leaves a gap."""
-        self._set((segment for segment in self.segments if segment.path != path), self.removed)
+        self.segments = tuple(segment for segment in self.segments if segment.path != path)
+        self._set(self.segments, self.removed.ids, Removed.none())
 
-    def adopt(self, checkpoint: Checkpoint, segments: Sequence[Segment], removed: NDArray[np.int64]) -> None:
+    @property
+    def saved_removed(self) -> Removed:
+        """The removed chunks that are in a file."""
+        import numpy as np
+
+        in_memory = [segment for segment in self.segments if segment.path is None]
+        if not in_memory:
+            return self.removed
+        here = Rows(in_memory)
+        gone = here.with_ids(self.removed.ids)
+        ids = np.setdiff1d(self.removed.ids, here.take(gone, _ids), assume_unique=True)
+        return Removed(ids, self.removed.total - here.total_of(gone))
+
+    def adopt(self, checkpoint: Checkpoint, segments: Sequence[Segment], removed: Removed) -> None:
         """Continue from what this or another process has saved; keep what is newer here."""
         newer = [
             _newer(segment, checkpoint.chunk_id)
@@ -157,7 +186,9 @@ class ChunkIndex:
             # Each side may have applied removals that the other has not.
             mine, theirs = self.checkpoint, checkpoint
             checkpoint = mine if mine.removal <= theirs.removal else replace(mine, removal=theirs.removal)
-        self._set([*segments, *newer], union(self.removed, removed))
+        is_whole = len(Rows(segments).with_ids(removed.ids)) == len(removed.ids)  # No file is lost.
+        known = removed if is_whole else Removed.none()
+        self._set([*segments, *newer], union(self.removed.ids, removed.ids), known)
         self.checkpoint = checkpoint
 
 

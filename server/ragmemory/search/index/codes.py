@@ -29,10 +29,13 @@ SHORTLIST = 7_000
 STEP = 15
 
 
-def nearest(rows: Rows, words: Codes, k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
+def nearest(
+    rows: Rows, words: Codes, k: int, excluded: NDArray[np.int64], sample: slice | NDArray[np.int64]
+) -> NDArray[np.int64]:
     """The k rows that differ from `words`, the (w,) code of a query, in the fewest bits, ascending.
 
-    More if several tie. They are the nearest of about SHORTLIST rows that are nearest by half of the bits.
+    More if several tie. They are the nearest of about SHORTLIST rows that are nearest by half of the bits;
+    `sample` is every STEP-th row.
     """
     import numpy as np
 
@@ -47,7 +50,7 @@ def nearest(rows: Rows, words: Codes, k: int, excluded: NDArray[np.int64]) -> ND
     distances[excluded] = np.iinfo(distances.dtype).max
     if half == len(words):
         return _lowest(distances, k, 64 * half)
-    farthest = _farthest(distances[::STEP].copy(), SHORTLIST // STEP, 64 * half)
+    farthest = _farthest(distances[sample].copy(), SHORTLIST // STEP, 64 * half)
     shortlist = np.flatnonzero(distances <= farthest)
     total = distances.take(shortlist).astype(np.uint16)
     more = np.empty_like(total)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from struct import Struct as Layout
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -107,15 +107,17 @@ class ColumnWriter:
             self._write(part.reshape(-1).view("u1").data)
         self._places[name] = _Place(offset, dtype, [rows, *shape])
 
-    def finish(self, facts: dict[str, Any]) -> None:
-        """Write footer and checksums, and sync the file to the disk."""
+    def finish(self, facts: dict[str, Any]) -> int:
+        """Write footer and checksums, and sync the file to the disk; return the checksum of all of it."""
         self._fill()
         end = self._size
         footer = msgspec.json.encode(_Footer(self._places, facts))
         tail = self._sums + footer
-        self._file.write(tail + TRAILER.pack(end, len(footer), zlib.crc32(tail)))
+        checksum = zlib.crc32(tail)
+        self._file.write(tail + TRAILER.pack(end, len(footer), checksum))
         self._sync()
         self.close()
+        return checksum
 
     def close(self) -> None:
         """Close the file; without `finish` it is incomplete."""
@@ -341,8 +343,14 @@ class Column:
             self._checks.check_each(self._offset + starts * size, self._offset + stops * size, self._unit)
 
 
-def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
-    """Map a file: its arrays by name, and its facts. Raises OSError, DamagedFile."""
+class Opened(NamedTuple):
+    columns: dict[str, Column]
+    facts: dict[str, Any]
+    checksum: int  # of the checksums of all blocks and the footer: of the whole file
+
+
+def open_columns(path: Path) -> Opened:
+    """Map a file. Raises OSError, DamagedFile."""
     import numpy as np
 
     if path.exists() and not path.is_file():
@@ -370,4 +378,4 @@ def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
     for name, place in footer.places.items():
         array = np.frombuffer(data[place.offset : place.offset + place.bytes], place.dtype)
         columns[name] = Column(array.reshape(place.shape), checks, place.offset)
-    return columns, footer.facts
+    return Opened(columns, footer.facts, checksum)

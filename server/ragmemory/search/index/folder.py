@@ -35,7 +35,7 @@ MANIFEST, LOCK = "manifest.json", "lock"
 FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
 QUARANTINE = "damaged.index"
 # The version of the files and of the text analysis; an index with another version is not read.
-FORMAT = 6
+FORMAT = 7
 OLD_NAME = re.compile(r"\d+-\d+\.\w{8}")
 OLD_FILES = re.compile(
     r"header\.json|(chunk_ids|gone|vectors|codes|lengths|terms|ends|rows|frequencies|sequence_(hashes|ends))\.npy"
@@ -44,10 +44,16 @@ OLD_FILES = re.compile(
 MAX_MANIFEST_BYTES = 1 << 20
 
 
-class Listed(Struct, frozen=True):
-    """A segment file, and the range of chunk ids that it covers."""
+class ListedFile(Struct, frozen=True):
+    """A file, and its checksum: another one with this name, such as from a backup, is not used."""
 
     file: str
+    checksum: int
+
+
+class Listed(ListedFile, frozen=True):
+    """A segment file, and the range of chunk ids that it covers."""
+
     after: int
     upto: int
 
@@ -59,12 +65,12 @@ class Manifest(Struct, frozen=True):
     fingerprint: str
     checkpoint: Checkpoint = field(name="mark")
     segments: list[Listed]
-    removed: str = ""  # the file with the ids of removed chunks that are still in a segment
+    removed: ListedFile | None = None  # chunks that are still in a segment
 
     @property
     def files(self) -> set[str]:
         """The names of all listed files."""
-        return {one.file for one in self.segments} | {self.removed}
+        return {one.file for one in (*self.segments, self.removed) if one}
 
 
 class _Signed(Struct):
@@ -108,7 +114,7 @@ class IndexFolder:
         if not is_whole:
             raise DamagedFile(path, "its checksum is not the one written")
         # Listed files that are damaged are moved aside: never one of another program.
-        if not all(FILE_NAME.fullmatch(name) for name in manifest.files if name):
+        if not all(map(FILE_NAME.fullmatch, manifest.files)):
             raise DamagedFile(path, "it lists a file that is no index file")
         return manifest if manifest.format == FORMAT else None
 

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# See `Vocabulary`: all bytes but spaces belong to a word.
-BONDS = bytes(int(chr(i) != " ") for i in range(256))
-
 
 class Terms(NamedTuple):
     """The terms of several texts, one text after the other."""
@@ -38,9 +35,9 @@ class Lexicon:
     def __init__(self) -> None:
         import numpy as np
 
-        from ragmemory.text.vocabulary import Vocabulary
+        from ragmemory.text.vocabulary import SPACED, Vocabulary
 
-        self._vocabulary = Vocabulary(BONDS)
+        self._vocabulary = Vocabulary(SPACED)
         self._names = GrowingArray(np.empty(0, np.uint64))
 
     @property

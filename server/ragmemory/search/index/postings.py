@@ -27,6 +27,8 @@ FREQUENCY_MASK = (1 << FREQUENCY_BITS) - 1
 MAX_ROWS = 1 << (32 - FREQUENCY_BITS)
 # A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
 FREQUENCY_UNIT = 0.125
+# Finding a row among postings takes as long as looking at about this many of them.
+LOOKUP = 32
 # Postings that are merged at a time: this bounds the memory of a merge.
 MERGED_AT_ONCE = 1 << 19
 
@@ -106,6 +108,22 @@ def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[
     # The frequency alone is left of a posting of the row, and more than any frequency of another posting.
     eighths[eighths > FREQUENCY_MASK] = 0
     return frequencies_of(eighths)
+
+
+def count_among(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(t,) in how many of `rows`, which ascend, each of t terms occurs."""
+    import numpy as np
+
+    counts = np.zeros(len(found), np.int64)
+    among = np.zeros(int(rows[-1]) + 1, np.bool_)
+    among[rows] = True
+    for number, packed in enumerate(found):
+        if len(packed) > LOOKUP * len(rows):
+            counts[number] = np.count_nonzero(frequencies_at([packed], rows))
+        else:
+            theirs = rows_of(packed)
+            counts[number] = np.count_nonzero(among[theirs[: theirs.searchsorted(len(among))]])
+    return counts
 
 
 class PostingsMerger:

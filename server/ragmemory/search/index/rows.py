@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """The segment of each row. Immutable."""
+    """The segment of each row. Immutable.
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    `excluded` rows, ascending, do not count: searches and statistics are those of the others alone.
+    """
+
+    def __init__(self, segments: Sequence[Segment], excluded: NDArray[np.int64] | None = None) -> None:
+        import numpy as np
+
         self.segments = [segment for segment in segments if len(segment)]
+        self.excluded = np.empty(0, np.int64) if excluded is None else excluded
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -32,6 +38,11 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def counted(self) -> int:
+        """How many rows are not excluded."""
+        return len(self) - len(self.excluded)
 
     def __iter__(self) -> Iterator[tuple[Segment, slice]]:
         """Each segment and its rows."""
@@ -57,6 +68,14 @@ class Rows:
 
         parts = [column(self.segments[number]).take(own) for number, _, own in self.split(rows)]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def total_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(d,) the sum of the vectors of some rows, exactly; `rows` ascend. Without rows, one zero."""
+        import numpy as np
+
+        parts = [self.segments[number].total_of(own) for number, _, own in self.split(rows)]
+        total: NDArray[np.float64] = np.array(parts).sum(axis=0)
+        return total
 
     def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows, ascending, of those of the chunks that are in the index; `chunk_ids` ascend."""

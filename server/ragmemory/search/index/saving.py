@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from ragmemory.search.index.chunk_index import Removed
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_columns
-from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
+from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, ListedFile, Manifest
 from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.segments import MergeStopped, Segment
 from ragmemory.types.search import Checkpoint
@@ -52,7 +53,7 @@ class Saved(NamedTuple):
 
     checkpoint: Checkpoint
     segments: list[Segment]
-    removed: NDArray[np.int64]
+    removed: Removed
 
 
 class SavedIndex:
@@ -62,7 +63,7 @@ class SavedIndex:
         self.folder = folder
         self.fingerprint = fingerprint
         self._version: tuple[int, int] | None = None
-        self._removed: tuple[str, bytes] = "", b""
+        self._removed: tuple[ListedFile | None, bytes] = None, b""
         self._committed: Manifest | None = None
 
     @property
@@ -81,31 +82,36 @@ class SavedIndex:
             with self._skip_unreadable(self.folder.path / MANIFEST):
                 manifest = self.folder.read()
             self._committed = manifest
-            self._removed = "", b""
+            self._removed = None, b""
             saved = self._open(manifest, {segment.path: segment for segment in known})
             # If another process has just merged files, the manifest lists files that no longer exist.
             if self.is_current:
                 return saved
 
     def _open(self, manifest: Manifest | None, known: Mapping[Path | None, Segment]) -> Saved:
-        import numpy as np
-
-        checkpoint, removed = Checkpoint(), np.empty(0, np.int64)
+        checkpoint, removed = Checkpoint(), Removed.none()
         segments: list[Segment] = []
         if manifest is None or manifest.fingerprint != self.fingerprint:
             return Saved(checkpoint, segments, removed)
         checkpoint = manifest.checkpoint
-        for path in (self.folder.path / one.file for one in manifest.segments):
+        for listed in manifest.segments:
+            path = self.folder.path / listed.file
             with self._skip_unreadable(path):
-                segments.append(known[path] if path in known else Segment.open(path))
+                segment = known[path] if path in known else Segment.open(path)
+                if _listed(path, segment) != listed:
+                    raise DamagedFile(path, "it is not the file that was written under this name")
+                segments.append(segment)
         if manifest.removed:
-            path = self.folder.path / manifest.removed
+            path = self.folder.path / manifest.removed.file
             checkpoint = replace(
                 checkpoint, removal=0
             )  # Without the file, the store names them all once more.
             with self._skip_unreadable(path):
-                removed = open_columns(path)[0]["chunk_ids"].all
-                self._removed = path.name, removed.tobytes()
+                columns, _, checksum = open_columns(path)
+                if checksum != manifest.removed.checksum:
+                    raise DamagedFile(path, "it is not the file that was written under this name")
+                removed = Removed(columns["chunk_ids"].all, columns["total"].all)
+                self._removed = manifest.removed, removed.ids.tobytes()
                 checkpoint = manifest.checkpoint
         return Saved(checkpoint, segments, removed)
 
@@ -139,19 +145,15 @@ class SavedIndex:
             path.unlink(missing_ok=True)
             raise
 
-    def describe(self, index: ChunkIndex) -> tuple[Manifest, NDArray[np.int64]]:
-        """The manifest of the index, and the ids of the chunks that were removed from it."""
-        listed = [
-            Listed(segment.path.name, segment.after, segment.upto)
-            for segment in index.segments
-            if segment.path
-        ]
+    def describe(self, index: ChunkIndex) -> tuple[Manifest, Removed]:
+        """The manifest of the files of the index, and the chunks that were removed from them."""
+        listed = [_listed(segment.path, segment) for segment in index.segments if segment.path]
         checkpoint = index.checkpoint
         if index.segments and index.segments[-1].path is None:
             checkpoint = replace(checkpoint, chunk_id=listed[-1].upto if listed else 0)
-        return Manifest(FORMAT, self.fingerprint, checkpoint, listed), index.removed
+        return Manifest(FORMAT, self.fingerprint, checkpoint, listed), index.saved_removed
 
-    def commit(self, manifest: Manifest, removed: NDArray[np.int64]) -> None:
+    def commit(self, manifest: Manifest, removed: Removed) -> None:
         """Make the described index the saved one, and remove the files it does not need. Raises OSError."""
         self._write_removed(removed)
         manifest = replace(manifest, removed=self._removed[0])
@@ -162,18 +164,25 @@ class SavedIndex:
         self._version = self.folder.version()
         self.folder.sweep(manifest.files)
 
-    def _write_removed(self, removed: NDArray[np.int64]) -> None:
-        if removed.tobytes() == self._removed[1]:
+    def _write_removed(self, removed: Removed) -> None:
+        ids = removed.ids.tobytes()
+        if ids == self._removed[1]:
             return
-        path = self.folder.new_file("removed")
-        if len(removed):
+        listed = None
+        if ids:
+            path = self.folder.new_file("removed")
             writer = ColumnWriter(path)
             try:
-                writer.add("chunk_ids", [removed])
-                writer.finish({})
+                writer.add("chunk_ids", [removed.ids])
+                writer.add("total", [removed.total])
+                listed = ListedFile(path.name, writer.finish({}))
             finally:
                 writer.close()
-        self._removed = path.name if len(removed) else "", removed.tobytes()
+        self._removed = listed, ids
+
+
+def _listed(path: Path, segment: Segment) -> Listed:
+    return Listed(path.name, segment.checksum, segment.after, segment.upto)
 
 
 def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Merge:

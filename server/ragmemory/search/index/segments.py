@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragmemory.search.index.ascending import begins_of
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
-from ragmemory.search.index.postings import Postings, PostingsMerger
+from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,16 +36,17 @@ class Segment:
 
     after: int  # holds every chunk of the store with after < id <= upto, unless it was removed
     upto: int
-    total_length: float  # the sum of `lengths`
+    total_length: float  # the sum of `lengths`, exactly
     chunk_ids: Column  # (n,) int64, ascending
     lengths: Column  # (n,) float32: the sum of each chunk's term frequencies
     vectors: Column  # (n, d) float16, of unit length
     codes: Column  # (d / 64 · n,) uint64: one bit a dimension, column by column
-    mean: Column  # (d,) float32: about the mean of the vectors
+    total: Column  # (d,) float64: the sum of the vectors, exactly
     words: Column  # (w,) uint16: the hashes of each chunk's words, in order
     word_ends: Column  # (n,) uint32: where the words of a chunk end, and those of the next begin
     postings: Postings
     path: Path | None = None  # None: in memory
+    checksum: int = 0  # of the file
 
     def __len__(self) -> int:
         return len(self.chunk_ids)
@@ -73,7 +74,7 @@ class Segment:
         vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
         terms, weights = weighted([(texts.terms, 1.0), *((other.terms, weight) for other, weight in others)])
-        lengths = np.bincount(terms.owners, weights, len(chunk_ids)).astype(np.float32)
+        lengths = rounded(np.bincount(terms.owners, weights, len(chunk_ids)))
         sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
         return cls(
             after,
@@ -83,7 +84,7 @@ class Segment:
             Column(lengths),
             Column(vectors),
             Column(codes_of(full).T.ravel()),
-            Column(full.sum(axis=0) / max(1, len(full))),
+            Column(full.sum(axis=0, dtype=np.float64)),
             Column(shortened(texts.stems.names)[texts.stems.numbers]),
             Column(np.cumsum(sizes).astype(np.uint32)),
             Postings.build(terms, weights),
@@ -92,20 +93,39 @@ class Segment:
     @classmethod
     def open(cls, path: Path) -> Segment:
         """Map a file. Raises OSError, DamagedFile."""
-        segment = cls._of(*open_columns(path), path)
+        columns, facts, checksum = open_columns(path)
+        segment = cls._of(columns, facts, path, checksum)
         for column in (segment.vectors, segment.words):
             column.expect_single_rows()
         return segment
+
+    def total_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(d,) the sum of the vectors of some rows, exactly.
+
+        They are multiples of 2⁻²⁴ of at most 1, so a sum does not depend on the order, nor on what was added
+        and subtracted before.
+        """
+        import numpy as np
+
+        if len(rows) == len(self):
+            return self.total.all
+        total = np.zeros(len(self.total))
+        for start in range(0, len(rows), COPIED_AT_ONCE):
+            vectors = as_float32(self.vectors.take(rows[start : start + COPIED_AT_ONCE]))
+            total += vectors.sum(axis=0, dtype=np.float64)
+        return total
 
     def check_more(self) -> bool:
         """Check a part of the file; False if it is checked as a whole. Raises DamagedFile."""
         return self.chunk_ids.check_more()
 
     @classmethod
-    def _of(cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None) -> Segment:
+    def _of(
+        cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None = None, checksum: int = 0
+    ) -> Segment:
         postings = Postings(*(columns.pop(name) for name in ("terms", "ends", "packed")))
         fields: dict[str, Any] = {**facts, **columns}
-        return cls(**fields, postings=postings, path=path)
+        return cls(**fields, postings=postings, path=path, checksum=checksum)
 
     @classmethod
     def merge(cls, segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]) -> Segment:
@@ -113,7 +133,7 @@ class Segment:
         import numpy as np
 
         columns, facts = _merged(segments, live)
-        return cls._of({name: Column(np.concatenate(list(parts))) for name, parts in columns}, facts, None)
+        return cls._of({name: Column(np.concatenate(list(parts))) for name, parts in columns}, facts)
 
     @classmethod
     def write(
@@ -185,14 +205,17 @@ def _merged(
         numbers[-1][keep] = start + np.arange(len(keep))
     merger = PostingsMerger([segment.postings for segment in segments], numbers)
     sizes = [_word_counts(segment)[keep] for segment, keep in pairs]
-    # Removed rows still count in the mean, which is an estimate.
-    shares = [len(keep) / max(1, len(lengths)) * segment.mean.all for segment, keep in pairs]
+    # Most rows stay: it is faster to subtract the others.
+    totals = [
+        segment.total.all - segment.total_of(np.flatnonzero(number < 0))
+        for segment, number in zip(segments, numbers, strict=True)
+    ]
     columns: dict[str, Arrays] = {
         "chunk_ids": (segment.chunk_ids.all[keep] for segment, keep in pairs),
         "lengths": iter([lengths]),
         "vectors": _vectors(pairs),
         "codes": _codes(pairs),
-        "mean": iter([np.stack(shares).sum(axis=0, dtype=np.float32)]),
+        "total": iter([np.sum(totals, axis=0)]),
         "words": _words(pairs),
         "word_ends": iter([np.cumsum(np.concatenate(sizes)).astype(np.uint32)]),
         "terms": merger.terms(),
@@ -247,11 +270,32 @@ def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint
     return np.concatenate([segment.words.slice(0, 0), *segment.words.slices(begins, ends)]), ends - begins
 
 
+def rounded(lengths: NDArray[Any]) -> NDArray[np.float32]:
+    """Multiples of FREQUENCY_UNIT, like the frequencies: sums of them are exact."""
+    import numpy as np
+
+    return (np.rint(lengths / FREQUENCY_UNIT) * FREQUENCY_UNIT).astype(np.float32)
+
+
 def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """The last 16 bits of each hash."""
     import numpy as np
 
     return names.astype(np.uint16)
+
+
+def as_float32(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Exactly the same numbers, if they are finite. Eight times as fast as `astype`, which uses no SIMD."""
+    import numpy as np
+
+    # Sign, exponent and fraction keep their order; they move to the places they have in float32.
+    bits = vectors.view("<i2").astype(np.int32)
+    bits <<= 13
+    bits &= np.int32(-0x7000_0001)  # clear the copies of the sign between the sign and the exponent
+    # The bias of the exponent is 127 instead of 15.
+    converted: NDArray[np.float32] = bits.view(np.float32)
+    converted *= np.float32(2.0**112)
+    return converted
 
 
 def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:

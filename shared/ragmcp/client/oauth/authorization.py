@@ -18,6 +18,7 @@ from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.client.oauth.grants import TokenSource, Wanted, refresh
 from ragmcp.client.oauth.store import Grant, RunStore, Store
 from ragmcp.client.oauth.web import Web, open_web
+from ragmcp.http.reach import Reach
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class OAuth:
     """Authorizes the requests to the server at `url`, as an `Authorization` of `ragmcp.http.client`.
 
     `scope` are rights to ask for beside those that the server names, separated by spaces.
-    Every method may raise AuthorizationFailed.
+    Every method may raise AuthorizationFailed, AddressRefused.
     """
 
     def __init__(self, url: str, source: TokenSource, store: Store | None = None, scope: str = "") -> None:
@@ -42,12 +43,12 @@ class OAuth:
         self._renewing = anyio.Lock()
         self._refreshed = ""  # the token that the last refresh gave
 
-    async def headers(self, verb: str, url: str) -> dict[str, str]:
+    async def headers(self, verb: str, url: str, reach: Reach) -> dict[str, str]:
         """The headers of one request."""
         async with self._renewing:
             grant = self._grant
             if grant is not None and grant.is_expired and grant.refresh_token:
-                async with open_web() as web:
+                async with open_web(reach) as web:
                     await self._refresh(web, grant, await discovery.find_server(web, grant.issuer))
         grant = self._grant
         if grant is None:
@@ -57,7 +58,7 @@ class OAuth:
             return {"authorization": f"DPoP {grant.access_token}", "dpop": proof}
         return {"authorization": f"Bearer {grant.access_token}"}
 
-    async def renew(self, response: httpx2.Response) -> bool:
+    async def renew(self, response: httpx2.Response, reach: Reach) -> bool:
         """Take a refusal (401, 403) into account; returns whether the request is worth another attempt."""
         challenge = discovery.challenge_of(response.headers.get_list("www-authenticate"))
         if (nonce := response.headers.get("dpop-nonce")) and self._prover is not None:
@@ -70,7 +71,7 @@ class OAuth:
         async with self._renewing:
             if self._grant is not None and self._grant.access_token != used:
                 return True  # Another request has renewed it.
-            async with open_web() as web:
+            async with open_web(reach) as web:
                 await self._renew(web, challenge, may_refresh=response.status_code == 401)
         return True
 

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from httpx2 import URL, InvalidURL
 from msgspec import Struct
 
 from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.client.oauth.web import Web, check_secure
+from ragmcp.http.client import origin
 
 _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 
@@ -53,12 +55,16 @@ def challenge_of(headers: Iterable[str]) -> dict[str, str]:
 async def find_resource(web: Web, url: str, challenge: Mapping[str, str]) -> ResourceMetadata | None:
     """The description of the MCP server at `url`; None if it has none.
 
-    Raises AuthorizationFailed for one that describes another server.
+    Raises AuthorizationFailed for one that is at another server, or describes another one.
     """
-    parts = urlsplit(url)
+    parts = urlsplit(str(URL(url)))
     well_known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
     places = [f"{well_known}{parts.path.rstrip('/')}", well_known]
     if named := challenge.get("resource_metadata"):
+        check_secure(named)
+        # Elsewhere it could be anything that this machine reaches.
+        if origin(URL(named)) != origin(URL(url)):
+            raise AuthorizationFailed(url, f"its metadata is at another server, {named}")
         places = [named]
     for place in dict.fromkeys(places):
         if (found := await web.document(place, ResourceMetadata)) is not None:
@@ -70,28 +76,31 @@ async def find_resource(web: Web, url: str, challenge: Mapping[str, str]) -> Res
 
 async def find_server(web: Web, issuer: str) -> ServerMetadata:
     """The description of the authorization server `issuer`. Raises AuthorizationFailed."""
+    await web.check(issuer)
     for place in _places(issuer):
         if (found := await web.document(place, ServerMetadata)) is not None:
             # RFC 8414, 3.3: else one server could pass itself off as another.
             if found.issuer != issuer:
                 raise AuthorizationFailed(issuer, f"its metadata names another issuer, {found.issuer}")
             for endpoint in (found.token_endpoint, found.authorization_endpoint, found.registration_endpoint):
-                check_secure(endpoint)
+                await web.check(endpoint)
             return found
     raise AuthorizationFailed(issuer, "it does not describe itself at any of the usual addresses")
 
 
 def _places(issuer: str) -> list[str]:
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    parts = urlsplit(str(URL(issuer)))  # as the requests understand it
+    root, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
-    places = [f"{origin}{oauth}{path}", f"{origin}{openid}{path}"]
-    return [*places, f"{origin}{path}{openid}"] if path else places
+    places = [f"{root}{oauth}{path}", f"{root}{openid}{path}"]
+    return [*places, f"{root}{path}{openid}"] if path else places
 
 
 def _covers(resource: str, url: str) -> bool:
     """Whether a token for `resource` is one for `url`: the same, or a folder above it."""
-    ours, theirs = urlsplit(url), urlsplit(resource)
+    try:
+        ours, theirs = URL(url), URL(resource)
+    except InvalidURL:
+        return False
     path = f"{theirs.path.rstrip('/')}/"
-    same_origin = (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
-    return same_origin and f"{ours.path.rstrip('/')}/".startswith(path)
+    return origin(ours) == origin(theirs) and f"{ours.path.rstrip('/')}/".startswith(path)

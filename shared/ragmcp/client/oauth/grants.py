@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
+from httpx2 import URL
 from msgspec import Struct
 
 from ragmcp.client.oauth.discovery import ServerMetadata
 from ragmcp.client.oauth.dpop import Prover, base64url
 from ragmcp.client.oauth.errors import AuthorizationFailed
+from ragmcp.client.oauth.redirect import has_state
 from ragmcp.client.oauth.registration import Identity, register
 from ragmcp.client.oauth.store import Grant, Registration, Store
 from ragmcp.client.oauth.web import Answer, Web
@@ -51,8 +52,8 @@ class UserAgent(Protocol):
     @property
     def redirect_uri(self) -> str: ...
 
-    async def visit(self, url: str) -> str:
-        """Let the user visit `url`; returns the address to which they were sent back."""
+    async def visit(self, url: str, state: str) -> str:
+        """Let the user visit `url`; returns the address to which they were sent back with this `state`."""
 
 
 class Login:
@@ -83,8 +84,9 @@ class Login:
             "resource": wanted.resource,
             **_scope(wanted),
         }
-        glue = "&" if urlsplit(server.authorization_endpoint).query else "?"
-        returned = await self._user_agent.visit(f"{server.authorization_endpoint}{glue}{urlencode(query)}")
+        # As the requests understand it: a browser could see another host in the unencoded address.
+        page = URL(server.authorization_endpoint).copy_merge_params(query)
+        returned = await self._user_agent.visit(str(page), state)
         form = {
             "grant_type": "authorization_code",
             "code": code_of(returned, server, state),
@@ -230,7 +232,7 @@ def code_of(returned: str, server: ServerMetadata, state: str) -> str:
         raise AuthorizationFailed(server.issuer, "the answer to the login does not say from whom it is")
     if issuer is not None and issuer != server.issuer:
         raise AuthorizationFailed(server.issuer, "the answer to the login is from another server")
-    if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
+    if not has_state(returned, state):
         raise AuthorizationFailed(server.issuer, "the answer to the login belongs to another login")
     if "code" not in query:
         reason = query.get("error_description") or query.get("error") or "the answer has no code"

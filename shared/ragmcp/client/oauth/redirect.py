@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
@@ -17,19 +19,24 @@ REQUEST_SECONDS = 10.0
 
 _PAGE = "<!doctype html><meta charset=utf-8><title>{title}</title><p>{title}"
 DONE = "You can close this page and go back to the terminal."
-UNKNOWN = "There is nothing here."
+UNKNOWN = "There is nothing here, or it is not of the login that is waiting."
 
 
 class Redirect:
-    """Waits at `uri` for one browser."""
+    """Waits at `uri` for the browser of one login after the other."""
 
     def __init__(self, port: int) -> None:
         self.uri = f"http://{HOST}:{port}{PATH}"
+        self._state = ""
         self._returned = ""
         self._arrived = anyio.Event()
 
+    def expect(self, state: str) -> None:
+        """Wait for the login with this `state`; any page can send the browser here with another."""
+        self._state, self._arrived = state, anyio.Event()
+
     async def wait(self) -> str:
-        """The address with which the browser came, once it has come."""
+        """The address with which the browser came from the expected login, once it has come."""
         await self._arrived.wait()
         return self._returned
 
@@ -37,13 +44,20 @@ class Redirect:
         async with stream:
             with anyio.move_on_after(REQUEST_SECONDS):
                 target = await _target(stream)
+                address = f"http://{HOST}{target}"
                 # Browsers also ask for an icon.
-                is_ours = target.partition("?")[0] == PATH
+                is_ours = target.partition("?")[0] == PATH and has_state(address, self._state)
                 with suppress(anyio.BrokenResourceError):  # It has closed the connection.
                     await stream.send(_response(is_ours))
                 if is_ours and not self._arrived.is_set():
-                    self._returned = f"http://{HOST}{target}"
+                    self._returned = address
                     self._arrived.set()
+
+
+def has_state(address: str, state: str) -> bool:
+    """Whether an address to which the browser was sent back is of the login with this `state`."""
+    given = parse_qs(urlsplit(address).query).get("state", [""])[0]
+    return bool(state) and hmac.compare_digest(given.encode(), state.encode())
 
 
 @asynccontextmanager

@@ -1,17 +1,19 @@
-"""Requests to authorization servers: only over HTTPS or on this machine, bounded, without redirects."""
+"""Requests to authorization servers: over HTTPS or on this machine, bounded, without redirects.
+
+They go only where `ragmcp.http.reach` allows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
 
 from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.http.client import is_loopback
+from ragmcp.http.reach import Reach, guard, is_loopback
 from ragmcp.protocol.decoding import DECODE_ERRORS
 
 T = TypeVar("T")
@@ -19,6 +21,8 @@ T = TypeVar("T")
 # A larger answer is not one of those that are read here.
 LARGEST_BYTES = 2**20
 SECONDS = 30.0
+# A proxy would make plain HTTP to this machine leave it.
+_WITHOUT_PROXY = ("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class Answer(NamedTuple):
@@ -30,13 +34,20 @@ class Answer(NamedTuple):
 
 
 class Web:
-    """The connections of one login."""
+    """The connections of one login; all methods raise AuthorizationFailed, AddressRefused."""
 
-    def __init__(self, client: httpx2.AsyncClient) -> None:
+    def __init__(self, client: httpx2.AsyncClient, reach: Reach) -> None:
         self._client = client
+        self.reach = reach
+
+    async def check(self, url: str) -> None:
+        """Raises unless codes and tokens may be sent there; "" passes."""
+        check_secure(url)
+        if url:
+            await self.reach.check(url)
 
     async def document(self, url: str, type: type[T]) -> T | None:
-        """The JSON document at `url`; None if there is none of this type. Raises AuthorizationFailed."""
+        """The JSON document at `url`; None if there is none of this type."""
         answer = await self._send("GET", url)
         if answer.status != 200:
             return None
@@ -53,11 +64,11 @@ class Web:
         json: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer to a form or a JSON document. Raises AuthorizationFailed."""
+        """The answer to a form or a JSON document."""
         return await self._send("POST", url, data=form, json=json, headers=headers)
 
     async def _send(self, verb: str, url: str, **content: Any) -> Answer:
-        check_secure(url)
+        await self.check(url)
         try:
             request = self._client.build_request(verb, url, **content)
             response = await self._client.send(request, stream=True)
@@ -77,15 +88,23 @@ class Web:
 
 
 @asynccontextmanager
-async def open_web() -> AsyncIterator[Web]:
-    """Connections for one login."""
+async def open_web(reach: Reach) -> AsyncIterator[Web]:
+    """Connections for one login at the server that `reach` is about."""
     # Redirects are not followed: they could lead to another server.
-    async with httpx2.AsyncClient(timeout=SECONDS, headers={"accept": "application/json"}) as client:
-        yield Web(client)
+    client = httpx2.AsyncClient(
+        timeout=SECONDS, headers={"accept": "application/json"}, mounts=dict.fromkeys(_WITHOUT_PROXY)
+    )
+    guard(client, reach)
+    async with client:
+        yield Web(client, reach)
 
 
 def check_secure(url: str) -> None:
     """Raises AuthorizationFailed unless codes and tokens may be sent there: HTTPS, or this machine."""
-    parts = urlsplit(url)
-    if url and parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+    try:
+        target = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise AuthorizationFailed(url, f"it is not a valid address ({error})") from None
+    is_secure = target.scheme == "https" or (target.scheme == "http" and is_loopback(target.host))
+    if url and not (is_secure and target.host):
         raise AuthorizationFailed(url, "it is not an HTTPS address")

@@ -12,8 +12,13 @@ def shown(status: Status, columns: int = 80) -> str:
 
 
 def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
-    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
-    assert shown(status) == " gpt-x · 1 document, 1,204 chunks · context 12% · 345 tokens"
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, history=0.123)
+    assert shown(status) == " gpt-x · 1 document, 1,204 chunks · history 12% of context · 345 tokens"
+
+
+def test_turns_that_no_longer_fit_are_named_beside_the_share_of_those_that_do() -> None:
+    status = Status("gpt-x", history=0.02, left_out=3)
+    assert shown(status) == " gpt-x · history 2% of context, 3 turns left out"
 
 
 def test_tokens_that_the_server_did_not_count_are_about_so_many() -> None:
@@ -30,5 +35,5 @@ def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
 
 
 def test_a_narrow_toolbar_leaves_whole_parts_out() -> None:
-    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, history=0.123)
     assert shown(status, 40) == " gpt-x · 1 document, 1,204 chunks"

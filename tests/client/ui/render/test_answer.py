@@ -157,6 +157,23 @@ async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
     assert here.uri not in file.getvalue()
 
 
+async def test_the_link_of_a_pdf_names_its_page() -> None:
+    page = Citation(1, 9, "d", "file:///a/crane.pdf", "Crane", "", 2, 4, "", True, places=[(1, "p. 7")])
+    out, file = terminal()
+    err, _ = terminal()
+    await AnswerView(Screen(out, err, animated=True)).show(taking(turn("q", cited=[page]), Retrieved([])))
+    assert "file:///a/crane.pdf#page=7\x1b" in file.getvalue()
+
+
+async def test_a_place_that_names_the_heading_is_shown_without_it_again() -> None:
+    cost = Citation(
+        *(1, 9, "d", "note:costs", "Costs", "Costs > Travel", 3, 3, "", True),
+        places=[(3, "Costs > Travel ¶ 2")],
+    )
+    shown = await on_terminal(taking(turn("q", cited=[cost]), Retrieved([])))
+    assert "[1] note:costs Costs > Travel ¶ 2\n" in shown
+
+
 async def test_on_a_pipe_the_answer_is_plain_and_only_the_answer_is_on_stdout() -> None:
     screen, out, err = piped_screen()
     await AnswerView(screen).show(EXAMPLE)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from ragchat.ui.render.markdown import Markdown
-from ragchat.ui.render.stream import AnswerStream, split_finished
+from ragchat.ui.render.stream import LONGEST_BLOCK, AnswerStream, split_finished
 from tests.support.screens import pipe, terminal
 
 ANSWER = """# Tea
@@ -190,3 +192,50 @@ def test_a_block_is_finished_when_the_next_one_has_begun(text: str, finished: st
 def test_cutting_loses_nothing(text: str) -> None:
     finished, rest = split_finished(text)
     assert finished + rest == text
+
+
+LONG = {
+    "paragraph": "some *words* of a paragraph [1] and " * 500,
+    "word": "x" * 20_000,
+    "lines": "a line of a paragraph\n" * 1_000,
+    "list": "- an item [1]\n" * 1_000,
+    "code": "```python\n" + "x = leaves[1]\n" * 1_000 + "```\n",
+    "table": "| what | degrees |\n|------|---------|\n" + "| green | 75 [1] |\n" * 1_000,
+    "opening": "```" + "x" * 20_000 + "\n" + "y" * 20_000,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+async def test_a_block_that_grows_and_grows_is_printed_in_parts(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long an answer is, what is parsed and drawn at once is not."""
+    longest = 0
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    parse = MarkdownIt.parse
+
+    def measured(self: MarkdownIt, text: str, *_: object) -> list[Token]:
+        nonlocal longest
+        longest = max(longest, len(text))
+        return parse(self, text)
+
+    monkeypatch.setattr(MarkdownIt, "parse", measured)
+    for start in range(0, len(LONG[kind]), 1_000):
+        stream.feed(LONG[kind][start : start + 1_000])
+    stream.finish()
+    assert longest <= LONGEST_BLOCK + 1_000 < 20_000
+    assert "```" not in file.shown
+    assert "|--" not in file.shown
+    if kind == "code":
+        assert file.shown.count("x = leaves[1]") > 900  # of the lines that the screen keeps
+
+
+@pytest.mark.parametrize("kind", LONG)
+async def test_on_a_pipe_a_long_block_stays_as_the_model_wrote_it(kind: str) -> None:
+    console, file = pipe()
+    stream = AnswerStream(console, animated=False)
+    for start in range(0, len(LONG[kind]), 1_000):
+        stream.feed(LONG[kind][start : start + 1_000])
+    stream.finish()
+    assert file.getvalue() == LONG[kind].rstrip("\n") + "\n"

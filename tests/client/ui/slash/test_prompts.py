@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.document import Document
 
-from ragchat.errors import ArgumentMissing, CommandNotPossible, MemoryRefused, UnknownPrompt
+from ragchat.errors import ArgumentMissing, CommandNotPossible, PromptArgumentRefused, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
 from ragchat.ui.slash.completer import SlashCompleter
 from ragchat.ui.slash.prompts import values_in
@@ -66,6 +66,12 @@ async def test_the_prompts_are_listed_with_what_they_do(room: Room) -> None:
     assert "The structure of a document as a numbered outline" in shown
     assert shown.index("summarize-document") < shown.index("generate-uncertainty-budget")
     assert "/prompt NAME asks for the document" in shown
+
+
+async def test_a_narrow_screen_shows_the_names_of_prompts_in_full(room: Room) -> None:
+    room.context.screen.out.width = 40
+    names = "".join(line[:18].strip() for line in (await room.run("/prompt")).splitlines())
+    assert "generate-uncertainty-budget" in names
 
 
 async def test_a_prompt_asks_for_its_arguments_and_sends_the_document(room: Room) -> None:
@@ -171,9 +177,20 @@ async def test_what_is_wrong_is_said_with_a_remedy(room: Room) -> None:
     assert unknown.value.hint == "Did you mean summarize-document? /prompt lists them."
     with pytest.raises(ArgumentMissing, match="/prompt create-outline needs document=…"):
         await room.run("/prompt create-outline")
-    with pytest.raises(MemoryRefused, match="there is no document 'milk") as refused:
+    with pytest.raises(PromptArgumentRefused) as refused:
         await room.run("/prompt create-outline milk.md")
+    assert str(refused.value) == (
+        "/prompt create-outline cannot take this for document: there is no document 'milk.md' in memory."
+    )
     assert refused.value.hint == "/memory lists the documents."
+
+
+async def test_a_file_that_is_no_prompt_is_named_where_prompts_are_listed(room: Room) -> None:
+    folder = room.context.app.settings.home.config / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "mine.md").write_text("Just text.", "utf-8")
+    shown = " ".join((await room.run("/prompt")).split())
+    assert "mine.md is no prompt: it does not begin with front matter between two lines of +++." in shown
 
 
 async def completed(room: Room, text: str) -> list[str]:
@@ -186,6 +203,7 @@ async def test_names_and_documents_are_completed(room: Room, tmp_path: Path) -> 
     assert await completed(room, "/prompt create-o") == ["create-outline "]
     assert await completed(room, "/prompt create-outline tea.m") == [tea]
     assert await completed(room, "/prompt compare-documents first=x second=tea.md") == [tea]
+    assert await completed(room, '/prompt create-outline document="tea.m') == [f'"{tea}"']
     assert await completed(room, "/prompt create-outline depth=2") == []
     offered: list[str] = []
 
@@ -207,6 +225,15 @@ async def test_names_and_documents_are_completed(room: Room, tmp_path: Path) -> 
         ("a.md second=b", {"first": "a.md", "second": "b"}),
         ("x=1 y", {"first": "x=1 y"}),
         ("second=", {"second": ""}),
+        ("first=\"my tea.md\" second='b c'", {"first": "my tea.md", "second": "b c"}),
+        ('"my tea.md"', {"first": "my tea.md"}),
+        (
+            'first=a.md second="in the form second=x first=y"',
+            {"first": "a.md", "second": "in the form second=x first=y"},
+        ),
+        ('first="a" and "b"', {"first": '"a" and "b"'}),
+        ("what's it second=don't", {"first": "what's it", "second": "don't"}),
+        ('the "big" one second="open', {"first": 'the "big" one', "second": '"open'}),
     ],
 )
 def test_values_stand_alone_or_after_their_names(text: str, values: dict[str, str]) -> None:

@@ -25,7 +25,7 @@ from tests.client.ui.slash.test_table import Room
 from tests.support.processes import processes_in
 from tests.support.screens import piped_screen
 from tests.support.servers import GOOD, write
-from tests.support.turns import FORGET_TOOL, ListMemory, settings_in
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, settings_in
 
 
 @pytest.fixture
@@ -140,10 +140,19 @@ async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, t
     permissions = room.context.app.permissions
     await room.run("/mcp start theirs")
     permissions.remember("theirs", [FORGET_TOOL], Rule.ALWAYS)
-    permissions.session.add(("theirs", "Echo"))
-    assert "waits for your consent" in await room.run("/mcp forget theirs")
-    assert permissions.rule("theirs", FORGET_TOOL) is None
-    assert permissions.session == set()
+    permissions.remember("theirs", [QUERY_TOOL], Rule.SESSION)
+    permissions.sampling.add("theirs")
+    permissions.forbid_sampling("theirs")
+    shown = await room.run("/mcp forget theirs")
+    assert shown.startswith(
+        "Forgotten: always allowed: Forget; allowed in this session: Query; "
+        "may use the model in this session; may never use the model; may be started.\n"
+    )
+    assert "waits for your consent" in shown
+    assert (await room.run("/mcp forget theirs")).startswith("There was nothing to forget.\n")
+    assert permissions.rule("theirs", FORGET_TOOL) is permissions.rule("theirs", QUERY_TOOL) is None
+    assert permissions.may_sample("theirs")
+    assert permissions.sampling == set()
 
 
 @pytest.fixture

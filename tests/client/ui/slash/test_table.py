@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +25,7 @@ from ragchat.errors import (
     CommandNotPossible,
     FileAlreadyExists,
     NothingToRetry,
+    NotWritable,
     RagChatError,
     UnexpectedArgument,
     UnknownCommand,
@@ -55,6 +56,7 @@ NAMES = (
         "prompt",
         "sources",
         "open",
+        "more",
         "why",
         "reasoning",
         "memory",
@@ -203,7 +205,9 @@ async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room
     assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them.\n"
     assert questions == ["Remove 2 documents? [y/N] "] * 2
     assert asked.context.status.documents == 0
-    assert await asked.run("/undo") == "Undone: 2 documents were removed.\n"
+    assert await asked.run("/undo") == (
+        "Undone: 2 documents were removed. What was removed is back in memory.\n"
+    )
     assert asked.context.status.documents == 2
 
 
@@ -217,21 +221,10 @@ async def test_a_folder_is_loaded_and_undone_as_one(asked: Room, tmp_path: Path)
     assert asked.context.status.documents == 2
 
 
-@pytest.mark.skipif(os.name == "nt", reason="paths and quoting of POSIX")
-async def test_a_citation_opens_in_the_editor_at_its_line(
-    asked: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = tmp_path / "vim"
-    script.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/opened\n', encoding="utf-8")
-    script.chmod(0o755)
-    monkeypatch.setenv("VISUAL", str(script))
+async def test_a_citation_is_opened_only_at_a_terminal_and_by_its_number(asked: Room) -> None:
     assert "it needs a terminal" in await asked.say("/open")
     asked.context.interactive = True
-    assert await asked.run("/open 1") == ""
-    assert (tmp_path / "opened").read_text("utf-8") == f"+3|{tmp_path / 'tea.md'}|"
     assert "the last answer has no citation 9" in await asked.say("/open 9")
-    (tmp_path / "tea.md").unlink()
-    assert "tea.md no longer exists" in await asked.say("/open [1]")
 
 
 async def test_the_line_about_the_missing_model_is_shown_once_a_conversation(asked: Room) -> None:
@@ -323,6 +316,19 @@ async def test_trace_shows_the_uses_of_a_name_in_source_code(room: Room, tmp_pat
         await room.run("/trace")
 
 
+async def test_on_a_narrow_screen_trace_shortens_lines_of_code_before_places(
+    room: Room, tmp_path: Path
+) -> None:
+    (tmp_path / "disk.py").write_text("def load(name):\n    pass\n", "utf-8")
+    use = f"load({', '.join(f'argument_{n}=1' for n in range(12))})"
+    (tmp_path / "store_of_documents.py").write_text(f"def find_a_document():\n    return {use}\n", "utf-8")
+    await room.run("/inject disk.py store_of_documents.py")
+    room.context.screen.out.width = 100
+    shown = await room.run("/trace load")
+    assert "  find_a_document  store_of_documents.py:2  return load(argument_0=1, " in shown
+    assert "…" in shown
+
+
 async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
     shown = await asked.run("/sources")
     assert "[1] tea.md:" in shown
@@ -332,13 +338,39 @@ async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
         await asked.run("/sources 99")
 
 
+async def test_more_shows_the_next_cards_until_there_are_none(room: Room, tmp_path: Path) -> None:
+    for n in range(1, 9):
+        text = f"# House {n}\n\nThe pump of house {n} was repaired by Carl{n} for {n * 40} euros.\n"
+        (tmp_path / f"house{n}.md").write_text(text, "utf-8")
+    await room.run("/inject .")
+
+    def numbers(shown: str) -> list[int]:
+        return [int(n) for n in re.findall(r"^\[(\d+)\] house", shown, re.MULTILINE)]
+
+    assert numbers(await room.say("Who repaired the pump of the house?")) == [1, 2, 3]
+    assert "the last answer has no passage 4" in await room.say("/sources 4")
+    assert numbers(await room.run("/more")) == [4, 5, 6]
+    assert "[4] house" in await room.run("/sources 4")
+    assert numbers(await room.run("/more")) == [7, 8]
+    with pytest.raises(CommandNotPossible, match="the last answer has no further cards"):
+        await room.run("/more")
+
+
+async def test_without_further_cards_more_says_so(asked: Room) -> None:
+    await asked.run("/in tea.md")
+    await asked.say("How hot is green tea brewed?")
+    assert "the last answer has no further cards" in await asked.say("/more")
+    await asked.say("Thanks!")
+    assert "the last answer has no further cards" in await asked.say("/more")
+
+
 async def test_why_shows_candidates_and_times(asked: Room) -> None:
     shown = await asked.run("/why")
     assert "tea.md" in shown
     assert "Times: retrieval" in shown
 
 
-@pytest.mark.parametrize("name", ["sources", "why", "export"])
+@pytest.mark.parametrize("name", ["sources", "more", "why", "export"])
 async def test_commands_about_an_answer_need_one(room: Room, name: str) -> None:
     with pytest.raises(CommandNotPossible, match="there is no answer yet"):
         await room.run(f"/{name}")
@@ -451,6 +483,9 @@ async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room
     assert json.loads((tmp_path / "talk.json").read_text("utf-8"))
     with pytest.raises(FileAlreadyExists):
         await asked.run("/export talk.md")
+    with pytest.raises(NotWritable, match=r"as Markdown \(\.md, \.txt\) or JSON \(\.json\), not as \.pdf\.$"):
+        await asked.run("/export talk.pdf")
+    assert not (tmp_path / "talk.pdf").exists()
 
 
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:

@@ -5,8 +5,10 @@ Covers `office`.
 
 from __future__ import annotations
 
+import os
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -42,6 +44,109 @@ def test_headings_lists_and_tables_are_read_in_their_order() -> None:
         "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n\nAfter the table.\n"
     )
     assert found.media_type == "text/markdown"
+
+
+def test_a_paragraph_is_cited_by_its_heading_and_number() -> None:
+    found = read(FILE, made())
+    lines = found.text.split("\n")
+    assert [(lines[line - 1], label) for line, label in found.places] == [
+        ("# Brewing tea", "Brewing tea"),
+        ("# Water", "Water"),
+        ("Boil it.", "Water ¶ 1"),
+        ("- green", "Water ¶ 2"),
+        ("- black", "Water ¶ 3"),
+        ("| Kind | Minutes |", "Water table 1 row 1"),
+        ("| Green | 3 |", "Water table 1 row 2"),
+        ("After the table.", "Water ¶ 4"),
+    ]
+
+
+def with_body(body: str) -> bytes:
+    """A document with this content, in the namespace `w`."""
+    with ZipFile(BytesIO(made())) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    document = members["word/document.xml"]
+    start, end = document.index(b"<w:body>") + len(b"<w:body>"), document.index(b"<w:sectPr")
+    members["word/document.xml"] = document[:start] + body.encode() + document[end:]
+    return archive(members)
+
+
+def text(words: str) -> str:
+    return f"<w:p><w:r><w:t>{words}</w:t></w:r></w:p>"
+
+
+RESTART = '<w:vMerge w:val="restart"/>'
+
+
+def cell(words: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{text(words)}</w:tc>"
+
+
+def row(properties: str) -> str:
+    return f"<w:tr>{cell('word', properties)}</w:tr>"
+
+
+def test_headers_and_footers_are_read_once() -> None:
+    document = docx.Document()
+    document.add_paragraph("Dear Ada,")
+    document.sections[0].header.paragraphs[0].text = "Crane Works, confidential"
+    document.sections[0].footer.paragraphs[0].text = "Page 1 of 2"
+    second = document.add_section()
+    second.header.is_linked_to_previous = False
+    second.header.paragraphs[0].text = "Crane Works, confidential"
+    second.footer.is_linked_to_previous = False
+    second.footer.paragraphs[0].text = "2"
+    document.add_paragraph("Bye.")
+    buffer = BytesIO()
+    document.save(buffer)
+    found = read(FILE, buffer.getvalue())
+    assert found.text == ("Dear Ada,\n\nBye.\n\nHeader: Crane Works, confidential\n\nFooter: Page 1 of 2\n")
+    assert [label for _, label in found.places] == ["¶ 1", "¶ 2", "header", "footer"]
+
+
+def test_content_controls_text_boxes_and_insertions_are_read_and_deletions_are_not() -> None:
+    inserted = (
+        "<w:ins><w:r><w:t> new</w:t></w:r></w:ins><w:del><w:r><w:delText> old</w:delText></w:r></w:del>"
+    )
+    box = (
+        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f"<mc:Choice><w:txbxContent>{text('In a box')}</w:txbxContent></mc:Choice>"
+        f"<mc:Fallback><w:txbxContent>{text('In a box')}</w:txbxContent></mc:Fallback></mc:AlternateContent>"
+    )
+    found = read(
+        FILE,
+        with_body(
+            f"<w:sdt><w:sdtContent>{text('A form')}</w:sdtContent></w:sdt>"
+            f"<w:p><w:r><w:t>The</w:t></w:r>{inserted}<w:r>{box}</w:r></w:p>"
+        ),
+    )
+    assert found.text == "A form\n\nThe new\nIn a box\n"
+
+
+def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
+    inner = f"<w:tbl><w:tr>{cell('x')}{cell('y')}</w:tr></w:tbl>"
+    rows = (
+        cell("Kind", RESTART) + cell("Minutes", '<w:gridSpan w:val="2"/>'),
+        cell("", "<w:vMerge/>") + cell("cold") + f"<w:tc>{inner}</w:tc>",
+    )
+    found = read(FILE, with_body(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"))
+    assert found.text == "| Kind | Minutes |  |\n| --- | --- | --- |\n| Kind | cold | x y |\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        text("word") * 10_000,
+        "<w:tbl>" + row(RESTART) + row("<w:vMerge/>") * 5_000 + "</w:tbl>",
+        "<w:tbl>" + row('<w:gridSpan w:val="100000000"/>') + "</w:tbl>",
+    ],
+    ids=["paragraphs", "cells that span rows", "cells that span columns"],
+)
+def test_large_documents_take_no_longer_than_they_must(body: str) -> None:
+    data = with_body(body)
+    spent = os.times().user
+    assert "word" in read(FILE, data).text
+    assert os.times().user - spent < 3
 
 
 @pytest.mark.parametrize("data", [b"PK", made()[:2000], archive({"word/document.xml": "<x/>"}), archive({})])

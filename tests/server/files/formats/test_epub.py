@@ -73,3 +73,10 @@ def test_an_encrypted_or_damaged_archive_is_refused() -> None:
 def test_a_book_without_its_list_of_chapters_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged EPUB file"):
         read(BOOK, archive({"mimetype": "application/epub+zip"}))
+
+
+def test_a_chapter_that_is_listed_many_times_is_read_once() -> None:
+    members = epub_members("Tea", ["<p>One.</p>"])
+    package = members["OEBPS/package.opf"]
+    members["OEBPS/package.opf"] = package.replace('<itemref idref="c0"/>', '<itemref idref="c0"/>' * 1_000)
+    assert read(Path("a.epub"), archive(members)).text == "One.\n"

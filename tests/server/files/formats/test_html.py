@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ragconfig.files.decoding import NotText
+from ragmemory.files.formats import html
 from ragmemory.files.formats.html import read
 
 pytest.importorskip("selectolax", reason="selectolax is not installed")
@@ -28,6 +30,10 @@ def test_the_main_text_is_kept_and_navigation_is_left_out() -> None:
     assert read_page.title == "Tea & trees"
     assert read_page.text == "# The tea tree\n\nIt grows slowly.\n\n## Uses\n\nDrinks.\n"
     assert read_page.media_type == "text/markdown"
+    assert read_page.places == [
+        *((1, "The tea tree"), (3, "The tea tree ¶ 1")),
+        *((5, "The tea tree > Uses"), (7, "The tea tree > Uses ¶ 1")),
+    ]
 
 
 def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_out() -> None:
@@ -72,3 +78,34 @@ def test_elements_nested_without_end_are_read() -> None:
 def test_a_page_without_text_is_refused() -> None:
     with pytest.raises(NotText, match="holds no text"):
         read(PAGE, b"<title>Empty</title><script>x</script>")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p " + " ".join(f"a{n}=1" for n in range(60_000)) + ">Tea.", "Tea."),
+        ("<div>" * 60_000 + "Tea.", "Tea."),
+        ("<i>" * 30_000 + "</p>" * 30_000 + "Tea.", "Tea."),
+        ("".join(f"<font a{n}><p>x" for n in range(4_000)) + "<p>Tea.", "Tea."),
+        ("<article>x" * 20_000 + "<p>Tea.", "Tea."),
+        ("<table>" + "<tr><td>a<td>b" * 5_000 + "<tr>" + "<td>x" * 5_000 + "</table>Tea.", "Tea."),
+        ("<pre>" + "`" * 200_000 + "</pre>Tea.", "Tea."),
+    ],
+    ids=lambda page: page[:8],
+)
+def test_the_time_is_in_proportion_to_the_size_of_the_page(page: str, text: str) -> None:
+    spent = os.times().user
+    assert text_of(page).rstrip().endswith(text)
+    assert os.times().user - spent < 2
+
+
+def test_only_tags_are_left_out_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "MOST_OPEN", 3)
+    monkeypatch.setattr(html, "MOST_REOPENED", 2)
+    assert text_of("<div><div><div><div>A</div>B</div></div></div><ul><li>C</ul>") == "A B\n\n- C\n"
+    assert text_of("<b>A<b>B<b>C</b>D</b></b> <b>E</b>") == "ABCD E\n"
+    script = "<script>'<div><div><div><div>'; if (a<b) {}</script><!-- <div> -->"
+    assert text_of(f"{script}<ul><li>One<li>Two</ul>") == "- One\n- Two\n"
+    monkeypatch.setattr(html, "MOST_ATTRIBUTES", 10)
+    long = 'title="a b c d e f g h i j k l m n"'
+    assert text_of(f"<p hidden {long}>No<p hidden a b c d e f g h i j>Yes") == "Yes\n"

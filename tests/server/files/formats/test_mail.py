@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
 from ragconfig.files.decoding import NotText
+from ragmemory.files.formats import mail
+from ragmemory.files.formats import read as limits
 from ragmemory.files.formats.mail import LONGEST_HEADER, read
 
 
-def message(subject: str, body: str, html: str = "", attachment: str = "") -> EmailMessage:
-    mail = EmailMessage()
-    mail["From"] = "Ada <ada@example.org>"
-    mail["To"] = "Bob <bob@example.org>"
-    mail["Date"] = "Sun, 22 Nov 2026 10:00:00 +0000"
-    mail["Subject"] = subject
+def message(
+    subject: str, body: str, html: str = "", attachment: str = "", content: bytes = b"%PDF"
+) -> EmailMessage:
+    one = EmailMessage()
+    one["From"] = "Ada <ada@example.org>"
+    one["To"] = "Bob <bob@example.org>"
+    one["Date"] = "Sun, 22 Nov 2026 10:00:00 +0000"
+    one["Subject"] = subject
     if body:
-        mail.set_content(body)
+        one.set_content(body)
     if html:
-        mail.add_alternative(html, subtype="html") if body else mail.set_content(html, subtype="html")
+        one.add_alternative(html, subtype="html") if body else one.set_content(html, subtype="html")
     if attachment:
-        mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename=attachment)
-    return mail
+        one.add_attachment(content, maintype="application", subtype="pdf", filename=attachment)
+    return one
 
 
 HEAD = (
@@ -52,17 +57,54 @@ def test_a_body_of_html_alone_is_read_as_text() -> None:
     assert read(Path("a.eml"), data).text == HEAD.format("News") + "# Tea\n\nis hot.\n"
 
 
-def test_the_places_of_a_mailbox_are_its_messages() -> None:
+def test_the_places_of_a_message_are_its_paragraphs() -> None:
+    found = read(Path("a.eml"), bytes(message("News", "Hello Bob,\n\nthe tea is hot.\n")))
+    lines = found.text.split("\n")
+    assert [(lines[line - 1], label) for line, label in found.places] == [
+        ("From: Ada <ada@example.org>", "headers"),
+        ("Hello Bob,", "¶ 1"),
+        ("the tea is hot.", "¶ 2"),
+    ]
+
+
+def test_the_places_of_a_mailbox_are_its_messages_and_their_paragraphs() -> None:
     first, second = bytes(message("One", "First.\n\n>From here on.\n")), bytes(message("Two", "Second.\n"))
     box = b"From ada Sun Nov 22 10:00:00 2026\n" + first + b"\nFrom ada Sun Nov 22 11:00:00 2026\n" + second
     found = read(Path("a.mbox"), box)
     lines = found.text.split("\n")
     assert [(lines[line - 1], label) for line, label in found.places] == [
-        ("# One", "message 1"),
-        ("# Two", "message 2"),
+        *(("# One", "message 1"), ("First.", "message 1 ¶ 1"), ("From here on.", "message 1 ¶ 2")),
+        *(("# Two", "message 2"), ("Second.", "message 2 ¶ 1")),
     ]
     assert "\n\nFrom here on.\n\n# Two\n\n" in found.text
     assert "Second." in found.text
+
+
+def mailbox(*messages: EmailMessage) -> bytes:
+    return b"".join(b"From ada Sun Nov 22 10:00:00 2026\n" + bytes(one) + b"\n" for one in messages)
+
+
+def test_a_mailbox_of_many_messages_is_read_as_far_as_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    box = mailbox(*(message(f"No. {number}", "Hello.\n") for number in range(1, 5)))
+    monkeypatch.setattr(mail, "MOST_MESSAGES", 2)
+    found = read(Path("a.mbox"), box)
+    assert found.note == "only its first 2 messages were read"
+    assert "# No. 2" in found.text
+    assert "# No. 3" not in found.text
+    monkeypatch.setattr(limits, "MOST_CHARACTERS", 170)
+    found = read(Path("a.mbox"), box)
+    assert found.note == "holds more than 170 characters of text, and was read only up to message 2"
+    assert "# No. 2" in found.text
+
+
+def test_a_message_takes_few_times_its_own_size_of_memory() -> None:
+    data = bytes(message("Scan", "Here.\n", attachment="scan.pdf", content=bytes(500_000)))
+    tracemalloc.start()
+    try:
+        read(Path("a.mbox"), b"From ada\n" + data)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(data)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
@@ -81,3 +123,36 @@ def test_a_malformed_message_is_read_as_far_as_possible(data: bytes) -> None:
 def test_a_file_without_messages_is_refused(name: str) -> None:
     with pytest.raises(NotText, match="is a damaged"):
         read(Path(name), b"no message")
+
+
+def test_an_address_of_many_brackets_is_left_out() -> None:
+    found = read(Path("a.eml"), b"Subject: x\nTo: " + b"(" * 5_000 + b"\n\nHello.\n")
+    assert found.text == "Subject: x\n\nHello.\n"
+
+
+def test_attachments_are_read_below_their_names() -> None:
+    forwarded = message("Old", "As I wrote.\n", attachment="old.txt", content=b"The oldest.\n")
+    new = message("New", "See below.\n", attachment="prices.csv", content=b"tea,3\n")
+    new.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="logo.png")
+    new.add_attachment(forwarded)
+    found = read(Path("a.eml"), bytes(new))
+    assert found.text == (
+        HEAD.format("New") + "See below.\n\nAttachments: prices.csv, logo.png, message.eml\n\n"
+        "# prices.csv\n\n```csv\ntea,3\n```\n\n# message.eml\n\n"
+        + HEAD.format("Old")
+        + "As I wrote.\n\nAttachments: old.txt\n\n# old.txt\n\nThe oldest.\n"
+    )
+    labels = [label for _, label in found.places]
+    assert labels[:4] == ["headers", "¶ 1", "attachments", "prices.csv"]
+    assert labels[4:] == [
+        *("message.eml", "message.eml headers", "message.eml ¶ 1", "message.eml attachments"),
+        "message.eml old.txt",
+    ]
+
+
+def test_the_attachments_of_a_mailbox_are_places_in_their_message() -> None:
+    first = message("One", "Here.\n", "", "a.txt", b"Hello.\n")
+    found = read(Path("a.mbox"), mailbox(first, message("Two", "Bye.\n")))
+    lines = found.text.split("\n")
+    assert ("# a.txt", "message 1 a.txt") in [(lines[line - 1], label) for line, label in found.places]
+    assert ("# Two", "message 2") in [(lines[line - 1], label) for line, label in found.places]

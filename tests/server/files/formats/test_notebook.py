@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,10 @@ def test_a_long_output_is_cut() -> None:
 def test_a_damaged_notebook_is_refused(data: bytes) -> None:
     with pytest.raises(NotText, match="is a damaged notebook file"):
         read(FILE, data)
+
+
+def test_a_fence_is_longer_than_any_in_the_code_and_found_in_one_pass() -> None:
+    spent = os.times().user
+    found = read(Path("a.ipynb"), b'{"cells": [{"cell_type": "code", "source": "%s"}]}' % (b"`" * 200_000))
+    assert found.text.startswith("`" * 200_001 + "\n")
+    assert os.times().user - spent < 1

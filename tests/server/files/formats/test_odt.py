@@ -45,3 +45,11 @@ def test_an_entity_is_refused() -> None:
 def test_a_damaged_file_is_refused(data: bytes) -> None:
     with pytest.raises(NotText, match="is a damaged OpenDocument file"):
         read(FILE, data)
+
+
+def test_the_text_of_tables_in_tables_is_read_once() -> None:
+    inner = "<table:table><table:table-row><table:table-cell><text:p>{}</text:p>{}"
+    end = "</table:table-cell></table:table-row></table:table>"
+    body = inner.format("one", inner.format("two", "") + end) + end
+    found = read(Path("a.odt"), archive(odt_members(body)))
+    assert found.text == "| one two |\n| --- |\n"

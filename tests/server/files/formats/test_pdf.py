@@ -1,4 +1,7 @@
-"""PDF: the text of each page."""
+"""PDF: the text of each page.
+
+Covers `pdf_headings`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from ragconfig.files.decoding import NotText
 from ragmemory.files.formats import pdf as module
 from ragmemory.files.formats.pdf import read
+from ragmemory.files.formats.pdf_headings import Entry, Line, headings
 from tests.support.documents import pdf
 
 pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
@@ -34,6 +38,14 @@ def test_pages_without_text_are_named() -> None:
     assert paper.title == "paper.pdf"
 
 
+@pytest.mark.parametrize("title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc"])
+def test_a_title_that_a_program_made_up_is_none(title: str) -> None:
+    assert read(PAPER, pdf(["One."], title=title)).title == "paper.pdf"
+    assert read(PAPER, pdf(["One."], title=f"The {title} case")).title == f"The {title} case".replace(
+        "  ", " "
+    )
+
+
 def test_only_so_many_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_PAGES", 2)
     paper = read(PAPER, pdf(["One.", "Two.", "Three."]))
@@ -53,3 +65,95 @@ def test_only_so_many_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_without_text_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(NotText, match=reason):
         read(PAPER, data)
+
+
+def placed(*lines: tuple[int, int, str]) -> bytes:
+    """The content of a page with lines at these places, in points."""
+    shown = (f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, text in lines)
+    return "\n".join(shown).encode("cp1252")
+
+
+def test_tables_and_columns_keep_their_order() -> None:
+    table = [("Kind", "Minutes"), ("Green", "3"), ("Black", "5")]
+    cells = [
+        (x, 700 - 14 * row, cell)
+        for row, line in enumerate(table)
+        for x, cell in zip((72, 200), line, strict=True)
+    ]
+    left = [f"The left column is about tea, line {number}," for number in range(5)]
+    right = [f"and the right one about cups, line {number}." for number in range(5)]
+    columns = [
+        (x, 700 - 14 * row, text)
+        for row, line in enumerate(zip(left, right, strict=True))
+        for x, text in zip((72, 330), line, strict=True)
+    ]
+    paper = read(PAPER, pdf([placed(*cells), placed(*columns)]))
+    assert paper.text == (
+        "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n\n"
+        + "\n".join([*left, *right])
+        + "\n"
+    )
+    assert paper.note == ""
+
+
+def test_pages_whose_order_could_not_be_told_are_named() -> None:
+    scattered = [
+        (72 + row % 9 * 20 + shift, 700 - 14 * row, f"i {row + 10}") for row in range(30) for shift in (0, 36)
+    ]
+    paper = read(PAPER, pdf(["Prose.", placed(*scattered)]))
+    assert paper.note == "the order of columns or cells could not be told on p. 2"
+    assert paper.text.count("i ") == 60
+
+
+def sized(*lines: tuple[float, str]) -> bytes:
+    """The content of a page with lines in these sizes, one below the other."""
+    shown = (
+        f"BT /F1 {size} Tf 1 0 0 1 72 {700 - 20 * row} Tm ({text}) Tj ET"
+        for row, (size, text) in enumerate(lines)
+    )
+    return "\n".join(shown).encode("cp1252")
+
+
+SAID = "It is written down here, in a line of the usual size."
+
+
+def test_large_lines_are_headings_if_their_size_recurs() -> None:
+    pages = [
+        sized((30, "On kites"), (18, "Flying"), (10, SAID), (14, "In a strong"), (14, "wind"), (10, SAID)),
+        sized((14, "In no wind"), (10, SAID), (18, "Building"), (10, SAID), (10, "# no heading")),
+    ]
+    paper = read(PAPER, pdf(pages))
+    assert [line for line in paper.text.split("\n") if line and line != SAID] == [
+        *("On kites", "# Flying", "## In a strong wind", "## In no wind", "# Building", "\\# no heading"),
+    ]
+    assert paper.places == [(1, "p. 1"), (paper.text[: paper.text.index("## In no")].count("\n") + 1, "p. 2")]
+
+
+def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:
+    titles = ["1 Scope", "1.1 Words", "1.1.1 Nouns", "2 Use"]
+    lines = [line for title in titles for line in ((14, title), (10, SAID))]
+    text = read(PAPER, pdf([sized(*lines)])).text
+    assert [line for line in text.split("\n") if line.startswith("#")] == [
+        *("# 1 Scope", "## 1.1 Words", "### 1.1.1 Nouns", "# 2 Use"),
+    ]
+
+
+def test_articles_of_a_text_in_one_size_are_headings() -> None:
+    text = read(PAPER, pdf(["".join(f"Article {number}\n{SAID}\n" for number in (1, 2, 3))])).text
+    assert text.count("\n# Article") + text.startswith("# Article 1") == 3
+
+
+def test_what_most_pages_repeat_is_no_text() -> None:
+    said = [f"Of the {word} kite." for word in ("first", "second", "third", "last")]
+    pages = [f"The Kite Review\n{one}\nPage {number}" for number, one in enumerate(said)]
+    assert read(PAPER, pdf(pages)).text == "\n\n".join(said) + "\n"
+
+
+def test_an_outline_names_the_headings() -> None:
+    lines = [Line(text, 10.0) for text in ("7", "1 Flying", SAID, "Of strings", "and tails", SAID)]
+    outline = [Entry(0, 1, "Flying"), Entry(0, 2, "Of strings and tails"), Entry(0, 2, "Not there")]
+    found = headings([lines], outline)
+    assert [(one.line, one.lines, one.level, one.title) for one in found] == [
+        (1, 1, 1, "1 Flying"),
+        (3, 2, 2, "Of strings and tails"),
+    ]

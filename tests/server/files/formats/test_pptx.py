@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
 
@@ -47,3 +49,18 @@ def test_the_places_are_the_slides() -> None:
 def test_a_damaged_file_is_refused(data: bytes) -> None:
     with pytest.raises(NotText, match="is a damaged PowerPoint file"):
         read(FILE, data)
+
+
+def test_a_table_of_many_rows_takes_no_longer_than_it_must() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    grid = slide.shapes.add_table(1, 1, 0, 0, 9, 9).table
+    grid.cell(0, 0).text = "x"
+    (row,) = grid._tbl.tr_lst
+    for _ in range(4_000):
+        grid._tbl.append(deepcopy(row))
+    buffer = BytesIO()
+    presentation.save(buffer)
+    spent = os.times().user
+    assert read(Path("a.pptx"), buffer.getvalue()).text.count("| x |") == 4_001
+    assert os.times().user - spent < 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,23 @@ def test_speakers_are_named() -> None:
 def test_a_file_without_times_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged subtitle file"):
         read(Path("a.srt"), b"only text")
+
+
+CUE = "1\n00:00:01,000 --> 00:00:02,000\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{n}\n00:00:01,000 --> 00:00:02,000\nhello {n} you\n\n" for n in range(30_000)),
+        f"{'1' * 50_000}\n\n{CUE}x",
+        CUE + "<" * 100_000,
+        CUE + "{\\" * 100_000,
+        CUE + "<v" + " " * 100_000 + "x",
+    ],
+    ids=["cues", "digits before", "tags", "braces", "speaker"],
+)
+def test_the_time_is_in_proportion_to_the_size_of_the_file(text: str) -> None:
+    spent = os.times().user
+    assert read(Path("a.srt"), text.encode()).text
+    assert os.times().user - spent < 2

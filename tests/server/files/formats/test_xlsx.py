@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -61,6 +64,75 @@ def test_single_cells_above_a_table_are_paragraphs_and_within_it_rows() -> None:
         *((1, "sheet Q3"), (3, "sheet Q3 AB2"), (5, "sheet Q3 row 3")),
         *((7, "sheet Q3 A4"), (8, "sheet Q3 row 5")),
     ]
+
+
+def saved(workbook: Any) -> bytes:
+    buffer = BytesIO()
+    workbook.save(buffer)
+    return buffer.getvalue()
+
+
+def with_rows(rows: str) -> bytes:
+    """A workbook whose only sheet has these rows, and states another size."""
+    with ZipFile(BytesIO(saved(openpyxl.Workbook()))) as file:
+        members = {name: file.read(name).decode() for name in file.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    before, _, after = members[sheet].partition("<sheetData>")
+    assert '<dimension ref="A1:A1"/>' in before
+    members[sheet] = f"{before}<sheetData>{rows}{after}"
+    return archive(members)
+
+
+def test_cells_are_read_wherever_they_are_and_those_between_them_take_no_time() -> None:
+    cells = '<row r="1"><c r="A1"><v>1</v></c></row><row r="{0}"><c r="A{0}"><v>2</v></c>{1}</row>'
+    data = with_rows(cells.format(1_048_576, '<c r="XFD1048576"><v>3</v></c>'))
+    assert len(data) < 10_000
+    spent = os.times().user
+    found = read(FILE, data)
+    assert os.times().user - spent < 1
+    assert found.places == [(1, "sheet Sheet"), (3, "sheet Sheet A1"), (5, "sheet Sheet A1048576")]
+    assert found.text == "# Sheet\n\n1\n\n2\n"
+    assert found.note == "only its first 200 columns were read"
+
+
+def test_one_wide_row_does_not_make_all_rows_wide() -> None:
+    narrow = "".join(
+        f'<row r="{n}"><c r="A{n}"><v>1</v></c><c r="B{n}"><v>2</v></c></row>' for n in range(1, 9)
+    )
+    found = read(FILE, with_rows(narrow + '<row r="9"><c r="A9"><v>1</v></c><c r="CV9"><v>2</v></c></row>'))
+    header, rule, *rows, wide = found.text.strip().split("\n")[2:]
+    assert rows == ["| 1 | 2 |"] * 7
+    assert {line.count("|") for line in (header, rule, wide)} == {101}
+
+
+def test_a_hidden_sheet_is_read_and_named_as_hidden() -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active["A1"] = "Shown"
+    secret = workbook.create_sheet("Salaries")
+    secret["A1"] = "Ada"
+    secret.sheet_state = "veryHidden"
+    found = read(FILE, saved(workbook))
+    assert found.text == "# Sheet\n\nShown\n\n# Salaries (hidden)\n\nAda\n"
+    assert found.places[2:] == [(5, "sheet Salaries"), (7, "sheet Salaries A1")]
+    assert found.note == "its sheet Salaries is hidden"
+
+
+def test_formulas_that_were_never_calculated_are_named() -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active["A1"] = 2
+    workbook.active["B1"] = "=A1*2"
+    for row in range(2, 14):
+        workbook.active.cell(row, 3, f"=A1+{row}")
+    found = read(FILE, saved(workbook))
+    assert found.text == "# Sheet\n\n2\n"
+    assert found.note.startswith("has no calculated values in sheet Sheet B1, sheet Sheet C2, ")
+    assert found.note.endswith(
+        "sheet Sheet C10 and 3 more cells: open it in a spreadsheet program and save it"
+    )
+    workbook.active["A1"] = "=1+1"
+    workbook.active.delete_rows(2, 20)
+    with pytest.raises(NotText, match="has no calculated values in sheet Sheet A1, sheet Sheet B1: open it"):
+        read(FILE, saved(workbook))
 
 
 def test_only_so_many_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

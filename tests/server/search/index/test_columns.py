@@ -41,7 +41,7 @@ def write(path: Path) -> Arrays:
 
 def test_what_was_written_in_parts_is_read_as_a_whole(tmp_path: Path) -> None:
     numbers = write(tmp_path / "file")
-    columns, facts = open_columns(tmp_path / "file")
+    columns, facts, _ = open_columns(tmp_path / "file")
     assert facts == {"fact": 7}
     for name, array in numbers.items():
         assert np.array_equal(columns[name].all, array)
@@ -66,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(path: Path) -> Arrays | None:
     """Everything in a file; None where it is damaged."""
     try:
-        columns, _ = open_columns(path)
+        columns, _, _ = open_columns(path)
         by_row = {name: column.take(np.arange(len(column))) for name, column in columns.items()}
         assert all(np.array_equal(columns[name].all, array) for name, array in by_row.items())
     except DamagedFile:

@@ -23,7 +23,7 @@ def write_file(folder: IndexFolder) -> Path:
 
 
 def manifest_of(*files: Path) -> Manifest:
-    return Manifest(FORMAT, "store", Checkpoint(3), [Listed(file.name, 0, 3) for file in files])
+    return Manifest(FORMAT, "store", Checkpoint(3), [Listed(file.name, 0, 0, 3) for file in files])
 
 
 def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_pipe_where_the_index_writes_is_not_waited_for(tmp_path: Path, name: s
 def test_a_manifest_that_lists_another_programs_file_is_refused(tmp_path: Path, name: str) -> None:
     folder = IndexFolder(tmp_path / "index")
     with folder.locked():
-        folder.replace(msgspec.structs.replace(manifest_of(), segments=[Listed(name, 0, 1)]))
+        folder.replace(msgspec.structs.replace(manifest_of(), segments=[Listed(name, 0, 0, 1)]))
     with pytest.raises(DamagedFile, match="no index file"):
         folder.read()
 

@@ -5,6 +5,7 @@ Covers `chunk_index`.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def load(saved: SavedIndex) -> ChunkIndex:
 
 
 def ids(index: ChunkIndex) -> list[int]:
-    rows = np.setdiff1d(np.arange(len(index.rows)), index.excluded)
+    rows = np.setdiff1d(np.arange(len(index.rows)), index.rows.excluded)
     return [int(number) for number in index.rows.take(rows, lambda one: one.chunk_ids)]
 
 
@@ -176,6 +177,27 @@ def test_a_damaged_file_is_set_aside_when_it_is_opened(
     assert list(load(saved).gaps()) == [(0, 5)]
     assert files(saved.folder.path) == ["damaged.index"]
     assert "is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["segment", "removed"])
+def test_a_file_of_another_day_under_a_listed_name_is_not_used(
+    kind: str, saved: SavedIndex, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = SavedIndex(IndexFolder(tmp_path / "other"), "store")
+    for folder, first, removed in (saved, 5, 3), (other, 4, 2):
+        index = grown(empty(), first)
+        save(folder, index)
+        save(folder, grown(index, first, removed, removal=1))
+    (ours,) = saved.folder.path.glob(f"{kind}-*")
+    (theirs,) = other.folder.path.glob(f"{kind}-*")
+    shutil.copy(theirs, ours)
+    again = load(saved)
+    if kind == "segment":
+        assert (list(again.gaps()), again.checkpoint) == ([(0, 5)], Checkpoint(5, 1))
+    else:
+        assert (ids(again), again.checkpoint) == ([1, 2, 3, 4, 5], Checkpoint(5, 0))
+    assert "it is not the file that was written under this name" in caplog.text
+    assert not ours.exists()
 
 
 def test_removals_whose_file_is_lost_are_all_read_again(saved: SavedIndex) -> None:

@@ -22,8 +22,8 @@ from ragmemory.search.index.lexicon import Analysed, Lexicon
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.scores import BLOCK, DenseScores
-from ragmemory.search.index.segments import MergeStopped, Segment
-from ragmemory.search.index.vectors import VectorIndex, as_float32
+from ragmemory.search.index.segments import MergeStopped, Segment, as_float32
+from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.text.analysis import hashes
 
 K1, B = 0.9, 0.6

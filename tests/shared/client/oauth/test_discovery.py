@@ -9,8 +9,11 @@ import pytest
 from ragmcp.client.oauth.discovery import challenge_of, find_resource, find_server
 from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.client.oauth.web import LARGEST_BYTES, check_secure, open_web
-from tests.support.http_script import Said, Scripted
+from ragmcp.http.reach import AddressRefused, Reach
+from tests.support.http_script import Heard, Said, Scripted
 from tests.support.http_server import served
+
+HERE = Reach("http://127.0.0.1")
 
 
 def test_the_parameters_of_a_challenge_are_read() -> None:
@@ -44,7 +47,7 @@ def test_tokens_are_sent_nowhere_else(url: str) -> None:
 )
 async def test_metadata_must_be_about_this_server(resource: str, is_ours: bool) -> None:
     described: dict[str, Any] = {}
-    async with served(Scripted(lambda _: Said(body=described))) as root, open_web() as web:
+    async with served(Scripted(lambda _: Said(body=described))) as root, open_web(HERE) as web:
         described |= {"resource": f"{root}{resource}", "authorization_servers": [root]}
         if is_ours:
             assert await find_resource(web, f"{root}/mcp", {}) is not None
@@ -64,14 +67,14 @@ async def test_metadata_must_be_about_this_server(resource: str, is_ours: bool) 
     ],
 )
 async def test_an_authorization_server_must_describe_itself(answer: Said, reason: str) -> None:
-    async with served(Scripted(lambda _: answer)) as root, open_web() as web:
+    async with served(Scripted(lambda _: answer)) as root, open_web(HERE) as web:
         with pytest.raises(AuthorizationFailed, match=reason):
             await find_server(web, root)
 
 
 async def test_endpoints_must_be_secure() -> None:
     described: dict[str, Any] = {}
-    async with served(Scripted(lambda _: Said(body=described))) as root, open_web() as web:
+    async with served(Scripted(lambda _: Said(body=described))) as root, open_web(HERE) as web:
         described |= {"issuer": root, "token_endpoint": "http://a.org/token"}
         with pytest.raises(AuthorizationFailed, match="not an HTTPS address"):
             await find_server(web, root)
@@ -80,6 +83,34 @@ async def test_endpoints_must_be_secure() -> None:
 async def test_an_authorization_server_that_is_away_is_named() -> None:
     async with served(Scripted(lambda _: Said())) as root:
         pass
-    async with open_web() as web:
+    async with open_web(HERE) as web:
         with pytest.raises(AuthorizationFailed, match="cannot be reached"):
             await find_server(web, root)
+
+
+async def test_a_proxy_is_not_asked_for_what_the_server_must_not_lead_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with served(proxy := Scripted(lambda _: Said(status=404))) as url:
+        monkeypatch.setenv("HTTPS_PROXY", url)
+        async with open_web(Reach("http://93.184.216.34/mcp")) as web:
+            with pytest.raises(AddressRefused):
+                await web.post("https://10.0.0.1/token", form={})
+    assert proxy.heard == []
+
+
+async def test_no_proxy_is_between_us_and_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token would leave it in plain text."""
+    async with (
+        served(proxy := Scripted(lambda _: Said(status=404))) as away,
+        served(Scripted(_listed)) as here,
+    ):
+        monkeypatch.setenv("HTTP_PROXY", away)
+        async with open_web(HERE) as web:
+            for url in (here, here.replace("127.0.0.1", "localhost")):
+                assert await web.document(url, list) == [1]
+    assert proxy.heard == []
+
+
+def _listed(_: Heard) -> Said:
+    return Said(body=[1])

@@ -1,0 +1,230 @@
+"""Checks the citations of an answer against the passages that the model was given. Pure.
+
+Every [n] must name a passage, and every quotation attributed to [n] must occur in it word for word. White
+space, emphasis, the style of quotation marks and dashes, and a stop at the end of a quotation do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from ragchat.quotes import ELLIPSIS
+from ragchat.types import Citation, Hit
+
+# [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
+MARKER = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")
+_CODE = re.compile(r"^(?P<fence>```|~~~).*?^(?P=fence)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(
+    r'"([^"\n]+)"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|「([^「」\n]+)」|『([^『』\n]+)』'
+)
+_BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_PARAGRAPH_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
+
+_EQUIVALENT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‑": "-"})
+_EMPHASIS = re.compile(r"[*_`]+")
+_STOPS = " \t\n.,;:!?。，；：！？"
+
+# One or two quoted words are a name or a term, not a quotation.
+TERM_WORDS = 2
+TERM_CHARACTERS = 4  # for scripts without spaces
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The citations of an answer in the order of its markers; `unknown` numbers name no passage."""
+
+    citations: list[Citation]
+    unknown: list[int]
+
+
+@dataclass(frozen=True)
+class _Marker:
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Quotation:
+    start: int
+    end: int
+    text: str
+    block: bool = False
+
+
+def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
+    """Find and check the citations of an answer. `passages` are the hits by their numbers."""
+    text = _CODE.sub(lambda code: " " * len(code.group()), answer)
+    quotations = _quotations(text)
+    markers = [
+        _Marker(found.start(), found.end(), marked_numbers(found.group(1)))
+        for found in MARKER.finditer(text)
+        if not _is_within(found.start(), quotations)
+    ]
+    paragraphs = _Paragraphs(text, markers)
+    mentioned = list(dict.fromkeys(number for marker in markers for number in marker.numbers))
+    quotes: dict[int, list[tuple[str, bool]]] = {number: [] for number in mentioned if number in passages}
+    # Normalized once: an answer may have thousands of quotations.
+    texts = {number: _normalized(passages[number].full_text) for number in quotes}
+    for quotation in quotations:
+        if attributed := _attributed(quotation, paragraphs, texts):
+            number, verified = attributed
+            quotes[number].append((quotation.text, verified))
+    citations = [
+        Citation.of(number, passages[number], quote, verified)
+        for number, found in quotes.items()
+        for quote, verified in found or [("", True)]
+    ]
+    return Checked(citations, [number for number in mentioned if number not in passages])
+
+
+def is_verbatim(quote: str, text: str) -> bool:
+    """Whether a quotation occurs in a text; the parts around an ellipsis in their order."""
+    return _occur(_parts(quote), _normalized(text))
+
+
+def _parts(quote: str) -> list[str]:
+    """What a quotation has around its ellipses, normalized."""
+    parts = [_normalized(part).strip(_STOPS) for part in ELLIPSIS.split(quote)]
+    return [part for part in parts if part]
+
+
+def _occur(parts: Sequence[str], text: str) -> bool:
+    """Whether the parts of a quotation occur in a normalized text, in their order."""
+    position = 0
+    for part in parts:
+        # A quotation from the middle of a sentence may begin with a capital letter, and the reverse.
+        found = [text.find(first + part[1:], position) for first in {part[0].lower(), part[0].upper()}]
+        position = min((start for start in found if start >= 0), default=-1)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+def _normalized(text: str) -> str:
+    return " ".join(_EMPHASIS.sub("", text.translate(_EQUIVALENT)).split())
+
+
+def without_quotations(answer: str) -> str:
+    """An answer with spaces in the place of its quotations and its blocks of code."""
+    text = _CODE.sub(lambda code: " " * len(code.group()) if code["fence"] else code.group(), answer)
+    parts, end = [], 0
+    for quotation in _quotations(text):
+        blank = re.sub(r"[^\n]", " ", text[quotation.start : quotation.end])
+        parts += [text[end : quotation.start], blank]
+        end = quotation.end
+    return "".join([*parts, text[end:]])
+
+
+def marked_numbers(text: str) -> tuple[int, ...]:
+    """`1, 3-5` as (1, 3, 4, 5)."""
+    numbers: list[int] = []
+    for part in re.split(r"[,;，、]", text):
+        first, *last = [int(number) for number in re.findall(r"\d+", part)]
+        numbers += range(first, (last[0] if last else first) + 1)
+    return tuple(numbers)
+
+
+def _quotations(text: str) -> list[_Quotation]:
+    """Block quotations, and outside of them texts in quotation marks that are longer than a term."""
+    blocks = [_Quotation(*found.span(), found.group(), block=True) for found in _BLOCK_QUOTE.finditer(text)]
+    quotations = []
+    for block in blocks:
+        lines = re.sub(r"^[ \t]*>[ \t]?", "", block.text, flags=re.MULTILINE)
+        inner = MARKER.search(lines)
+        # The marker at the end of a block, and what follows it, are not quoted.
+        words = lines[: inner.start()] if inner else lines
+        end = block.end if inner is None else block.start + block.text.index(inner.group())
+        quotations.append(_Quotation(block.start, end, words.strip(' "“”—–-\n'), block=True))
+    for found in _QUOTED.finditer(text):
+        if not _is_within(found.start() + 1, blocks):
+            words = next(group for group in found.groups() if group is not None)
+            quotations.append(_Quotation(*found.span(), words.strip()))
+    return sorted((quote for quote in quotations if not _is_term(quote.text)), key=lambda quote: quote.start)
+
+
+def _is_term(text: str) -> bool:
+    if text.isascii() or " " in text:
+        return len(text.split()) <= TERM_WORDS
+    return len(text) <= TERM_CHARACTERS
+
+
+def _is_within(position: int, quotations: Sequence[_Quotation]) -> bool:
+    """Whether a position is inside one of these quotations, which are in the order of the text."""
+    index = bisect_left(quotations, position, key=attrgetter("start")) - 1
+    return index >= 0 and position < quotations[index].end
+
+
+def _attributed(
+    quotation: _Quotation, paragraphs: _Paragraphs, texts: Mapping[int, str]
+) -> tuple[int, bool] | None:
+    """The number that a quotation is attributed to, and whether it is verbatim; None: to no passage.
+
+    `"…" [1]` is the usual order, `[1] says "…"` the other. With markers on both sides, the quotation belongs
+    to the passage that contains it: an honest answer must not fail for its word order.
+    """
+    near = [*paragraphs.markers_after(quotation), *paragraphs.marker_before(quotation)]
+    numbers = [number for marker in near for number in marker.numbers if number in texts]
+    if not numbers:
+        return None
+    parts = _parts(quotation.text)
+    for number in numbers:
+        if _occur(parts, texts[number]):
+            return number, True
+    return numbers[0], False
+
+
+class _Paragraphs:
+    """The markers of a text and the ends of its paragraphs.
+
+    It is asked in the order of the text, and reads it once.
+    """
+
+    def __init__(self, text: str, markers: Sequence[_Marker]) -> None:
+        self._text = text
+        self._markers = markers
+        self._first, self._second, self._before = (_NextEnd(text) for _ in range(3))
+
+    def markers_after(self, quotation: _Quotation) -> list[_Marker]:
+        """The first run of markers after a quotation in its paragraph, for a block also in the next one."""
+        end = self._first.after(quotation.end)[1]
+        if quotation.block:
+            end = self._second.after(end)[1]
+        run: list[_Marker] = []
+        for index in range(self._index(quotation.end), len(self._markers)):
+            marker = self._markers[index]
+            if marker.start >= end or (run and self._text[run[-1].end : marker.start].strip(" ,")):
+                break
+            run.append(marker)
+        return run
+
+    def marker_before(self, quotation: _Quotation) -> list[_Marker]:
+        """The last marker before a quotation, in its paragraph."""
+        index = self._index(quotation.start) - 1
+        if index < 0 or self._before.after(self._markers[index].end)[1] <= quotation.start:
+            return []
+        return [self._markers[index]]
+
+    def _index(self, position: int) -> int:
+        """Of the first marker from a position on."""
+        return bisect_left(self._markers, position, key=attrgetter("start"))
+
+
+class _NextEnd:
+    """The next end of a paragraph, for positions in ascending order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found = (-1, -1)
+
+    def after(self, position: int) -> tuple[int, int]:
+        """The start and the end of the first one that starts there or later; the text's if there is none."""
+        if self._found[0] < position:
+            found = _PARAGRAPH_END.search(self._text, position)
+            self._found = found.span() if found else (len(self._text) + 1, len(self._text) + 1)
+        return self._found

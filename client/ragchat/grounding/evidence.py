@@ -1,0 +1,142 @@
+"""How well passages answer a question: their words, and their meaning word by word.
+
+Each piece of a passage is compared with each word of the question: late interaction (Khattab and Zaharia
+2020) of the static vectors of memory's embedder, and the same stem counts as the same word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from math import inf
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
+
+import anyio
+
+from ragchat.errors import RagChatError
+from ragchat.grounding.pieces import Span, piece_spans
+from ragchat.grounding.question import Question, Word
+from ragchat.grounding.words import index_terms
+from ragchat.types import Hit
+
+if TYPE_CHECKING:
+    from ragchat.memory.types import Comparison
+
+Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
+
+
+class Compares(Protocol):
+    """The part of `MemoryClient` that compares texts. Raises RagChatError."""
+
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ...) -> Comparison: ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a passage, from `start` to `end` of its `full_text`, and how well it matches each word.
+
+    `held` is how much of each word it holds itself, `matches` at least that.
+    """
+
+    start: int
+    end: int
+    matches: Matches
+    held: Matches
+    pairs: float  # the share of the question's pairs of neighbouring words that are neighbours in it
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A passage in pieces, and what its title and headings hold, in the order of `question.all_words`."""
+
+    question: Question
+    hit: Hit
+    pieces: Sequence[Piece]
+    names: Piece
+
+    def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
+        """The mean, over the words by weight, of the best match in these pieces or the names."""
+        return self._mean(self._best([*pieces, self.names], "matches"), words)
+
+    def coverage(
+        self, pieces: Iterable[Piece], words: Sequence[Word] | None = None, *, named: bool = True
+    ) -> float:
+        """The share of the words by weight that these pieces, or if `named` the names, hold, in [0, 1]."""
+        return self._mean(self._best([*pieces, *([self.names] if named else [])], "held"), words)
+
+    def _best(self, pieces: Sequence[Piece], what: str) -> Matches:
+        return [max(column) for column in zip(*(getattr(piece, what) for piece in pieces), strict=True)]
+
+    def _mean(self, values: Matches, words: Sequence[Word] | None) -> float:
+        every = self.question.all_words
+        wanted = every if words is None else words
+        return weighted_mean(values, [word.weight if word in wanted else 0.0 for word in every])
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Those of the passage, of all that names it, and of the turns of a conversation around it."""
+        return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
+
+
+class Run:
+    """A growing run of pieces: `add` returns its late interaction and its coverage."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._weights = [word.weight for word in evidence.question.all_words]
+        self._matches, self._held = list(evidence.names.matches), list(evidence.names.held)
+
+    def add(self, piece: Piece) -> tuple[float, float]:
+        self._matches = list(map(max, self._matches, piece.matches))
+        self._held = list(map(max, self._held, piece.held))
+        return weighted_mean(self._matches, self._weights), weighted_mean(self._held, self._weights)
+
+
+def weighted_mean(values: Matches, weights: Sequence[float]) -> float:
+    """0 if nothing has weight."""
+    total = sum(weights)
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / total if total else 0.0
+
+
+async def gather(
+    question: Question, hits: Sequence[Hit], memory: Compares, seconds: float = inf
+) -> list[Evidence]:
+    """Compare a question with passages. Without an answer of memory in time, only their words count."""
+    if not hits:
+        return []
+    spans = [[span for span in piece_spans(hit.full_text) if span[0] >= len(hit.context)] for hit in hits]
+    texts = [
+        [f"{names_of(hit)} {hit.context}", *(hit.full_text[start:end] for start, end in parts)]
+        for hit, parts in zip(hits, spans, strict=True)
+    ]
+    words = question.all_words
+    flat = [text for one in texts for text in one]
+    matches: Iterable[Matches] = repeat(())
+    with suppress(RagChatError), anyio.move_on_after(seconds):
+        compared = await memory.compare("", flat, [word.text for word in words])
+        matches = compared.matches or matches
+    matches = iter(matches)
+    found = []
+    for hit, parts, own in zip(hits, spans, texts, strict=True):
+        every = zip([(0, 0), *parts], own, matches, strict=False)
+        names, *pieces = [_piece(span, text, question, match) for span, text, match in every]
+        found.append(Evidence(question, hit, pieces, names))
+    return found
+
+
+def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece:
+    terms = index_terms(text)
+    held = [word.share_in({*terms}) for word in question.all_words]
+    best = [max(pair) for pair in zip(matches or held, held, strict=True)]
+    return Piece(*span, best, held, question.pairs_in(terms, between=0))
+
+
+def names_of(hit: Hit) -> str:
+    """The title and the headings of a passage, and the name of its file."""
+    file = re.sub(r"[\W_]+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
+    return f"{hit.title} {hit.heading} {file}"

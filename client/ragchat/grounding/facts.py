@@ -1,0 +1,289 @@
+"""Facts of an answer that the passages it cites do not contain: numbers, dates, names, identifiers. Pure.
+
+A false alarm costs more trust than a miss: a fact counts as contained in any usual form, a date by its parts,
+a name by its stem, and everything that the question or the title of a passage says is known.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
+from ragchat.grounding.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
+from ragchat.grounding.pieces import sentence_spans
+from ragchat.grounding.words import content_words, index_terms
+from ragchat.types import Hit, Unsupported
+
+_LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
+_LEADING_MARKERS = re.compile(rf"(?:{MARKER.pattern}[\s.]*)+")
+
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_DATE = re.compile(
+    rf"\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}([./])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|er)?\.?(?: of| de)? (?:{_MONTH})\b\.?(?:,?(?: de)? \d{{4}}\b)?"
+    rf"|\b(?:{_MONTH})\b\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?",
+    re.IGNORECASE,
+)
+_NUMERAL = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,:]\d+)*"
+_WORD_NUMBER = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+_MAGNITUDE = "|".join(sorted(MAGNITUDES, key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"(?<![A-Za-z0-9_.,])(?:(?P<digits>{_NUMERAL})|\b(?P<word>{_WORD_NUMBER})\b)"
+    rf"(?P<magnitude>[\s-]?(?:{_MAGNITUDE})\b)?(?P<percent>\s?%|\sper\s?cent\b|\sprozent\b)?",
+    re.IGNORECASE,
+)
+_TIME = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d\d)(?!\d)")
+# What makes a small number a measure; before any other noun, it may be what the model counted.
+_UNIT = re.compile(
+    r"[\s-]?(?:[%€$£]|eur|usd|gbp|chf"
+    r"|°\s?[cfk]?|[ap]\.?m\b|per ?cent|degrees?|hours?|minutes?|seconds?|days?|nights?|weeks?"
+    r"|months?|years?|decades?|centuries|[kcm]?m|[km]?g|[kmgt]i?b|met(?:re|er)s?|miles?|feet|inch(?:es)?|grams?|kilos?"
+    r"|lit(?:re|er)s?|pounds?|euros?|dollars?|cents?|bar|volts?|watts?|grad|prozent|stunden?|minuten?|sekunden?"
+    r"|tagen?|tage|wochen?|monaten?|monate|jahren?|jahre|heures?|jours?|semaines?|mois|ans|annees?|degres?|horas?"
+    r"|dias?|semanas?|meses|anos?|grados?)(?![^\W\d_])"
+)
+_COUNTED = re.compile(r"\s+[^\W\d_]")
+# Spoken times and characters for numbers: the passage may say the same in a form that is not read here.
+_SPOKEN_TIME = re.compile(r"half past|quarter|noon|midnight|o'clock|\buhr\b|\bhalb\b|\bmidi\b")
+_NUMBER_CHARACTERS = re.compile("[二三四五六七八九十百千万两]")
+_LISTED = re.compile(
+    r"(?:passages?|sources?|documents?|notes?|steps?|points?|items?|options?|and|to|,)\s$", re.I
+)
+# What has a number as its name: room 3 is another one than room 2.
+_NUMBERED = re.compile(
+    r"\b(?:room|version|port|level|floor|platform|gate|line|page|number|type|class|size|zimmer|raum|seite|zeile|etage"
+    r"|linie|chambre|salle|ligne|habitacion|sala|linea)\s$"
+)
+# A smaller number before a noun may count what the answer lists.
+LARGEST_COUNT = 12
+# The characters before a number or a name by which it is judged: more than the longest word above.
+LOOK_BACK = 20
+# Also of decades: the 1990s.
+_ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
+
+_IDENTIFIER = re.compile(
+    r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
+)
+_NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
+# Nothing in these can begin a sentence, a label or a quotation: what follows has its capital from itself.
+_MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W_][-–/]$")
+_NO_NAMES = re.compile(
+    r"(?:celsius|fahrenheit|kelvin|euros?|internet|passages?|sources?|documents?|notes?|sections?|chapters?|tables?"
+    r"|figures?|steps?|questions?|answers?)$",
+    re.IGNORECASE,
+)
+# In German, every noun has a capital.
+_GERMAN = frozenset(
+    ["der", "das", "und", "ist", "nicht", "ein", "eine", "dem", "den", "im", "mit", "für", "auf"]
+)
+# Words are forms of one name if they begin alike for so many characters, and so much of the name.
+PREFIX = 4
+PREFIX_SHARE = 0.7
+
+
+def unsupported(answer: str, passages: Mapping[int, Hit], question: str) -> list[Unsupported]:
+    """The facts of the sentences with [n] that no passage n contains, and that `question` does not name."""
+    found: dict[tuple[int, ...], dict[str, None]] = {}
+    texts: dict[tuple[int, ...], _Known] = {}
+    is_german = len(_GERMAN.intersection(answer.lower().split())) > 1
+    for sentence, numbers in _cited_sentences(answer):
+        hits = [passages[n] for n in numbers if n in passages]
+        if not hits or len(hits) < len(numbers):
+            continue
+        if numbers not in texts:
+            texts[numbers] = _Known.of("\n".join([question, *map(_all_text, hits)]))
+        for fact in _lacking(sentence, texts[numbers], has_names=not is_german):
+            found.setdefault(numbers, {})[fact] = None
+    return [Unsupported(list(facts), list(numbers)) for numbers, facts in found.items()]
+
+
+def _all_text(hit: Hit) -> str:
+    return f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.full_text}"
+
+
+def _cited_sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each sentence that has markers, without them, and their numbers. Quotations are checked elsewhere."""
+    for line in without_quotations(answer).splitlines():
+        line = _LINE_MARK.sub("", line)
+        sentences: list[str] = []
+        for start, end in sentence_spans(line):
+            sentence = line[start:end]
+            # "… nine hours. [1] Then …": the marker belongs to what stands before it.
+            if sentences and (leading := _LEADING_MARKERS.match(sentence)):
+                sentences[-1] += f" {leading.group()}"
+                sentence = sentence[leading.end() :]
+            sentences.append(sentence)
+        for sentence in sentences:
+            markers = MARKER.findall(sentence)
+            numbers = tuple(dict.fromkeys(n for marker in markers for n in marked_numbers(marker)))
+            if numbers:
+                yield MARKER.sub("", sentence), numbers
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known: the text in its forms."""
+
+    text: str
+    numbers: frozenset[float]
+    months: frozenset[int]
+    terms: frozenset[str]
+    beginnings: frozenset[str]  # of the terms, the whole ones among them
+    squeezed: str
+
+    @classmethod
+    def of(cls, text: str) -> _Known:
+        folded = _folded(text)
+        numbers = {value for found in _NUMBER.finditer(folded) for value in _values(found)}
+        numbers |= {value for sign, values in PARTS.items() if sign in folded for value in values}
+        months = {MONTHS[word] for word in re.findall(r"[^\W\d_]+", folded) if word in MONTHS}
+        parts = {int(part) for date in _DATE.finditer(folded) for part in re.findall(r"[0-9]+", date.group())}
+        parts |= {int(part) for part in re.findall(r"(?<![0-9.,])[0-9]+(?![.,]?[0-9])", text)}
+        numbers |= set(map(float, parts))
+        months |= {part for part in parts if part <= 12}
+        terms = frozenset(index_terms(text))
+        beginnings = frozenset(term[:size] for term in terms for size in range(1, len(term) + 1))
+        return cls(folded, frozenset(numbers), frozenset(months), terms, beginnings, _squeezed(text))
+
+    def has_date(self, date: str) -> bool:
+        """Whether each part of a date occurs, in whatever order."""
+        numbers = [int(digits) for digits in re.findall(r"[0-9]+", date)]
+        month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date) if word in MONTHS), 0)
+        if month and month not in self.months:
+            return False
+        return all(n in self.numbers or n in self.months or self._has_year(n) for n in numbers)
+
+    def _has_year(self, year: int) -> bool:
+        """Whether a year occurs, in full or by its last two digits."""
+        return any(number % 100 == year % 100 and max(number, year) > 1000 for number in self.numbers)
+
+    def has_number(self, found: re.Match[str]) -> bool:
+        if ":" in (found["digits"] or "") and _SPOKEN_TIME.search(self.text):
+            return True
+        values = _values(found)
+        if any(value < 100 for value in values) and _NUMBER_CHARACTERS.search(self.text):
+            return True
+        return not values.isdisjoint(self.numbers)
+
+    def has_name(self, name: str) -> bool:
+        if _squeezed(name) in self.squeezed or MONTHS.get(_folded(name)) in self.months:
+            return True
+        return all(term in self.terms or self._has_relative(term) for term in index_terms(name))
+
+    def _has_relative(self, term: str) -> bool:
+        """Whether a word begins alike: German, Germany; Mon, Monday."""
+        needed = max(PREFIX, round(PREFIX_SHARE * len(term)))
+        if len(term) >= needed and term[:needed] in self.beginnings:
+            return True
+        return any(term[:size] in self.terms for size in range(3, len(term) + 1))
+
+
+def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
+    """The facts of a sentence that are not known, in its order. Each part of it is read once."""
+    spans = [found.span() for found in _DATE.finditer(_folded(sentence)) if not known.has_date(found.group())]
+    rest = _blanked(_DATE, sentence)
+    for found in _IDENTIFIER.finditer(rest):
+        group = 1 if found[1] else 2
+        if _squeezed(found[group]) not in known.squeezed:
+            spans.append(found.span(group))
+    rest = _blanked(_IDENTIFIER, rest)
+    for found in _NUMBER.finditer(_folded(rest)):
+        unit = _UNIT.match(_folded(rest), found.end())
+        if _is_claim(found, unit) and not known.has_number(found):
+            spans.append((found.start(), unit.end() if unit else found.end()))
+    if has_names:
+        spans += _names(sentence, rest, known)
+    return [sentence[start:end].strip() for start, end in sorted(spans)]
+
+
+def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
+    """Whether a number says something about the world, and is no count, ordinal or number of a step."""
+    values, text = _values(found), found.string
+    if not values or values & {0.0, 1.0}:
+        return False
+    if unit or found["percent"] or found["magnitude"]:
+        return True
+    if found["word"]:
+        return False
+    if _ORDINAL.match(text, found.end()):
+        return False
+    if min(values) <= LARGEST_COUNT and float(min(values)).is_integer() and "." not in found.group():
+        before = text[max(0, found.start() - LOOK_BACK) : found.start()]
+        is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)
+        return not is_counted or _NUMBERED.search(before) is not None
+    return True
+
+
+def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
+    """Unknown names in the `rest` of a sentence, neighbours as one. Its first word has a capital anyway."""
+    found: list[tuple[int, int]] = []
+    for word in _NAME.finditer(rest):
+        name = word.group()
+        before = sentence[max(0, word.start() - LOOK_BACK) : word.start()]
+        is_name = _MIDDLE.search(before) and content_words(name)
+        if not is_name or _NO_NAMES.match(name) or known.has_name(name.removesuffix("'s")):
+            continue
+        if found and sentence[found[-1][1] : word.start()] == " ":
+            found[-1] = (found[-1][0], word.end())
+        else:
+            found.append(word.span())
+    return found
+
+
+def _values(found: re.Match[str]) -> set[float]:
+    """All readings of a number: 1,500 is 1500 and 1.5; of a percentage, the share as well."""
+    if found["word"]:
+        values = {NUMBER_WORDS[found["word"]]}
+    else:
+        values = _readings(re.sub(r"[ \u00a0\u202f'’]", "", found["digits"]))
+    if magnitude := (found["magnitude"] or "").strip(" -"):
+        values |= {value * MAGNITUDES[magnitude] for value in values}
+    if found["percent"]:
+        values |= {value / 100 for value in values}
+    return values
+
+
+def _readings(digits: str) -> set[float]:
+    if time := _TIME.match(digits):  # on either clock
+        return {int(time["hours"]) % 12 * 100 + int(time["minutes"]) + 0.001}
+    if ":" in digits:  # an address and a port, or a ratio
+        return {value for part in digits.split(":") for value in _readings(part)}
+    readings = set()
+    if re.fullmatch(r"\d{1,3}([.,]\d{3})+", digits):
+        readings.add(float(re.sub("[.,]", "", digits)))
+    whole, separator, decimals = digits.replace(",", ".").rpartition(".")
+    if not separator or whole.isdigit():
+        readings.add(float(f"{whole}{separator}{decimals}"))
+    elif digits.count(digits[-len(decimals) - 1]) == 1:  # 1.234,56
+        readings.add(float(f"{whole.replace('.', '')}.{decimals}"))
+    return readings
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """`text` with spaces in the place of what the pattern finds, so that places stay."""
+    parts, end = [], 0
+    for found in pattern.finditer(_folded(text) if pattern is _DATE else text):
+        parts += [text[end : found.start()], " " * len(found.group())]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def _folded(text: str) -> str:
+    """In lower case and without accents, in as many characters."""
+    return text.lower() if text.isascii() else "".join(map(_plain, text))
+
+
+@functools.lru_cache(4096)
+def _plain(sign: str) -> str:
+    base, *marks = list(unicodedata.normalize("NFKD", sign))
+    lower = base.lower() if marks and all(map(unicodedata.combining, marks)) else sign.lower()
+    return lower if len(lower) == 1 else sign
+
+
+def _squeezed(text: str) -> str:
+    """Letters and digits alone."""
+    return re.sub(r"[\W_]+", "", _folded(text))

@@ -1,0 +1,139 @@
+"""What a question asks about, word by word. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from ragchat.grounding.words import (
+    content_words,
+    folded,
+    index_terms,
+    is_acronym,
+    is_general,
+    is_german,
+    is_unspaced,
+    without_elisions,
+)
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+
+# The weight, from memory, of a word that no passage contains, and of one that memory did not weigh.
+UNKNOWN_WEIGHT = 1.0
+USUAL_WEIGHT = 0.5
+GENERAL_FACTOR = 0.35
+CARRIED_FACTOR = 0.5
+# A run of a script without spaces is held when this share of its pairs of characters is.
+HELD = 0.5
+_ENDS_SENTENCE = ".!?:;\"“„«»('"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A content word of a question. `terms` has its stem, or the pairs of characters of a run without spaces.
+
+    `weight` is in (0, UNKNOWN_WEIGHT], the higher the rarer it is in memory. `is_general`: it says little of
+    what is asked. `is_name`: only the same word will do: a name, a number, an acronym.
+    """
+
+    text: str
+    terms: frozenset[str]
+    weight: float
+    is_general: bool = False
+    is_name: bool = False
+
+    def share_in(self, terms: Set[str]) -> float:
+        """How much of it a text with these terms holds, in [0, 1]."""
+        return len(self.terms & terms) / len(self.terms)
+
+    def is_in(self, terms: Set[str]) -> bool:
+        """Whether a text with these terms holds it; HS-44 is not in one about HS-45."""
+        has_number = any(map(str.isdigit, self.text))
+        return self.share_in(terms) >= (1 if has_number else HELD)
+
+
+@dataclass(frozen=True)
+class Question:
+    """`words` are its own; the `carried` ones, of the turns before, help to find, but are no evidence.
+
+    `pairs` are the terms of neighbouring content words.
+    """
+
+    text: str
+    words: Sequence[Word]
+    carried: Sequence[Word] = ()
+    pairs: Sequence[tuple[str, str]] = ()
+
+    @classmethod
+    def of(cls, text: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
+        """`query` is what memory was asked, and `weights` are those that it gave to the words of that."""
+        text, query = text[:MAX_QUERY_CHARACTERS], query[:MAX_QUERY_CHARACTERS]
+        own = _weighed(text, weights or {})
+        known = {word.terms for word in own}
+        carried = [word for word in _weighed(query, weights or {}, CARRIED_FACTOR) if word.terms not in known]
+        pairs = pairwise(chain.from_iterable(map(index_terms, content_words(text))))
+        return cls(text, own, carried, [*dict.fromkeys(pairs)])
+
+    @property
+    def all_words(self) -> Sequence[Word]:
+        """Its own words and the carried ones, in the order of the matches of pieces."""
+        return [*self.words, *self.carried]
+
+    @property
+    def judged(self) -> Sequence[Word]:
+        """The words that passages are judged by: also those of earlier questions if its own say too little.
+
+        "What became of the first of them?" means nothing without the question before it.
+        """
+        return self.words if any(not word.is_general for word in self.words) else self.all_words
+
+    def pairs_in(self, terms: Sequence[str], between: int) -> float:
+        """The share of its pairs of neighbours that a text has, with at most so many words `between`."""
+        if not self.pairs:
+            return 0.0
+        asked = {term for pair in self.pairs for term in pair}
+        places = [(place, term) for place, term in enumerate(terms) if term in asked]
+        found = {
+            (term, other)
+            for number, (place, term) in enumerate(places)
+            for after, other in places[number + 1 : number + 2 + between]
+            if after - place <= 1 + between
+        }
+        return sum(pair in found for pair in self.pairs) / len(self.pairs)
+
+    def missing(self, terms: Set[str]) -> list[str]:
+        """The telling words, as written, that a text with these terms does not hold."""
+        return [word.text for word in self.words if not word.is_general and not word.is_in(terms)]
+
+    def missing_names(self, terms: Set[str]) -> list[str]:
+        """The names, numbers and acronyms among them."""
+        return [word.text for word in self.words if word.is_name and not word.is_in(terms)]
+
+
+def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> list[Word]:
+    """The content words of a text, each stem once."""
+    found: dict[frozenset[str], Word] = {}
+    names = _names(text)
+    for word in content_words(text):
+        known = [weights[part] for part in re.findall(r"\w+", folded(word)) if part in weights]
+        weight, general = max(known, default=USUAL_WEIGHT), is_general(word) and word not in names
+        if terms := frozenset(index_terms(word)):
+            weight *= GENERAL_FACTOR if general else factor
+            found.setdefault(terms, Word(word, terms, weight, general, word in names))
+    return list(found.values())
+
+
+def _names(text: str) -> set[str]:
+    """The words that name one thing: with a digit, in capitals, or with a capital within a sentence."""
+    every = {word for word in content_words(text) if any(map(str.isdigit, word))}
+    if text == text.upper() and not is_unspaced(text):
+        return every
+    every |= {word for word in content_words(text) if is_acronym(word)}
+    if not is_german(text):
+        text = without_elisions(text)
+        for found in re.finditer(r"[^\W\d_][^\W_]+(?:['’-][^\W_]+)*", text):
+            before = text[: found.start()].rstrip()
+            if found.group()[0].isupper() and before and before[-1] not in _ENDS_SENTENCE:
+                every.add(found.group())
+    return every

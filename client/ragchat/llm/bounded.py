@@ -1,0 +1,67 @@
+"""A bound on what a model's server can make the chat hold in memory. Loads httpx2."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import partial
+
+import anyio
+import httpx2
+
+from ragchat.llm.errors import LimitReached
+
+# Between two of these, in bytes, other tasks run: a signal is handled, the screen is drawn.
+PIECE = 16_384
+_EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
+
+
+def bounded_client(model: str, most: int, *, trust_env: bool) -> httpx2.AsyncClient:
+    """A client for the server of `model`. Reading more than `most` bytes at once raises LimitReached.
+
+    They are counted after decompression: from the end of an event in an event stream, else in all.
+    """
+    import openai
+
+    hook = partial(_bound, model, most)
+    return openai.DefaultAsyncHttpxClient(trust_env=trust_env, event_hooks={"response": [hook]})
+
+
+async def _bound(model: str, most: int, response: httpx2.Response) -> None:
+    response.stream = _Bounded(response, LimitReached(model, f"model.message_bytes = {most}"), most)
+    # `_Bounded` decompresses: by itself, httpx2 would hold the longest line before anything can count it.
+    response.headers.pop("content-encoding", None)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The decompressed body of a response, in small pieces."""
+
+    def __init__(self, response: httpx2.Response, error: LimitReached, most: int) -> None:
+        self._stream = response.stream
+        self._body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+        self._has_events = response.headers.get("content-type", "").startswith("text/event-stream")
+        self._error, self._most = error, most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._body.is_stream_consumed:  # to drain what follows the last event
+            assert isinstance(self._stream, httpx2.AsyncByteStream)
+            async for data in self._stream:
+                yield data
+            return
+        size, tail = 0, b""
+        async with aclosing(self._body.aiter_bytes()) as parts:
+            async for data in parts:
+                for start in range(0, len(data), PIECE):
+                    piece = data[start : start + PIECE]
+                    size += len(piece)
+                    if self._has_events:
+                        joined = tail + piece
+                        ends = [joined.rfind(mark) + len(mark) for mark in _EVENT_ENDS if mark in joined]
+                        size, tail = min([size, *(len(joined) - end for end in ends)]), joined[-2:]
+                    if size > self._most:
+                        raise self._error
+                    yield piece
+                    await anyio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        await self._body.aclose()

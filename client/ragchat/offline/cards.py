@@ -1,0 +1,335 @@
+"""Cards: the best window of each passage, with its place, as it was written. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragchat.grounding.evidence import Evidence, Piece, Run, names_of
+from ragchat.grounding.pieces import Span
+from ragchat.grounding.words import index_terms
+from ragchat.types import Card, Citation, Hit
+from ragchat.uris import short_names
+from ragconfig.places import location
+from ragconfig.text_rules import FENCE, atx_heading, is_row, is_rule
+
+# Characters of the windows of the first three cards: together, one screen of a terminal. Further ones are
+# as long as the third.
+SIZES = (900, 500, 400)
+SHOWN = len(SIZES)
+# Where no passage has the question's words, these many shorter windows of any passages are shown.
+WEAK_SIZE = 340
+WEAK_WINDOWS = 5
+# Such a window must be this good beside the first one.
+WORTH_NEAREST = 0.5
+# What makes a window good, beside its match with the words of the question (1).
+W_BEST = 0.3  # of its best piece
+W_OWN = 0.3  # of the words that it holds itself, without the title and headings
+W_PAIRS = 0.1  # of neighbouring words of the question that are neighbours in it: "Laptop 20"
+W_COVERAGE = 0.3  # of the words that it holds
+W_EARLY = 0.2  # its best piece is in its first half, so that what follows is seen
+# A window has at most this share of its characters before what belongs to it is added.
+CORE = 0.85
+# A card must be this good beside the best one to be shown at once.
+WORTH = 0.6
+# A further card with this share of its terms in one before it says nothing new.
+SAME = 0.9
+ELLIPSIS = "…"
+
+_COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
+_CODE = re.compile(
+    r".*\.(?:toml|ini|cfg|conf|env|ya?ml|json|py|sh|bash|jsx?|tsx?|c|h|[ch]pp|cs|java|kt|go|rs|rb|php|pl|lua|sql|r"
+    r"|swift|scala|css|xml|log)",
+    re.IGNORECASE,
+)
+_RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
+_OPTION = re.compile(r"\s*-{1,2}\w")
+
+
+@dataclass(frozen=True)
+class Window:
+    """The pieces of a passage from `first` to `last` (inclusive); `best` answers most likely."""
+
+    evidence: Evidence
+    first: int
+    last: int
+    best: int
+    score: float = 0.0
+
+    @property
+    def hit(self) -> Hit:
+        return self.evidence.hit
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        return self.evidence.pieces[self.first : self.last + 1]
+
+    @property
+    def span(self) -> Span:
+        """Where it is in the passage's `full_text`."""
+        return self.pieces[0].start, self.pieces[-1].end
+
+    @property
+    def named_text(self) -> str:
+        """The text after all that names it."""
+        return f"{names_of(self.hit)}. {_text(self)}"
+
+    def overlaps(self, other: Window) -> bool:
+        same = self.evidence is other.evidence
+        return same and self.first <= other.last and other.first <= self.last
+
+
+def best_window(evidence: Evidence, size: int) -> Window | None:
+    """The best run of at most `size` characters, or a longer piece; of two as good, the longer one."""
+    pieces = evidence.pieces
+    worths = [_worth(evidence, place) for place in range(len(pieces))]
+    best: Window | None = None
+    for first in range(len(pieces)):
+        run = Run(evidence)
+        top = first
+        for last in range(first, len(pieces)):
+            if last > first and pieces[last].end - pieces[first].start > CORE * size:
+                break
+            late, coverage = run.add(pieces[last])
+            if worths[last] > worths[top]:
+                top = last
+            middle = (pieces[first].start + pieces[last].end) / 2
+            is_end = last == len(pieces) - 1
+            early = W_EARLY * (is_end or pieces[top].start <= middle)
+            score = late + W_BEST * worths[top] + W_COVERAGE * coverage + early
+            if best is None or (score, last - first) > (best.score, best.last - best.first):
+                best = Window(evidence, first, last, top, score)
+    return _whole(best, size) if best else None
+
+
+def _worth(evidence: Evidence, place: int) -> float:
+    """How likely a piece answers. A heading, and the header of a table, never does."""
+    piece = evidence.pieces[place]
+    if _is_header(evidence, place) or _is_heading(evidence, place):
+        return 0.0
+    return evidence.late([piece]) + W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
+
+
+def _is_header(evidence: Evidence, place: int) -> bool:
+    """Whether a piece is the header of a table in Markdown, or the line below it, or that of a CSV file."""
+    hit, pieces = evidence.hit, evidence.pieces
+    if place == 0 and hit.start_line == 1 and _RECORDS.search(hit.format_uri):
+        return True
+    around = pieces[place : place + 2]
+    return any(is_rule(hit.full_text[one.start : one.end]) for one in around) and is_row(
+        hit.full_text[pieces[place].start : pieces[place].end]
+    )
+
+
+def runs(evidence: Evidence, size: int) -> Iterator[Window]:
+    """The longest window of at most `size` characters from each piece on, but none within another."""
+    pieces, end = evidence.pieces, -1
+    for first in range(len(pieces)):
+        last = first
+        while last + 1 < len(pieces) and pieces[last + 1].end - pieces[first].start <= size:
+            last += 1
+        if last > end:
+            best = max(range(first, last + 1), key=lambda place: _worth(evidence, place))
+            yield Window(evidence, first, last, best)
+            end = last
+
+
+def _whole(window: Window, most: int) -> Window:
+    """With the neighbours that it needs, as long as it has at most `most` characters."""
+    evidence, first, last = window.evidence, window.first, window.last
+    pieces = evidence.pieces
+    while first > 0 and pieces[last].end - pieces[first - 1].start <= most and _binds(evidence, first - 1):
+        first -= 1
+    while (
+        last + 1 < len(pieces)
+        and pieces[last + 1].end - pieces[first].start <= most
+        and _binds(evidence, last)
+    ):
+        last += 1
+    while first < window.best and _is_heading(evidence, first):  # the place names it
+        first += 1
+    return Window(evidence, first, last, window.best, window.score)
+
+
+def _is_heading(evidence: Evidence, place: int) -> bool:
+    """Whether a piece is a heading. In code and settings, `#` begins a comment."""
+    piece = evidence.pieces[place]
+    line = evidence.hit.full_text[piece.start : piece.end]
+    return not is_code(evidence.hit) and atx_heading(line) is not None
+
+
+def _binds(evidence: Evidence, place: int) -> bool:
+    """Whether a piece and the next one belong together: a comment and its setting, an option and its text,
+    a sentence and the code that it introduces, a heading and what is below it, a call and its arguments."""
+    text = evidence.hit.full_text
+    above, below = evidence.pieces[place], evidence.pieces[place + 1]
+    upper, lower = text[above.start : above.end], text[below.start : below.end]
+    if upper.rstrip().endswith(":") or _is_heading(evidence, place):
+        return True
+    if text.count("\n", above.end, below.start) > 1:
+        return False
+    is_below = _indent(lower) > _indent(upper)
+    if _OPTION.match(upper) and is_below:
+        return True
+    if upper.count("(") > upper.count(")") or (is_code(evidence.hit) and _COMMENT.match(upper) is not None):
+        return True
+    return FENCE.match(upper) is not None and not FENCE.match(lower)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def is_code(hit: Hit) -> bool:
+    """Whether a passage is of code, settings or a log, by the suffix of its file."""
+    return _CODE.fullmatch(hit.format_uri) is not None
+
+
+def chosen(evidence: Sequence[Evidence]) -> tuple[list[Window], list[Window]]:
+    """The best window of each passage, in their order: those that are shown at once, and further ones.
+
+    Windows that say nothing new are left out.
+    """
+    largest = [best_window(one, SIZES[0]) for one in evidence]
+    best = max((window.score for window in largest if window), default=0.0)
+    shown: list[Window] = []
+    further: list[Window] = []
+    for one, window in zip(evidence, largest, strict=True):
+        if shown:
+            window = best_window(one, SIZES[min(len(shown), SHOWN - 1)])
+        if window is None:
+            continue
+        if any(_says_the_same(window, other) for other in (*shown, *further)):
+            continue
+        adds = len(shown) < SHOWN and window.score >= WORTH * best
+        (shown if adds else further).append(window)
+    return shown or further[:1], further if shown else further[1:]
+
+
+def _says_the_same(window: Window, other: Window) -> bool:
+    """Whether a window has the terms of another one, or in one document no more than these."""
+    own, theirs = set(index_terms(_text(window))), set(index_terms(_text(other)))
+    is_same = window.hit.document_id == other.hit.document_id
+    return len(own & theirs) > SAME * (len(own) if is_same else max(len(own), len(theirs)))
+
+
+def nearest(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
+    """The best of these windows that do not overlap, of at most SHOWN documents, best first."""
+    ranked = sorted(zip(windows, scores, strict=True), key=lambda pair: -pair[1])
+    found: list[Window] = []
+    for window, score in ranked:
+        documents = {one.hit.document_id for one in found} | {window.hit.document_id}
+        if len(documents) > SHOWN or any(window.overlaps(other) for other in found):
+            continue
+        if len(found) == WEAK_WINDOWS or (found and score < WORTH_NEAREST * found[0].score):
+            break
+        found.append(Window(window.evidence, window.first, window.last, window.best, score))
+    return found
+
+
+def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], list[Citation]]:
+    """The cards, numbered from `first`, and for each passage in them a citation of its best piece.
+
+    Windows of one passage, and of neighbouring passages of one document, are on one card.
+    """
+    groups: list[list[Window]] = []
+    for window in windows:
+        group = next((group for group in groups if any(_is_beside(window, one) for one in group)), None)
+        if group is None:
+            groups.append([window])
+        else:
+            group.append(window)
+    names = short_names([(group[0].hit.uri, group[0].hit.title) for group in groups])
+    made = [_card(n, group, name) for n, (group, name) in enumerate(zip(groups, names, strict=True), first)]
+    return [card for card, _ in made], [citation for _, citations in made for citation in citations]
+
+
+def _is_beside(window: Window, other: Window) -> bool:
+    """Whether two windows are of one document, and nothing or little is between their passages."""
+    one, two = window.hit, other.hit
+    if one.document_id != two.document_id:
+        return False
+    return one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
+
+
+def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Citation]]:
+    best = windows[0]
+    ordered = sorted(windows, key=lambda window: (window.hit.start_line, window.first))
+    text, marked = "", (0, 0)
+    before: tuple[Hit, int] | None = None
+    citations = []
+    for window in ordered:
+        top = window.evidence.pieces[window.best]
+        for start, stop in _spans(window):
+            if before:
+                text += _gap(*before, window.hit, start)
+            offset = len(text) - start
+            text += window.hit.full_text[start:stop]
+            if window is best and start <= top.start < stop:
+                marked = top.start + offset, min(top.end, stop) + offset
+            before = window.hit, stop
+        quote, own = window.hit.full_text[top.start : top.end].strip(), _lines(window.hit, top.start, top.end)
+        citations.append(Citation.of(n, window.hit, quote, lines=own))
+    hit, piece = best.hit, best.evidence.pieces[best.best]
+    lines = _lines(hit, piece.start, piece.end)
+    heading = hit.heading_at(lines[0])
+    # Lines of the whole card; of a page, a paragraph or a row, that of what answers.
+    if not hit.places:
+        lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
+    where = location(name, [lines], hit.places)
+    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, is_code(hit)), citations
+
+
+def _spans(window: Window) -> list[Span]:
+    """What is shown of a passage: the header of the table that a window continues, and the window."""
+    hit, (start, end) = window.hit, window.span
+    first, last = _header(hit, start, window.pieces[0].end)
+    if last <= first:
+        return [(start, end)]
+    return [(first, end)] if start <= last + 1 else [(first, last), (start, end)]
+
+
+def _header(hit: Hit, start: int, end: int) -> Span:
+    """The header of the table whose row is at `start`; empty if there is none."""
+    text = hit.full_text
+    if context := hit.context.rstrip():
+        return 0, len(context)
+    if hit.start_line == 1 and _RECORDS.search(hit.format_uri):
+        return 0, text.index("\n") if "\n" in text else 0
+    top = start
+    if not is_row(text[start:end]):
+        return 0, 0
+    while top > 0 and is_row(text[text.rfind("\n", 0, top - 1) + 1 : top]):
+        top = text.rfind("\n", 0, top - 1) + 1
+    second = text.find("\n", top) + 1
+    third = text.find("\n", second) + 1
+    return (top, third - 1) if 0 < second < third and is_rule(text[second:third]) else (0, 0)
+
+
+def _text(window: Window) -> str:
+    start, end = window.span
+    return window.hit.full_text[start:end]
+
+
+def _lines(hit: Hit, start: int, end: int) -> Span:
+    """The first and the last line of a part of a passage, in the document."""
+    context = len(hit.context)
+    first = hit.start_line + hit.text.count("\n", 0, max(0, start - context))
+    return first, first + hit.full_text.count("\n", max(start, context), max(end, context))
+
+
+def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
+    """What stands between two parts of a document; lines that are left out are named if they are a file's."""
+    last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
+    if hit is other:
+        left_out = hit.full_text[end:start]
+    else:
+        left_out = hit.full_text[end:] + "\n" + other.full_text[len(other.context) : start]
+        left_out += "?" * (other.start_line - hit.end_line > 2)  # passages between them
+    if not left_out.strip():
+        return left_out if hit is other else "\n" * max(1, first - last)
+    if not hit.format_uri or hit.places or first - last < 2:
+        return f"\n{ELLIPSIS}\n"
+    named = f"line {last + 1}" if first - last == 2 else f"lines {last + 1}–{first - 1}"
+    return f"\n{ELLIPSIS} {named}\n"

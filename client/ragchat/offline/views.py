@@ -1,0 +1,226 @@
+"""Views of a document's structure, for questions that ask for more than one fact. Pure.
+
+All rows of a table or items of a list, or the outline of a document. A wrong recognition is worse than none:
+a pattern matches from the first word on, and what it finds must also be in memory under that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragchat.grounding.evidence import Evidence, names_of
+from ragchat.grounding.pieces import Span, sentence_spans
+from ragchat.grounding.words import index_terms
+from ragconfig.text_rules import FENCE, ITEM, atx_heading, is_row, is_rule
+
+MOST_ENTRIES = 12
+MOST_ROWS = 40
+# The share of the question's words that a list holds with all that names it.
+NAMED = 0.5
+
+_POLITE = r"^\W*(?:(?:please|bitte|and|und|so|also|can you|could you|would you|kannst du|könntest du)\W+)*"
+# A noun with at most two words before it.
+_HEAD = r"(?:[\w'’-]+ ){0,2}?[\w'’-]+"
+
+
+def _patterns(*patterns: str) -> Sequence[re.Pattern[str]]:
+    return [re.compile(_POLITE + pattern, re.IGNORECASE) for pattern in patterns]
+
+
+_LISTS = _patterns(
+    rf"(?:which|what) {_HEAD} (?:are|were) (?:there|available|listed|included)\b",
+    rf"(?:which|what) {_HEAD} do (?:we|i) have\b",
+    r"(?:list|name|enumerate|show|give|tell)(?: me| us)? (?:all|every|each)\b",
+    r"(?:list|enumerate)\b(?! of)",
+    r"(?:show|give)(?: me| us)? (?:the|a) (?:(?:full|whole|complete) )?list of\b",
+    r"what (?:are|were) all (?:of )?(?:the|our|my)\b",
+    rf"welche {_HEAD} (?:gibt es|gab es|haben wir|habe ich)\b",
+    r"(?:nenne?|liste|zeige?|zähle?)(?: mir| uns)? (?:bitte )?(?:alle|sämtliche)\b",
+)
+_NAME = r"(?P<name>.+)"
+# These ask for nothing but an outline …
+_OUTLINES = _patterns(
+    r"(?:(?:give|show|write|make)(?: me| us)? )?(?:(?:a|an|the) )?(?:(?:short|brief|quick|rough) )?"
+    rf"(?:summary|overview|outline|gist) of {_NAME}",
+    rf"(?:summari[sz]e|sum up|outline|recap|tl;?dr:?) {_NAME}",
+    r"fasse? (?P<name>.+?) (?:kurz )?zusammen\W*$",
+    r"(?:(?:gib|zeige?)(?: mir| uns)? )?(?:eine?n? )?(?:kurze[nr]? )?"
+    rf"(?:zusammenfassung|übersicht|überblick|gliederung) (?:von|vom|über|zu|zum|zur|des|der) {_NAME}",
+)
+# … and these perhaps for one thing: "What is in the drawer?"
+_CONTENTS = _patterns(
+    rf"what(?:'s|’s| is) (?:written )?(?:in|inside) {_NAME}",
+    rf"what does {_NAME} (?:say|contain|cover)\W*$",
+    rf"what(?:'s|’s| is) {_NAME} about\W*$",
+    rf"was (?:steht|ist) (?:in|im) {_NAME}",
+    rf"worum geht(?: es|'s|’s) (?:in|im) {_NAME}",
+)
+_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
+_KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
+_OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
+_QUOTES = " \t?!,;:\"'`“”„‘’«»"
+
+
+def asks_for_list(question: str) -> bool:
+    """Whether a question asks for all items of a list, or all rows of a table."""
+    return any(pattern.match(question) for pattern in _LISTS)
+
+
+def asks_for_outline(question: str) -> tuple[str, bool]:
+    """The name of what a question asks an outline of, "" for none, and whether it asks for nothing else."""
+    for patterns, is_certain in ((_OUTLINES, True), (_CONTENTS, False)):
+        for pattern in patterns:
+            if found := pattern.match(question):
+                name = _bare(found["name"])
+                without_kind = _OF_A_KIND.sub("", name)
+                return _bare(without_kind), is_certain or without_kind != name
+    return "", False
+
+
+def _bare(name: str) -> str:
+    """A name without quotation marks and article."""
+    name = name.strip(_QUOTES).removesuffix(".")
+    article = _ARTICLE.match(name)
+    return name[article.end() :].strip(_QUOTES) if article else name
+
+
+def is_name(name: str, other: str) -> bool:
+    """Whether two names have the same words, whatever their order, case and endings."""
+    words = name_terms(name)
+    return bool(words) and words == name_terms(other)
+
+
+def name_terms(name: str) -> frozenset[str]:
+    """The terms of a name; those of a file are separated by any sign."""
+    return frozenset(index_terms(re.sub(r"[\W_]+", " ", name)))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The lines of a list or a table, as spans of the document, and how many more of them there are."""
+
+    shown: Sequence[Span]
+    left_out: int
+
+
+def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
+    """The passage with the list that a question asks for, and the place of its best line in the passage."""
+    for one in evidence:
+        text = one.hit.full_text
+        lines = [piece for piece in one.pieces if _is_entry(text[piece.start : piece.end])]
+        if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= NAMED:
+            return one, max(lines, key=lambda piece: one.late([piece])).start
+    return None
+
+
+def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
+    """The whole list or table around a line of a document (from 1), with the header.
+
+    Only the entries that hold the words of the question which name no more than some of them, if there are
+    such words.
+    """
+    lines = list(_lines(document))
+    if not (0 < line <= len(lines)) or not _is_entry(document[slice(*lines[line - 1])]):
+        return None
+    first = last = line - 1
+    while (above := _next_of_list(document, lines, first, -1)) is not None:
+        first = above
+    while (below := _next_of_list(document, lines, last, 1)) is not None:
+        last = below
+    entries = [span for span in lines[first : last + 1] if document[slice(*span)].strip()]
+    has_header = len(entries) > 2 and is_rule(document[slice(*entries[1])])
+    header = entries[:2] if has_header else []
+    entries = entries[len(header) :]
+    texts = [frozenset(index_terms(document[slice(*span)])) for span in entries]
+    intro = document[slice(*lines[first - 1])] if first else ""
+    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro} {_all(document, header)}"))
+    telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
+    wanted = [word for word in telling if any(word.is_in(terms) for terms in texts)]
+    kept = [
+        span for span, terms in zip(entries, texts, strict=True) if all(word.is_in(terms) for word in wanted)
+    ]
+    if len(kept) < 2:
+        return None
+    return Listed([*header, *kept[:MOST_ROWS]], max(0, len(kept) - MOST_ROWS))
+
+
+def _is_entry(line: str) -> bool:
+    return is_row(line) or ITEM.match(line) is not None
+
+
+def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -> int | None:
+    """The next line of a list, which may be indented, or an entry behind an empty line."""
+    found = place + step
+    if 0 <= found < len(lines):
+        line = document[slice(*lines[found])]
+        if line.strip():
+            return found if _is_entry(line) or line[0].isspace() else None
+        found += step
+        if 0 <= found < len(lines) and _is_entry(document[slice(*lines[found])]):
+            return found
+    return None
+
+
+def _all(document: str, spans: Sequence[Span]) -> str:
+    return " ".join(document[slice(*span)] for span in spans)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A heading ("" for a paragraph) with its `level` (from 1), and the span of the sentence that follows."""
+
+    heading: str
+    level: int
+    sentence: Span
+
+
+def outline(document: str) -> list[Entry]:
+    """The headings of a document, each with the sentence that follows it; else its paragraphs."""
+    entries = list(_headings(document))
+    if len(entries) < 2:
+        firsts = (found.start() for found in re.finditer(r"(?:\A|\n\s*\n)(?=\S)", document))
+        entries = [Entry("", 1, _sentence(document, start)) for start in firsts]
+    return entries
+
+
+def highest(entries: Sequence[Entry]) -> list[Entry]:
+    """At most MOST_ENTRIES: the higher headings first, but in the order of the document."""
+    ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:MOST_ENTRIES]
+    return [entries[place] for place in sorted(ranked)]
+
+
+def _headings(document: str) -> Iterator[Entry]:
+    fence = ""
+    for start, end in _lines(document):
+        if mark := FENCE.match(document[start:end]):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        if fence:
+            continue
+        if heading := atx_heading(document[start:end]):
+            level, name = heading
+            following = _sentence(document, end)
+            is_other = atx_heading(document[slice(*following)]) is not None
+            yield Entry(name.strip(" #*_"), level, (end, end) if is_other else following)
+
+
+def _sentence(document: str, start: int) -> Span:
+    """The first sentence from `start` on."""
+    while start < len(document) and document[start].isspace():
+        start += 1
+    end = document.find("\n\n", start)
+    paragraph = document[start : end if end >= 0 else len(document)]
+    first_line = paragraph.partition("\n")[0]
+    if _is_entry(first_line) or atx_heading(first_line) or FENCE.match(first_line):
+        paragraph = first_line
+    spans = sentence_spans(paragraph)
+    return (start, start + spans[0][1]) if spans else (start, start)
+
+
+def _lines(document: str) -> Iterator[Span]:
+    """Each line without its break."""
+    start = 0
+    for line in document.split("\n"):
+        yield start, start + len(line)
+        start += len(line) + 1

@@ -1,0 +1,156 @@
+"""Answers without a model to questions for a whole list, or for the outline of a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import anyio
+
+from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.memory.matching import match
+from ragchat.memory.types import DocumentInfo, DocumentText
+from ragchat.offline.answer import markdown_of
+from ragchat.offline.cards import ELLIPSIS
+from ragchat.offline.views import (
+    Entry,
+    all_of_list,
+    asks_for_list,
+    asks_for_outline,
+    find_list,
+    highest,
+    is_name,
+    name_terms,
+    outline,
+)
+from ragchat.turn.grounding import Grounding
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.retrieval import Memory, Retrieval
+from ragchat.types import Answer, Candidate, Card, Citation, Hit
+from ragchat.uris import exact_glob
+from ragconfig.places import file_name
+
+# A longer document is not read.
+MOST_CHARACTERS = 1_000_000
+# Passages and documents among which a name is looked for.
+NAMED_PASSAGES = 20
+NAMED_DOCUMENTS = 50
+MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
+
+
+async def view_of(
+    question: str, grounding: Grounding, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
+) -> Answer | None:
+    """The answer; None for other questions, without such a structure, and without an answer from memory."""
+    try:
+        with anyio.fail_after(limits.seconds):
+            if asks_for_list(question):
+                return await _list(grounding, retrieval, memory)
+            return await _outline(question, retrieval, memory)
+    except (RagChatError, TimeoutError):
+        return None
+
+
+async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    found = find_list(grounding.evidence)
+    if found is None:
+        return None
+    evidence, place = found
+    hit = evidence.hit
+    document = (await memory.show(hit.document_id)).text
+    line = hit.start_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
+    listed = all_of_list(document, line, evidence) if len(document) <= MOST_CHARACTERS else None
+    if listed is None:
+        return None
+    text, end = "", 0
+    for start, stop in listed.shown:
+        gap = "" if not text else "\n" if not document[end:start].strip() else f"\n{ELLIPSIS}\n"
+        text, end = text + gap + document[start:stop], stop
+    first, last = (document.count("\n", 0, at) + 1 for at in (listed.shown[0][0], end))
+    citation = Citation.of(1, hit, text, lines=(first, last))
+    if listed.left_out:
+        text += f"\n{ELLIPSIS} {listed.left_out:,} more"
+    card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)
+    return _answer(markdown_of(card), [citation], retrieval, [card])
+
+
+async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    name, is_certain = asks_for_outline(question)
+    if not name_terms(name):
+        return None
+    document = await _document(name, retrieval, memory, is_certain=is_certain)
+    entries = outline(document.text) if document and len(document.text) <= MOST_CHARACTERS else []
+    if not document or not entries:
+        return None
+    found = await memory.query(document.title, MOST_CHUNKS, {"uri": exact_glob(document.uri)})
+    chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
+    shown, lines, citations = highest(entries), list[str](), list[Citation]()
+    levels = sorted({entry.level for entry in shown})
+    for entry in shown:
+        sentence = " ".join(document.text[slice(*entry.sentence)].split())
+        parts = [f"**{entry.heading}**"] if entry.heading else []
+        if sentence:
+            citations.append(_citation(len(citations) + 1, document, entry, chunks))
+            parts.append(f"{sentence} [{len(citations)}]")
+        lines.append(f"{'  ' * levels.index(entry.level)}- {': '.join(parts)}")
+    if len(shown) < len(entries):
+        lines.append(f"\n{len(shown)} of {len(entries):,} shown.")
+    return _answer("\n".join(lines), citations, retrieval)
+
+
+async def _document(
+    name: str, retrieval: Retrieval, memory: Memory, *, is_certain: bool
+) -> DocumentText | None:
+    """The one document of that name, or where an outline is certainly asked for, with that part of a name."""
+    named: list[DocumentInfo | Hit] = [*(await memory.query(name, NAMED_PASSAGES)).hits]
+    named += [candidate.hit for candidate in retrieval.candidates]
+    with suppress(NoDocumentMatches):
+        named += (await match(memory, name, limit=NAMED_DOCUMENTS)).documents
+    same = {one.document_id for one in named if _has_name(one, name)}
+    if not same and is_certain:
+        wanted = name_terms(name)
+        same = {one.document_id for one in named if wanted <= name_terms(f"{file_name(one.uri)} {one.title}")}
+    return await memory.show(same.pop()) if len(same) == 1 else None
+
+
+def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
+    folders = len(re.findall(r"[^/]*\w[^/]*", name))
+    file = "/".join(PurePosixPath(unquote(urlsplit(one.uri).path)).parts[-folders:])
+    return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
+
+
+def _citation(n: int, document: DocumentText, entry: Entry, chunks: Sequence[Hit]) -> Citation:
+    """That of an entry, in the chunk that has its first line; 0 if that was not found."""
+    start, end = entry.sentence
+    first, last = (document.text.count("\n", 0, at) + 1 for at in (start, end))
+    chunk = next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), None)
+    hit = Hit(
+        rank=1,
+        score=1.0,
+        chunk_id=chunk.chunk_id if chunk else 0,
+        document_id=document.document_id,
+        uri=document.uri,
+        title=document.title,
+        heading=chunk.heading if chunk else entry.heading,
+        start_line=first,
+        end_line=last,
+        text=document.text[start:end],
+        places=chunk.places if chunk else [],
+    )
+    return Citation.of(n, hit, hit.text, lines=(first, last))
+
+
+def _answer(
+    text: str, citations: Sequence[Citation], retrieval: Retrieval, cards: Sequence[Card] = ()
+) -> Answer:
+    cited = {citation.chunk_id: citation.n for citation in citations}
+    candidates = [
+        Candidate(one.hit, True, "shown", cited[one.hit.chunk_id])
+        if one.hit.chunk_id in cited
+        else Candidate(one.hit, False, "not the place that was asked for")
+        for one in retrieval.candidates
+    ]
+    return Answer(text, list(citations), candidates, grounded=True, cards=list(cards))

@@ -1,0 +1,119 @@
+"""Cards on a terminal: one line for the place, then the text as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+
+from ragchat.formatting import counted
+from ragchat.offline.answer import markdown_of
+from ragchat.sanitize import one_line, sanitize
+from ragchat.ui.render.highlight import Highlight
+from ragchat.ui.render.sources import link_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragchat.types import Card, Citation
+    from ragchat.ui.render.screen import Screen
+
+# Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.
+_ROWS_KEPT_FREE = 6
+# A line of a card that answers most likely begins with this where there is no bold.
+MARK, NO_MARK = "▸ ", "  "
+_FEWEST_ROWS = 3
+
+Row: TypeAlias = tuple[Text, bool]  # and whether it is of what answers most likely
+
+
+def show_cards(
+    screen: Screen, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
+) -> int:
+    """Show as many cards as fit on the screen, on a pipe all as Markdown, and return how many these are."""
+    if not screen.out.is_terminal:
+        screen.show(*map(markdown_of, cards))
+        return len(cards)
+    shown = _fitting(screen.out, cards, citations, highlight)
+    for lines in shown:
+        screen.show(*lines, "")
+    return len(shown)
+
+
+def _fitting(
+    console: Console, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
+) -> list[list[Text]]:
+    """The rows of as many cards as fit on the screen. The first one is cut around its best row."""
+    room = console.height - _ROWS_KEPT_FREE
+    shown: list[list[Text]] = []
+    for card in cards:
+        link = next((link_of(one) for one in citations if one.n == card.n), "")
+        rows: Sequence[Row] = list(_rows(console, card, highlight))
+        if not shown:
+            rows = _around_best(rows, max(room - 2, _FEWEST_ROWS))
+        elif len(rows) + 2 > room:
+            break
+        room -= len(rows) + 2
+        shown.append([_place(card, link, console.width), *(text for text, _ in rows)])
+    return shown
+
+
+def _place(card: Card, link: str, width: int) -> Text:
+    """`[1] notes.md:12–18  Setup › Ports` on one line; names and headings are cut in the middle."""
+    line = Text(f"[{card.n}] ", "citation")
+    line.append(_cut(one_line(card.location), width - line.cell_len), Style(link=link or None))
+    headings, room = one_line(card.headings), width - line.cell_len - 2
+    if headings and room > _FEWEST_ROWS:
+        line.append(f"  {_cut(headings, room)}", "heading")
+    return line
+
+
+def _cut(text: str, width: int) -> str:
+    """At most so many columns of a text: its beginning and its end."""
+    half = len(text) // 2
+    first, last = text[:half], text[half:]
+    cut = ""
+    while cell_len(first + cut + last) > width and (first or last):
+        cut = "…"
+        first, last = (first[:-1], last) if len(first) > len(last) else (first, last[1:])
+    return first + cut + last
+
+
+def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
+    """Each row of a card on the screen, and whether it is of what answers most likely."""
+    start, (first, last) = 0, card.best
+    has_bold = console.color_system is not None
+    width = max(1, console.width - len(NO_MARK))
+    for line in card.text.split("\n"):
+        text = Text()
+        for part, stands_out in highlight.parts(sanitize(line)):
+            text.append(part, "match" if stands_out else "")
+        if has_bold:
+            text.stylize("best", max(first - start, 0), max(last - start, 0))
+        for row in text.wrap(console, width):
+            is_best = start < last and first < start + max(1, len(row))
+            mark = MARK if is_best and not has_bold else NO_MARK
+            yield Text(mark).append_text(row), is_best
+            start += len(row)
+        start += 1
+
+
+def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
+    """As many rows as there is room for, with the best ones; those left out above and below are counted."""
+    if len(rows) <= room:
+        return rows
+    best = next((place for place, (_, is_best) in enumerate(rows) if is_best), 0)
+    # Two rows for what is left out. What answers is near the top, so that what follows it is seen.
+    shown = max(1, room - 2)
+    first = max(0, min(best - shown // 3, len(rows) - shown))
+    return [*_left_out(rows[:first]), *rows[first : first + shown], *_left_out(rows[first + shown :])]
+
+
+def _left_out(rows: Sequence[Row]) -> Sequence[Row]:
+    """How many rows these are, on a row; a single one takes no more room itself."""
+    if len(rows) < 2:
+        return rows
+    return [(Text(f"{NO_MARK}… {counted(len(rows), 'more row')}", "heading"), False)]

@@ -1,0 +1,187 @@
+"""/open: the place of a citation, in the file itself or in the text that was read from it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ragchat.types import Citation, Hit, Turn
+    from ragchat.ui.context import ChatContext
+
+ORIGINAL = "--original"
+# What a viewer shows. The system would run other files, and other programs write to memory, which names them.
+_IMAGES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
+_VIEWED = _IMAGES | {
+    *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".odt", ".rtf", ".epub", ".eml"),
+    *(".html", ".htm", ".xhtml"),
+}
+# Their text has other headings in memory, but the same lines.
+_SAME_LINES = (".rst", ".rest")
+_UNUSUAL = re.compile(r"[^\w .,()#¶-]+")
+_NAME_CHARACTERS = 80
+
+
+class Place(NamedTuple):
+    """The cited place: its name, the passage, and the text around it as far as the turn has it."""
+
+    name: str
+    citation: Citation
+    hit: Hit | None
+    line: int
+
+
+async def open_source(context: ChatContext, argument: str) -> None:
+    """Open citation N, by default the first: text and code in the editor, of other documents their text.
+
+    With `--original`, the file itself, with the system's viewer.
+    """
+    from anyio import Path, to_thread
+
+    from ragchat.errors import CommandNotPossible
+    from ragchat.sanitize import one_line
+    from ragchat.ui import viewer
+    from ragchat.uris import short_uri
+    from ragconfig.files.uris import path_in
+    from ragconfig.places import page_in
+
+    words = argument.split()
+    place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
+    path, short = path_in(place.citation.uri), short_uri(place.citation.uri)
+    suffix = path.suffix.lower() if path is not None else ""
+    exists = path is not None and await Path(path).is_file()
+    if ORIGINAL in words:
+        if path is None:
+            raise CommandNotPossible("open", f"{one_line(place.citation.uri)} is not a file on this machine")
+        if not exists:
+            raise CommandNotPossible("open", f"{short} no longer exists")
+        if suffix not in _VIEWED and _is_converted(place, path):
+            raise CommandNotPossible("open", f"{short} is not a kind of file that a viewer is given")
+    if path is not None and exists and (suffix in _IMAGES or (suffix in _VIEWED and ORIGINAL in words)):
+        page = page_in(place.name.removeprefix(short)) if suffix == ".pdf" else None
+        await to_thread.run_sync(viewer.show, path, page)
+        return
+    if path is not None and exists and not _is_converted(place, path):
+        if line := await to_thread.run_sync(_line_in_file, path, place):
+            await _edit(context, path, line)
+            return
+        context.screen.note(f"{short} does not hold the passage as memory has it.")
+    elif path is not None and not exists:
+        context.screen.note(f"{short} no longer exists.")
+    await _show_text(context, place)
+
+
+def _cited(context: ChatContext, number: str) -> Place:
+    """Raises CommandNotPossible."""
+    from ragchat.errors import CommandNotPossible
+    from ragchat.ui.render.sources import quoted_ranges
+    from ragchat.uris import short_location
+
+    turn = context.app.last_turn
+    assert turn is not None  # the table allows the command only then
+    cited = sorted(turn.sources, key=lambda citation: citation.n)
+    wanted = number.strip("[]")
+    citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
+    if citation is None:
+        if (option := number.rpartition(" ")[2]).startswith("-"):
+            raise CommandNotPossible("open", f"there is no option {option}; {ORIGINAL} opens the file itself")
+        missing = f"the last answer has no citation {number}" if number else "the last answer cites nothing"
+        raise CommandNotPossible("open", missing)
+    name = short_location(citation.uri, quoted_ranges([citation]), citation.title, citation.places)
+    return Place(name, citation, _passage(turn, citation), citation.cited_lines[0])
+
+
+def _passage(turn: Turn, citation: Citation) -> Hit | None:
+    hits = (candidate.hit for candidate in turn.trace.candidates)
+    return next((hit for hit in hits if hit.chunk_id == citation.chunk_id), None)
+
+
+def _is_converted(place: Place, path: Path) -> bool:
+    """Whether memory has a text that was read from the file, rather than the file's own."""
+    return place.hit is not None and not place.hit.format_uri and path.suffix.lower() not in _SAME_LINES
+
+
+def _line_in_file(path: Path, place: Place) -> int | None:
+    """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
+    from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
+    from ragconfig.files.regular import read_regular
+
+    try:
+        text = decode(read_regular(path, LARGEST_BYTES)).text
+    except (NotText, OSError):
+        return None
+    return place.line if path.suffix.lower() in _SAME_LINES else _line_in(text, place)
+
+
+def _line_in(text: str, place: Place) -> int | None:
+    """The cited line of a text that may have changed: that of its passage, else of its quotation."""
+    from ragchat.quotes import quoted_lines
+
+    citation, hit = place.citation, place.hit
+    if hit is None:  # the turn has kept no passage that could be looked for
+        return place.line if place.line <= text.count("\n") + 1 else None
+    starts = re.finditer(re.escape(hit.text.strip()), text)
+    if lines := [text.count("\n", 0, found.start()) + 1 for found in starts]:
+        return min(lines, key=lambda line: abs(line - citation.start_line)) + place.line - citation.start_line
+    quoted = quoted_lines(citation.quote, text) if citation.quote else None
+    return quoted[0] if quoted else None
+
+
+async def _edit(context: ChatContext, path: Path, line: int) -> None:
+    """Show a file at a line, in the editor or else in the pager."""
+    import os
+
+    from ragchat.ui import editor
+
+    setting = context.app.settings.tables["open"]["editor"]
+    command = editor.editor_command(path, line, setting, os.environ)
+    command = command or editor.pager_command(path, line, os.environ)
+    if not command.has_line:
+        context.screen.note(
+            f"The place is line {line}. How {command.words[0]} takes a line is not known here: "
+            'set open.editor to a form such as "EDITOR {path}:{line}".'
+        )
+    await editor.run(command.words)
+
+
+async def _show_text(context: ChatContext, place: Place) -> None:
+    """Show the text of a document at the place, in the pager, from a private file that is then removed."""
+    import os
+    import tempfile
+    from pathlib import Path
+
+    from anyio import to_thread
+
+    from ragchat.sanitize import sanitize
+    from ragchat.ui import editor
+
+    text, line = await _text(context, place)
+    with tempfile.TemporaryDirectory(prefix="ragchat-open-", ignore_cleanup_errors=True) as folder:
+        # Pagers show the name of the file, wherever they are in it.
+        name = _UNUSUAL.sub("_", place.name.rpartition("/")[2])[:_NAME_CHARACTERS].strip(" .")
+        file = Path(folder, f"{name}.txt")
+        header = f"{place.name}\n\n"
+        await to_thread.run_sync(file.write_bytes, (header + sanitize(text)).encode())
+        command = editor.pager_command(file, line + header.count("\n"), os.environ)
+        await editor.run(command.words)
+
+
+async def _text(context: ChatContext, place: Place) -> tuple[str, int]:
+    """The text in memory and its cited line; if it is no longer there, the passage that the turn has kept.
+
+    Raises CommandNotPossible.
+    """
+    from contextlib import suppress
+
+    from ragchat.errors import CommandNotPossible, RagChatError
+
+    with suppress(RagChatError):
+        text = (await context.memory.show(place.citation.document_id)).text
+        if line := _line_in(text, place):
+            return text, line
+    if place.hit is None:
+        raise CommandNotPossible("open", f"memory no longer has {place.name}")
+    context.screen.note("Memory does not have this passage now: this is what the answer cites.")
+    return place.hit.text.lstrip("\n"), place.line - place.citation.start_line + 1

@@ -1,0 +1,96 @@
+"""The files of prompts: front matter in TOML between two lines of `+++`, and a text with `{{arguments}}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ragconfig.files.regular import read_regular
+from ragconfig.files.toml import NotToml, decode_toml
+from ragconfig.settings import LARGEST_PROMPT
+
+# The folder of prompts, in the package and in the settings. A file of the user replaces ours of its name.
+FOLDER = "prompts"
+PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
+_PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
+
+
+class Argument(Struct, frozen=True, forbid_unknown_fields=True):
+    """An argument in front matter. Without `default` it is required.
+
+    Two of the kind "version" are the earlier and the later version of the one document; empty, they are the
+    last two.
+    """
+
+    description: str
+    kind: Literal["text", "document", "version"] = "text"
+    default: str | None = None
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """The front matter of a file."""
+
+    title: str
+    description: str
+    arguments: dict[str, Argument] = {}
+
+
+class Template(NamedTuple):
+    head: Head
+    text: str
+
+
+class BrokenTemplate(Exception):
+    """The message says why, as the end of a sentence."""
+
+
+def templates_in(folder: Path) -> Iterator[tuple[Path, Template | BrokenTemplate]]:
+    """The files of a folder, which need not exist, by their paths, and what is in them."""
+    for path in sorted(folder.rglob("*.md")):
+        try:
+            yield path, read_template(path)
+        except BrokenTemplate as error:
+            yield path, error
+
+
+def broken_in(folder: Path) -> list[str]:
+    """A sentence for each file of a folder that no prompt can be made of."""
+    return [
+        f"{path} is no prompt: {found}."
+        for path, found in templates_in(folder)
+        if isinstance(found, BrokenTemplate)
+    ]
+
+
+def read_template(path: Path) -> Template:
+    """The prompt in a file. Raises BrokenTemplate."""
+    try:
+        content = read_regular(path, LARGEST_PROMPT).decode("utf-8-sig").replace("\r\n", "\n")
+        parts = _PARTS.fullmatch(content)
+        if parts is None:
+            raise BrokenTemplate("it does not begin with front matter between two lines of +++")
+        head = msgspec.convert(decode_toml((parts[1] or "").encode()), Head)
+    except OSError as error:
+        raise BrokenTemplate(error.strerror or str(error)) from error
+    except UnicodeDecodeError:
+        raise BrokenTemplate("it is not text in UTF-8") from None
+    except (NotToml, msgspec.ValidationError) as error:
+        raise BrokenTemplate(str(error)) from None
+    text = parts[2].strip()
+    if not text:
+        raise BrokenTemplate("it has no text below the front matter")
+    if unknown := set(PLACEHOLDER.findall(text)) - head.arguments.keys():
+        raise BrokenTemplate(f"its text has {{{{{min(unknown)}}}}}, which is not among its arguments")
+    versions = of_kind(head.arguments, "version")
+    if versions and (len(versions), len(of_kind(head.arguments, "document"))) != (2, 1):
+        raise BrokenTemplate("versions are two arguments, beside that of one document")
+    return Template(head, text)
+
+
+def of_kind(arguments: Mapping[str, Argument], kind: str) -> list[str]:
+    return [name for name, argument in arguments.items() if argument.kind == kind]

@@ -1,0 +1,120 @@
+"""Archives (ZIP, tar) and compressed files: what is in them, file by file; the places are the files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+from zipfile import BadZipFile
+
+from ragconfig.files.decoding import LARGEST_BYTES, NotText
+from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS, open_archive
+from ragmemory.files.formats.members import Members
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText
+from ragmemory.files.formats.reader import TAR, TAR_AT
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+KIND = "archive"
+BLOCK_BYTES = 1 << 16
+# What the libraries raise for damaged data.
+DAMAGE = (
+    *(OSError, EOFError, RuntimeError, ValueError),
+    *(zlib.error, lzma.LZMAError, tarfile.TarError, BadZipFile),
+)
+
+
+class Packed(NamedTuple):
+    name: str
+    size: int  # bytes, unpacked
+    content: Callable[[], bytes]
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of the files in an archive. Raises NotText."""
+    builder = TextBuilder()
+    members = Members(builder)
+    notes: list[str] = []
+    number = 0
+    try:
+        for number, packed in enumerate(_files(path, data), 1):
+            if number > MOST_MEMBERS:
+                notes.append(f"only its first {MOST_MEMBERS:,} files were read")
+                break
+            members.add(packed.name, packed.size, packed.content)
+    except TooMuchText as error:
+        notes.append(f"{error}: the other files in it were not read")
+    except DAMAGE:
+        if not number:
+            raise Damaged(KIND) from None
+        notes.append("is damaged: not all files in it were read")
+    notes.append(members.note)
+    return builder.read(path.name, "; ".join(filter(None, notes)))
+
+
+def _files(path: Path, data: bytes) -> Iterator[Packed]:
+    unpacked = _decompressed(data)
+    if unpacked is None and data[TAR_AT : TAR_AT + len(TAR)] != TAR:
+        archive = open_archive(data, KIND)
+        for info in archive.infolist():
+            if not info.is_dir():
+                yield Packed(info.filename, info.file_size, partial(archive.read, info))
+        return
+    stream = io.BufferedReader(Unpacked(unpacked or io.BytesIO(data)), BLOCK_BYTES)
+    if stream.peek(TAR_AT + len(TAR))[TAR_AT : TAR_AT + len(TAR)] == TAR:
+        yield from _tarred(stream)
+    else:
+        content = stream.read(LARGEST_BYTES + 1)
+        yield Packed(path.stem, len(content), lambda: content)
+
+
+def _tarred(stream: IO[bytes]) -> Iterator[Packed]:
+    """The files of a tar archive. What is skipped is decompressed too, and counted by `Unpacked`."""
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for info in archive:
+            if info.isreg():
+                yield Packed(info.name, info.size, partial(_content, archive, info))
+
+
+def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(info)
+    return file.read() if file is not None else b""
+
+
+def _decompressed(data: bytes) -> io.BufferedIOBase | None:
+    """The compressed data, as a file; None for other data."""
+    file = io.BytesIO(data)
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.open(file)
+    if data.startswith(b"BZh"):
+        return bz2.open(file)
+    return lzma.open(file) if data.startswith(b"\xfd7zXZ") else None
+
+
+class Unpacked(io.RawIOBase):
+    """A file that is read up to MOST_BYTES."""
+
+    def __init__(self, file: io.BufferedIOBase) -> None:
+        self._file = file
+        self._left = MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Raises NotText if there is more."""
+        view = memoryview(buffer)
+        block = self._file.read(len(view))
+        self._left -= len(block)
+        if self._left < 0:
+            raise NotText(f"holds more than {MOST_BYTES >> 20} MiB when it is decompressed")
+        view[: len(block)] = block
+        return len(block)

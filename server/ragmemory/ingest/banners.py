@@ -1,0 +1,55 @@
+"""Headings of settings: comments such as "# ---- Network ----", boxes of them, and "[server]". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ragmemory.ingest.candidates import Candidate, is_title, line_at, one_line
+
+# Patterns begin with the end of the line above: searching for "^" takes ten times as long.
+# A comment with a rule in it, and "# - Title -".
+RULED = re.compile(
+    r"\n[ \t]*(?:[#;!%\"*]|//|--)(?:.*?([-=*#;~_+/])\1{3,}.*|[ \t]+-[ \t][^-\n]*[ \t]-[ \t]*\r?)(?=\n|\Z)"
+)
+COMMENT = re.compile(r"[ \t]*(?:[#;!%\"*]|//|--)")
+FRAME = ' \t\r\n#;/%!"*-=~_+'
+# "[server]", "[[routes]]", and the setting below it.
+TABLE = re.compile(r"\n\[{1,2}([^\[\]\n]{1,80})\]{1,2}[ \t]*(?:[#;].*)?\r?(?=\n)")
+SETTING = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*+[ \t]*[\w.\"'/-]+[ \t]*[=:]")
+
+
+def banners(text: str) -> Iterator[Candidate]:
+    """The candidates of settings, and of a text that looks like them."""
+    last = 0
+    framed = f"\n{text}"  # an offset in it is that of the next character in the text
+    for ruled in RULED.finditer(framed):
+        start, end = ruled.start(), ruled.end() - 1
+        if start >= last and (found := _banner(text, start, min(end + 1, len(text)), ruled[1] or "")):
+            last = found.end
+            yield found
+    for table in TABLE.finditer(framed):
+        if SETTING.match(framed, table.end()):
+            yield Candidate(table.start(), table.end(), "table", 0, table[1].strip())
+
+
+def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:
+    """The candidate of the comment from `start` to `end`, in which `rule` is repeated."""
+    title = text[start:end].strip(FRAME)
+    if title:
+        is_ruled = is_title(title) and not (rule and 4 * rule in title)
+        return Candidate(start, end, "banner", f"{rule} title", one_line(title)) if is_ruled else None
+    line, after = line_at(text, end)
+    closing, last = line_at(text, after)
+    if _is_comment_title(line) and COMMENT.match(closing) and rule in closing and not closing.strip(FRAME):
+        return Candidate(start, last, "banner", f"{rule} box", one_line(line.strip(FRAME)))
+    above_at = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    above, _ = line_at(text, above_at)
+    before, _ = line_at(text, text.rfind("\n", 0, max(above_at - 1, 0)) + 1) if above_at else ("", 0)
+    if start and _is_comment_title(above) and not before.strip(FRAME):
+        return Candidate(above_at, end, "banner", f"{rule} below", one_line(above.strip(FRAME)))
+    return None
+
+
+def _is_comment_title(line: str) -> bool:
+    return bool(COMMENT.match(line)) and is_title(line.strip(FRAME))

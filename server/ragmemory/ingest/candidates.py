@@ -1,0 +1,335 @@
+"""Lines of a plain text that may be headings, by how they are written. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+from ragmemory.ingest.blocks import BLANK_LINES
+
+Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table"]
+Worded: TypeAlias = Literal["label", "number", "roman", "numeral", "margin", "capitals", "option"]
+Family: TypeAlias = Drawn | Worded
+LONGEST_TITLE = 90
+# A longer line is no heading; a shorter one was not broken at the right margin.
+LONGEST_LINE = 200
+SHORT_LINE = 60
+# The share of lines that are indented in a text with its headings in the margin, such as a manual page.
+INDENTED = 0.5
+# Paragraphs in the margin of such a text, and the share of those that are as deep as its body.
+LEAST_IN_MARGIN = 3
+LEAST_OF_BODY = 0.15
+# Characters that show how deep the text is indented.
+SAMPLE = 100_000
+
+# At least three equal characters, below or above a title.
+RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
+# AsciiDoc and wikis; "---- Title ----".
+MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
+RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
+NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
+ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
+NUMERAL = re.compile(r"\s*(\d{1,3}|[IVXLC]+)\.?\s*$")
+LABEL = re.compile(
+    r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|[Aa]rt\.)[ \t\xa0]*"
+    r"(?P<number>\d{1,4}[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
+    r"(?:[ \t\xa0]*[-–—:]+[ \t]*|[ \t\xa0]+|$)(?P<title>.*?)\s*$"
+)
+# A part whose number is a word: "PART ONE".
+DIVISION = re.compile(
+    r"\s*(?P<label>(?P<word>part|teil|parte|partie|book|buch|libro|livre|t[ií]tulo|titre|chapter|kapitel"
+    r"|cap[ií]tulo|chapitre|capitolo)[ \t]+(?P<number>[^\W\d_]{3,14})[.:]?)"
+    r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
+    re.IGNORECASE,
+)
+# What is counted in a text, but names no part of it.
+COUNTED = re.compile(
+    r"(?:page|seite|página|pagina|line|zeile|table|tabelle|tabla|tableau|tabella|fig|figure|figura|abb"
+    r"|abbildung|illustration|note|footnote)s?",
+    re.IGNORECASE,
+)
+# "Disclaimer of Warranty. Unless required …"
+LEAD = re.compile(
+    r"((?:[A-Z][\w’'/-]*)(?:,? (?:[A-Z][\w’'/-]*|of|and|the|to|for|in|or|on|by|with|from)){0,8})\. +\S"
+)
+CAPITALS = re.compile(r"\s*(?P<title>[^\W\d_](?:[^\W_]|[ ,.&'’?!()/–—-]){2,80})(?:(?P<rest>:\s+\S.*)|\s*$)")
+LEAST_CAPITALS = 4
+OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
+GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
+NONBLANK = re.compile(r"\S")
+NEXT = re.compile(r"(?:[ \t\r\f]*\n)*+")
+
+
+class Candidate(NamedTuple):
+    """A line, or two, that may be a heading of a kind: a family and, within it, a rank.
+
+    `end` is `start` where what it names follows in the same line. `longer` is its end and its title with the
+    line below it.
+    """
+
+    start: int
+    end: int
+    family: Family
+    rank: str | int
+    title: str
+    key: tuple[int, ...] = ()  # its number
+    rule: str = ""  # the character of the line below it
+    longer: tuple[int, str] | None = None
+
+
+class Layout(NamedTuple):
+    """Of a text with its headings in the margin: the columns of most of its paragraphs; 0 of any other."""
+
+    body: int
+
+
+def candidates(text: str) -> Iterator[Candidate]:
+    """The candidates of a text, in order."""
+    starts = list(_starts(text))
+    layout = _layout(text, starts)
+    option: int | None = None  # the columns before the option that the text is about
+    for start, stop in pairwise([*starts, len(text)]):
+        at = start
+        while at < stop:
+            line, end = line_at(text, at)
+            if not line.strip():  # a form feed
+                at, (line, end) = end, line_at(text, end)
+            indent = _indent(line)
+            if one := _option(text, at, stop, layout):
+                option = indent
+            elif option is not None and indent <= option:
+                if indent >= layout.body:
+                    yield Candidate(at, at, "option", option, "")
+                option = None
+            if indent < layout.body or not layout.body:
+                one = _candidate(text, at, layout)
+            if one:
+                yield one
+            # Others may follow in the next line.
+            at = one.end if one and one.family in ("label", "margin") and one.end > at else stop
+
+
+def _candidate(text: str, start: int, layout: Layout) -> Candidate | None:
+    """The candidate that begins at `start`, with the first line of a paragraph or the one below a label."""
+    line, end = line_at(text, start)
+    below, below_end = line_at(text, end)
+    title = line.strip()
+    if not title:
+        return None
+    if rule := RULE.match(line):
+        under, last = line_at(text, below_end)
+        is_framed = (other := RULE.match(under)) and other[1] == rule[1] and is_title(below.strip())
+        return (
+            Candidate(start, last, "underlined", 2 * rule[1], one_line(below), rule=rule[1])
+            if is_framed
+            else None
+        )
+    rule = RULE.match(below)
+    if rule and not _is_as_long(line, below):
+        return None
+    if rule:
+        end = below_end
+    one = _numbered(text, start, end, line, "" if rule else below)
+    if rule and is_title(title) and not (GAP.search(title) and not one):
+        one = one or Candidate(start, end, "underlined", rule[1], one_line(title))
+        return one._replace(rule=rule[1], longer=None)
+    if one or rule:
+        return None if rule else one
+    if found := MARKED.match(line):
+        return Candidate(start, end, "marked", len(found[1]), one_line(found[2]))
+    if (found := RULED.match(line)) and is_title(found[2]):
+        return Candidate(start, end, "ruled", found[1], one_line(found[2]))
+    return _worded(text, start, end, line, below, layout)
+
+
+def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candidate | None:
+    """A label or a number, with what follows it."""
+    if found := NUMERAL.match(line):
+        longer = _longer(text, end, line)
+        is_alone = not below.strip() or longer
+        rank = "number" if found[1].isdigit() else "roman"
+        return (
+            Candidate(start, end, "numeral", rank, line.strip(), (numeral(found[1]),), "", longer)
+            if is_alone
+            else None
+        )
+    if found := NUMBERED.match(line):
+        key = _key(found[1])
+        if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
+            return None
+        if is_title(found[2]) and not _is_broken(line, below):
+            return Candidate(start, end, "number", len(key), one_line(line).rstrip("."), key)
+        lead = LEAD.match(found[2])
+        title = f"{found[1]}. {lead[1]}" if lead else found[1]
+        return Candidate(start, start, "number", len(key), title, key) if lead or len(key) > 1 else None
+    if (found := ROMAN.match(line)) and is_title(found[2]) and not _is_broken(line, below):
+        return Candidate(start, end, "roman", 0, one_line(line).rstrip("."), (numeral(found[1]),))
+    found = _label(line)
+    if not found:
+        return None
+    rest, label, number = found["title"], one_line(found["label"]), found["number"]
+    key = label_key(number)
+    rank = found["word"].casefold()
+    if not rest:
+        return Candidate(start, end, "label", rank, label.rstrip(".:,"), key, "", _longer(text, end, label))
+    if is_title(rest) and not _is_broken(line, below):
+        return Candidate(start, end, "label", rank, one_line(line).rstrip("."), key)
+    if lead := LEAD.match(rest):
+        return Candidate(start, start, "label", rank, f"{label} {lead[1]}", key)
+    if label[-1] in ".:)," or not rest[0].islower():
+        return Candidate(start, start, "label", rank, label.rstrip(".:,"), key)
+    return None
+
+
+def _worded(text: str, start: int, end: int, line: str, below: str, layout: Layout) -> Candidate | None:
+    """A title in the margin or in capitals."""
+    title, indent = line.strip(), _indent(line)
+    if layout.body:
+        deeper = _indent(line_at(text, next_line(text, end))[0]) > indent
+        is_heading = deeper and title[0].isalpha() and is_title(title)
+        return Candidate(start, end, "margin", int(indent > 0), one_line(title)) if is_heading else None
+    found = CAPITALS.match(line)
+    if not found or not found["title"].isupper() or sum(map(str.isalpha, title)) < LEAST_CAPITALS:
+        return None
+    if found["rest"]:
+        return Candidate(start, start, "capitals", 0, one_line(found["title"]))
+    is_heading = is_title(title) and not below.strip().isupper()
+    return Candidate(start, end, "capitals", 0, one_line(title)) if is_heading else None
+
+
+def is_title(text: str) -> bool:
+    """Whether a text reads as a title: short, not in the middle of a sentence and hardly a whole one."""
+    if not text or len(text) > LONGEST_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>":
+        return False
+    if text[-1] in ",;:|\\" or (text[-1] == "." and (len(text) > SHORT_LINE or ". " in text)):
+        return False
+    return any(map(str.isalpha, text)) and not GAP.search(text)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def numeral(text: str) -> int:
+    """The value of a number in digits or in Roman numerals."""
+    if text.isdigit():
+        return int(text)
+    values = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1_000}[one] for one in text]
+    return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+
+
+def label_key(number: str) -> tuple[int, ...]:
+    """The number of a label: "12" (12,), "12a" (12, 1), "IV" (4,), "B" (2,); () for a word."""
+    if number[0].isdigit():
+        digits = number.rstrip("abcdefghijklmnopqrstuvwxyz")
+        return (int(digits), *(ord(letter) - ord("a") + 1 for letter in number[len(digits) :]))
+    if len(number) == 1 and number not in "IVX":
+        return (ord(number) - ord("A") + 1,)
+    return (numeral(number),) if set(number) <= set("IVXLCDM") else ()
+
+
+def _key(number: str) -> tuple[int, ...]:
+    return tuple(map(int, number.split(".")))
+
+
+def _label(line: str) -> re.Match[str] | None:
+    """The label that a line begins with, such as "Article 12"."""
+    found = LABEL.match(line) or DIVISION.match(line)
+    if not found or found["word"][0].islower() or COUNTED.fullmatch(found["word"]):
+        return None
+    return found
+
+
+def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
+    """The end and the title of a label with the line below it, if that is alone and reads as a title."""
+    start = next_line(text, end)
+    line, last = line_at(text, start)
+    below, _ = line_at(text, last)
+    begins = start == end and (below.lstrip()[:1] == "(" or _label(below) or NUMBERED.match(below))
+    is_sentence = line.rstrip().endswith(".") and not line.isupper()
+    is_alone = (not below.strip() or begins) and not is_sentence
+    label = _label(line)
+    is_label = label and label["number"] != "I"  # "What I saw"
+    is_more = is_alone and is_title(line.strip()) and not is_label and not NUMBERED.match(line)
+    return (last, one_line(f"{title.strip()} {line}").rstrip(".")) if is_more else None
+
+
+def _is_broken(line: str, below: str) -> bool:
+    """Whether a sentence goes on in the line below."""
+    if not below.strip():
+        return False
+    is_lower, length = below.lstrip()[0].islower(), len(line.rstrip())
+    return (is_lower and length > SHORT_LINE / 2) or length > SHORT_LINE or _indent(below) > _indent(line)
+
+
+def _is_as_long(line: str, rule: str) -> bool:
+    """Whether a line of punctuation is about as long as the title above it, and below it."""
+    title, drawn = line.strip(), rule.strip()
+    return len(drawn) >= 0.7 * len(title) and _indent(rule) <= _indent(line) + 1
+
+
+def _option(text: str, start: int, stop: int, layout: Layout) -> Candidate | None:
+    """The option of a command that a paragraph is about; its text is indented, or in the same line."""
+    line, end = line_at(text, start)
+    indent = _indent(line)
+    if not indent >= layout.body > 0 or not (found := OPTION.match(line)):
+        return None
+    has_text = len(found[2]) < len(line.strip())
+    below, _ = line_at(text, end)
+    if not below.strip():
+        below = "" if has_text else line_at(text, next_line(text, end))[0]
+    is_described = _indent(below) > indent if below else has_text
+    # Of several in one paragraph, the text of each is a line.
+    if not is_described or text.find(f"\n{found[1]}-", start, stop) >= 0:
+        return None
+    return Candidate(start, start, "option", indent, one_line(found[2])[:LONGEST_TITLE])
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Where paragraphs begin."""
+    if first := NONBLANK.search(text):
+        yield text.rfind("\n", 0, first.start()) + 1
+    for blank in BLANK_LINES.finditer(text, first.start() if first else len(text)):
+        if blank.end() < len(text):
+            yield blank.end()
+
+
+def _layout(text: str, starts: list[int]) -> Layout:
+    beginning = text[:SAMPLE]
+    lines = beginning.count("\n") - beginning.count("\n\n")
+    if beginning.count("\n ") + beginning.count("\n\t") < INDENTED * lines:
+        return Layout(0)
+    indents, in_margin = Counter[int](), 0
+    for start in starts:
+        line, end = line_at(text, start)
+        in_margin += not _indent(line)
+        # The text of a section, or of a term, may follow in the next line.
+        line = line if _indent(line) or not line_at(text, end)[0].strip() else line_at(text, end)[0]
+        indents[_indent(line)] += 1
+        if start > SAMPLE:
+            break
+    least = LEAST_OF_BODY * indents.total()
+    body = min((one for one in indents if one and indents[one] >= least), default=0)
+    return Layout(body if in_margin >= LEAST_IN_MARGIN else 0)
+
+
+def line_at(text: str, start: int) -> tuple[str, int]:
+    """The line that begins at `start` and the beginning of the next; ("", start) of one that is too long."""
+    end = text.find("\n", start, start + LONGEST_LINE)
+    if end < 0:
+        return (text[start:], len(text)) if len(text) - start <= LONGEST_LINE else ("", start)
+    return text[start:end], end + 1
+
+
+def next_line(text: str, start: int) -> int:
+    """The beginning of the next line that is not blank, from that at `start` on."""
+    found = NEXT.match(text, start)
+    return found.end() if found else start
+
+
+def _indent(line: str) -> int:
+    blank = line[: len(line) - len(line.lstrip())]
+    return len(blank.expandtabs(8)) if "\t" in blank else len(blank)

@@ -1,0 +1,275 @@
+"""Recognise the headings of a text that is not Markdown: manuals, laws, books, commented settings. Pure.
+
+A line is a heading if its kind recurs in the text: underlined lines, numbered ones, labels such as
+"Article 12", the sections of a manual page. What is only listed, as in a table of contents, is none. Only the
+first lines of paragraphs are looked at, and comments with rules, so that reading a text stays fast.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ragmemory.ingest.banners import banners
+from ragmemory.ingest.blocks import Block, joined, markdown_blocks, paragraphs
+from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates, next_line
+
+# Headings of a kind from which on it recurs; there must be more of a kind that is told by its wording alone.
+FEWEST = 2
+FEWEST_WORDED = 3
+WORDED: tuple[Family, ...] = ("roman", "numeral", "capitals", "margin", "option")
+# Families by how sure they are.
+ORDER: tuple[Family, ...] = (
+    *("marked", "ruled", "underlined", "banner", "table", "label", "number"),
+    *("roman", "numeral", "margin", "capitals", "option"),
+)
+# Different labels, and other kinds of a family.
+MOST_KINDS = 8
+# So many of one kind without any text between them are a list.
+LISTED = 3
+# How far a number may be from the one before: a heading between them may not have been recognised.
+FARTHEST = 2
+# A title that comes as often is the head of a page, or a remark such as "NOTE".
+MOST_EQUAL = 3
+# Labels of the smallest parts, in which there are no others.
+SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)")
+# Between blank lines.
+ATX = re.compile(r"\n[ \t\r]*\n(#{1,6}) +[^\s#][^\n]*(?=\n[ \t\r]*\n)")
+DIGITS = re.compile(r"\d+")
+# The end of a sentence: above a number alone in its line that is not the number of a page.
+ENDED = re.compile(r"""[.!?:…*_=~-]["'”’»«“)\]*_]*\s*\Z""")
+MOST_BEFORE = 200
+
+
+class Mark(NamedTuple):
+    """A heading; `end` is `start` where what it names follows in the same line.
+
+    One without a title ends the section of its level, such as the last of several options.
+    """
+
+    start: int
+    end: int
+    level: int  # from 1
+    title: str
+
+
+def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
+    """The headings of a plain text, in order; only those of some families."""
+    every = sorted([*candidates(text), *banners(text)], key=lambda one: one.start)
+    chosen = [one for one in every if one.family in families]
+    found = list(_apart(_with_longer_titles(chosen)))
+    members: dict[Family, list[Candidate]] = defaultdict(list)
+    for one in _without_lists(text, found):
+        members[one.family].append(one)
+    kept: list[Candidate] = []
+    # Numbers may begin again below the others.
+    for family in sorted(members, key=ORDER.index):
+        outer = [one.start for one in kept]
+        kept += sorted(_recurring(text, family, members[family], sorted(outer)))
+    return _with_levels(sorted(kept, key=lambda one: one.start))
+
+
+def plain_blocks(text: str) -> Iterator[Block]:
+    """The headings and paragraphs of a plain text, each with the blank lines after it; or those of Markdown.
+
+    Its sections share chunks if they are short: they are often clauses or options.
+    """
+    if _is_markdown(text):
+        for block in markdown_blocks(text):
+            yield replace(block, is_soft=True)
+        return
+    path: list[tuple[int, str]] = []
+    heading, at = "", 0
+    for section, mark in enumerate([*headings(text), Mark(len(text), len(text), 0, "")]):
+        for block in paragraphs(text, at, mark.start):
+            yield replace(block, section=section, heading=heading, is_soft=section > 0 or mark.level > 0)
+        path = [*(higher for higher in path if higher[0] < mark.level), (mark.level, mark.title)]
+        heading, at = joined([name for _, name in path if name]), mark.start
+        if mark.end > mark.start:
+            at = next_line(text, mark.end)
+            yield Block(mark.start, at, section + 1, heading, "heading", mark.level, is_soft=True)
+
+
+def _is_markdown(text: str) -> bool:
+    """Whether a text has headings of Markdown, of more than one level, and hardly other lines with "#"."""
+    count = text.count("\n#")
+    if count < FEWEST:
+        return False
+    marks = Counter(map(len, ATX.findall(f"\n\n{text}")))
+    return len(marks) > 1 and 3 * marks.total() >= count
+
+
+def _with_longer_titles(found: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The candidates with the titles below them, where most of their kind have one."""
+    kinds = Counter((one.family, one.rank) for one in found)
+    longer = Counter((one.family, one.rank) for one in found if one.longer)
+    for one in found:
+        kind = one.family, one.rank
+        is_longer = one.longer and longer[kind] > kinds[kind] / 2
+        yield one._replace(end=one.longer[0], title=one.longer[1]) if one.longer and is_longer else one
+
+
+def _apart(found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """The candidates that do not begin within the one before."""
+    last = 0
+    for one in found:
+        if one.start >= last:
+            last = one.end
+            yield one
+
+
+def _without_lists(text: str, found: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The candidates without those of which several follow each other, as in a table of contents."""
+    run: list[Candidate] = []
+    keys: dict[tuple[Family, str | int], tuple[int, ...]] = {}
+    for one in found:
+        begins_again = bool(one.key) and one.key <= keys.get(_kind(one), ())
+        last = run[-1] if run else one
+        is_run_in = bool(run) and last.start == last.end
+        if begins_again or is_run_in or NONBLANK.search(text, last.end, one.start):
+            yield from _unlisted(run)
+            run, keys = [], {}
+        run.append(one)
+        keys[_kind(one)] = one.key
+    yield from _unlisted(run)
+
+
+def _unlisted(run: list[Candidate]) -> list[Candidate]:
+    kinds = Counter(map(_kind, run))
+    if max(kinds.values(), default=0) < LISTED:
+        return run
+    return run[-1:] if kinds[_kind(run[-1])] == 1 else []
+
+
+def _kind(one: Candidate) -> tuple[Family, str | int]:
+    return one.family, one.rank
+
+
+def _recurring(
+    text: str, family: Family, members: Sequence[Candidate], outer: Sequence[int]
+) -> list[Candidate]:
+    """The candidates of a family that are headings. Numbers may begin again below each of `outer`."""
+    fewest = FEWEST_WORDED if family in WORDED else FEWEST
+    if family == "number":
+        kept = _counted(members, outer)
+        if all(len(one.key) == 1 for one in kept):
+            return kept if len(kept) >= FEWEST_WORDED and kept[0].key[0] <= 1 else []
+        return kept if len(kept) >= fewest else []
+    kinds: dict[str | int, list[Candidate]] = defaultdict(list)
+    for one in members:
+        kinds[one.rank].append(one)
+    if family in ("label", "roman", "numeral"):
+        kinds = {rank: _counted(of_kind, None) for rank, of_kind in kinds.items()}
+        if family == "numeral":
+            kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
+    if family in ("capitals", "margin"):
+        times = Counter(DIGITS.sub("0", one.title) for one in members)
+        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MOST_EQUAL]
+        if family == "capitals":
+            single = _not_terms(single, bool(outer))
+        return single if len(single) >= fewest else []
+    common = sorted(kinds.values(), key=len, reverse=True)[:MOST_KINDS]
+    return [one for of_kind in common if len(of_kind) >= fewest for one in of_kind]
+
+
+def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate]:
+    """Titles in capitals without remarks such as "NOTE: …" and, beside other headings, without terms."""
+    if has_others:
+        return [one for one in members if one.end > one.start and " " in one.title and "," not in one.title]
+    alone = [one for one in members if one.end > one.start]
+    are_titles = min(len(alone), len(members) - len(alone)) >= FEWEST_WORDED
+    return list(members) if are_titles else alone
+
+
+def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[Candidate]:
+    """Those whose numbers go on from the one before: not those of a list in the text, or a reference.
+
+    They may begin again below each of `outer`, or anywhere if it is None. Words such as "ONE" do not count.
+    """
+    firsts = [place for place, one in enumerate(members) if not one.key or one.key[0] <= 1][:LISTED]
+    chains = []
+    for first in firsts or [0]:
+        chain: list[Candidate] = []
+        for one in members[first:]:
+            if not chain or not one.key or _follows(chain[-1], one, outer):
+                chain.append(one)
+        chains.append(chain)
+    # Of two that are as long, the first is a table of contents.
+    return max(reversed(chains), key=len, default=[])
+
+
+def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> bool:
+    above, key = before.key, one.key
+    if not above:
+        return True
+    begins_again = max(key) <= 1 and key != above
+    if begins_again and (outer is None or bisect(outer, before.start) < bisect(outer, one.start)):
+        return True
+    last = len(key) - 1
+    if last > len(above) or key[:last] != above[:last]:
+        return False
+    return key[last] <= FARTHEST if last == len(above) else 0 < key[last] - above[last] <= FARTHEST
+
+
+def _is_between_sentences(text: str, members: Sequence[Candidate]) -> bool:
+    """Whether the text above most of them ends with a sentence; numbers of pages stand anywhere."""
+    before = [text[max(0, one.start - MOST_BEFORE) : one.start] for one in members[1:]]
+    return 5 * sum(1 for one in before if ENDED.search(one)) >= 4 * len(before)
+
+
+def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
+    """The marks: a kind is below an earlier one if several headings of that one hold some of it."""
+    found = _with_ranks_of_numbers(found)
+    ranks: dict[str, list[str | int]] = defaultdict(list)
+    for one in found:
+        if one.rank not in ranks[_unit(one)]:
+            ranks[_unit(one)].append(one.rank)
+    for order in ranks.values():
+        if all(isinstance(rank, int) for rank in order):
+            order.sort(key=int)
+    base: dict[str, int] = {}
+    for unit in sorted(ranks, key=_depth):
+        outer = [other for other in base if unit == "option" or _holds(other, unit, found)]
+        base[unit] = max((base[other] + len(ranks[other]) for other in outer), default=0)
+    return [
+        Mark(one.start, one.end, base[_unit(one)] + ranks[_unit(one)].index(one.rank) + 1, one.title)
+        for one in found
+    ]
+
+
+def _unit(one: Candidate) -> str:
+    """What is above or below others as one: a family, or a label."""
+    return f"label {one.rank}" if one.family == "label" else one.family
+
+
+def _depth(unit: str) -> int:
+    """By which units are sorted before it is known which hold others."""
+    if unit in ("margin", "capitals", "option"):
+        return 2
+    return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))
+
+
+def _with_ranks_of_numbers(found: Sequence[Candidate]) -> list[Candidate]:
+    """Underlined titles without a number are as high as those with one and the same line below."""
+    depths: dict[str, int] = {}
+    for one in found:
+        if one.family == "number" and one.rule:
+            depths[one.rule] = min(int(one.rank), depths.get(one.rule, len(one.key)))
+    return [
+        one._replace(family="number", rank=depths[one.rule])
+        if one.family == "underlined" and one.rank in depths
+        else one
+        for one in found
+    ]
+
+
+def _holds(outer: str, inner: str, found: Sequence[Candidate]) -> bool:
+    """Whether several headings of one family are followed by some of the other."""
+    both = [unit for one in found if (unit := _unit(one)) in (outer, inner)]
+    return sum(1 for one, other in pairwise(both) if one == outer != other) >= FEWEST

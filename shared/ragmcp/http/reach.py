@@ -1,0 +1,239 @@
+"""Which addresses a server may lead the client to: public ones, and those where the server itself is.
+
+A server gives addresses that the client then requests: redirects, endpoints, its metadata, its authorization
+server. A remote server must not reach the services of this machine or of the private network that way
+(server-side request forgery, CWE-918; basic/security_best_practices).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from enum import IntEnum
+from socket import SOCK_STREAM
+from typing import Any, ClassVar
+
+import anyio
+import httpcore2  # a part of httpx2
+import httpx2
+
+from ragmcp.errors import RagMcpError
+
+# Another address is tried beside one that has not answered for so long (RFC 8305, 5).
+NEXT_ADDRESS_SECONDS = 0.25
+
+
+class Zone(IntEnum):
+    """Where an address is, the most public first."""
+
+    PUBLIC = 0
+    RESERVED = 1
+    LINK_LOCAL = 2
+    PRIVATE = 3
+    THIS_MACHINE = 4
+
+
+_WORDS = {
+    Zone.PUBLIC: "public",
+    Zone.RESERVED: "a reserved address",
+    Zone.LINK_LOCAL: "on the local link",
+    Zone.PRIVATE: "in a private network",
+    Zone.THIS_MACHINE: "on this machine",
+}
+# RFC 1918, shared address space (RFC 6598), unique local and site-local addresses, local NAT64 (RFC 8215).
+_PRIVATE = [
+    ipaddress.ip_network(network)
+    for network in (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "fc00::/7",
+        "fec0::/10",
+        "64:ff9b:1::/48",
+    )
+]
+# Their last four bytes are an IPv4 address: compatible, mapped and translated ones, NAT64.
+_WITH_IPV4 = [
+    ipaddress.ip_network(network) for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
+]
+
+
+class AddressRefused(RagMcpError):
+    """A server led to an address where only a server that is nearer may lead."""
+
+    server: str
+    target: str
+    address: str
+    place: str
+    code: ClassVar[str] = "ADDRESS_REFUSED"
+    sentence = (
+        "The server at {server} leads to {target} ({address}), which is {place}. "
+        "The server itself is elsewhere, so nothing was sent."
+    )
+    hint = "If both are yours, use the server's address in that network. If it has moved, connect again."
+
+
+def zone_of(address: str) -> Zone:
+    """The zone of an IP address; an IPv6 address that stands for an IPv4 one has the zone of that."""
+    ip = ipaddress.ip_address(address)
+    if ip.is_loopback or ip.is_unspecified:
+        return Zone.THIS_MACHINE
+    if isinstance(ip, ipaddress.IPv6Address):
+        # Not with its zone id, which no network has.
+        plain = ipaddress.IPv6Address(int(ip))
+        if any(plain in network for network in _WITH_IPV4):
+            return zone_of(str(ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)))
+        if tunnelled := plain.sixtofour or (plain.teredo and plain.teredo[1]):
+            return zone_of(str(tunnelled))
+    if ip.is_link_local:
+        return Zone.LINK_LOCAL
+    if any(ip in network for network in _PRIVATE):
+        return Zone.PRIVATE
+    return Zone.PUBLIC if ip.is_global and not ip.is_multicast else Zone.RESERVED
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine, which is reached without a proxy."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_near(host: str) -> bool:
+    """Whether the host is not on the public internet, as far as its name or address shows."""
+    try:
+        return zone_of(host) is not Zone.PUBLIC
+    except ValueError:
+        return is_loopback(host)
+
+
+async def addresses_of(host: str, port: int) -> list[str]:
+    """The IP addresses of a host, the best first. Raises OSError."""
+    # UnicodeError: a name that no resolver can be asked for.
+    try:
+        found = await anyio.getaddrinfo(host, port, type=SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"{host!r} is not a name of a host") from error
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Reach:
+    """Where requests on behalf of the MCP server at `url` may go; `url` is without secrets.
+
+    The connections to the server show where it is: the most public address of all that it had counts, for a
+    name can get another address at any time (DNS rebinding).
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = httpx2.URL(url)
+        self._zone: Zone | None = None
+
+    async def check(self, url: str) -> None:
+        """Raises AddressRefused if requests must not go there.
+
+        A host that is unknown here passes: a proxy may know it, and without one the connection fails.
+        """
+        target = httpx2.URL(url)
+        try:
+            await self.addresses(_host(target), target.port or (80 if target.scheme == "http" else 443))
+        except OSError:
+            return
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that may be connected to. Raises AddressRefused if none may; OSError."""
+        found = await addresses_of(host, port)
+        if self._zone is None and host == _host(self._url):
+            return found
+        server = await self._place()
+        allowed = [address for address in found if _may_lead(server, zone_of(address))]
+        if not allowed:
+            raise AddressRefused(str(self._url), f"{host}:{port}", found[0], _WORDS[zone_of(found[0])])
+        return allowed
+
+    def note_connection(self, host: str, address: str) -> None:
+        """A connection to this address of the host was made."""
+        if host == _host(self._url):
+            zone = zone_of(address)
+            self._zone = zone if self._zone is None else min(zone, self._zone)
+
+    async def _place(self) -> Zone:
+        """Where the server is. Not connected to yet, or only through a proxy, it is where its name leads."""
+        if self._zone is not None:
+            return self._zone
+        try:
+            return min(map(zone_of, await addresses_of(_host(self._url), 0)))
+        except OSError:
+            return Zone.PUBLIC
+
+
+def _may_lead(server: Zone, target: Zone) -> bool:
+    # What runs on this machine is in its private network too.
+    return target in (Zone.PUBLIC, server) or (server, target) == (Zone.THIS_MACHINE, Zone.PRIVATE)
+
+
+def _host(url: httpx2.URL) -> str:
+    return url.raw_host.decode("ascii")
+
+
+def guard(client: httpx2.AsyncClient, reach: Reach) -> None:
+    """Let the connections of a client lead only where `reach` allows; its proxies are the user's choice."""
+    # Httpx2 has no parameter for the backend. Should these names change, this fails, and does not do nothing.
+    transport: Any = client._transport
+    transport._pool._network_backend = _Guarded(reach, transport._pool._network_backend)
+
+
+class _Guarded(httpcore2.AsyncNetworkBackend):
+    """Connects to the addresses that were checked; TLS and `Host` still have the name."""
+
+    def __init__(self, reach: Reach, inner: httpcore2.AsyncNetworkBackend) -> None:
+        self._reach = reach
+        self._inner = inner
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            with anyio.fail_after(timeout):
+                addresses = await self._reach.addresses(host, port)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout("its name was not resolved in time") from error
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        connected: list[httpcore2.AsyncNetworkStream] = []
+        failures: list[Exception] = []
+
+        async def attempt(address: str, ended: anyio.Event) -> None:
+            try:
+                stream = await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failures.append(error)
+            else:
+                connected.append(stream)
+                if len(connected) == 1:
+                    self._reach.note_connection(host, address)
+                    tasks.cancel_scope.cancel()
+            finally:
+                ended.set()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for address in addresses:
+                    tasks.start_soon(attempt, address, ended := anyio.Event())
+                    with anyio.move_on_after(NEXT_ADDRESS_SECONDS):
+                        await ended.wait()
+            if not connected:
+                raise failures[0]
+            return connected.pop(0)
+        finally:
+            for stream in connected:  # those that lost the race
+                await stream.aclose()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)

@@ -1,0 +1,73 @@
+"""Questions compared with passages, with the real embedder and without any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragchat.errors import MemoryUnavailable
+from ragchat.grounding.evidence import gather
+from ragchat.grounding.question import Question
+from ragchat.memory.types import Comparison
+from ragchat.types import Hit
+from tests.support.memory import memory_in
+
+TEXT = "The kettle is red.\nThe automobile was repaired in May.\n"
+
+
+def hit(text: str = TEXT, title: str = "") -> Hit:
+    return Hit(1, 0.5, 1, "d", "file:///notes/summer_house.md", title, "", 1, 2, text)
+
+
+class Unavailable:
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
+        del query, texts, words
+        raise MemoryUnavailable("gone")
+
+
+async def test_a_word_matches_the_piece_that_means_the_same(tmp_path: Path) -> None:
+    question = Question.of("When was the car repaired?")
+    async with memory_in(tmp_path) as memory:
+        (evidence,) = await gather(question, [hit()], memory)
+    kettle, car = evidence.pieces
+    assert TEXT[car.start : car.end] == "The automobile was repaired in May."
+    assert car.held == [0, 1]
+    assert kettle.matches[0] < car.matches[0] < 1 == car.matches[1]
+    assert evidence.late([car]) > evidence.coverage([car]) == pytest.approx(0.5)
+
+
+async def test_without_memory_only_words_count() -> None:
+    question = Question.of("When was the car repaired?")
+    (evidence,) = await gather(question, [hit()], Unavailable())
+    assert evidence.late(evidence.pieces) == evidence.coverage(evidence.pieces) == pytest.approx(0.5)
+
+
+class Endless:
+    async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
+        del query, texts, words
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def test_a_memory_that_does_not_answer_in_time_is_not_waited_for() -> None:
+    question = Question.of("When was the car repaired?")
+    with anyio.fail_after(30):
+        (evidence,) = await gather(question, [hit()], Endless(), seconds=0.01)
+    assert evidence.late(evidence.pieces) == pytest.approx(0.5)
+
+
+async def test_the_title_and_the_name_of_the_file_hold_words_for_all_pieces() -> None:
+    question = Question.of("Is the kettle of the summer house in Ascona red?")
+    (evidence,) = await gather(question, [hit(title="Ascona")], Unavailable())
+    assert evidence.coverage(evidence.pieces[:1]) == 1
+    assert question.missing(evidence.terms) == []
+
+
+async def test_words_count_by_weight_and_only_those_that_are_wanted() -> None:
+    question = Question.of("red boiler", weights={"red": 0.2, "boiler": 0.6})
+    (evidence,) = await gather(question, [hit()], Unavailable())
+    assert evidence.coverage(evidence.pieces) == pytest.approx(0.25)
+    assert evidence.coverage(evidence.pieces, question.words[1:]) == 0

@@ -1,0 +1,64 @@
+"""Whether passages answer a question, with the real embedder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragchat.grounding.evidence import gather
+from ragchat.grounding.judging import SIGNALS, Judgement, State, judge
+from ragchat.grounding.question import Question
+from tests.support.memory import memory_in
+
+NOTES = {
+    "Boiler": "The boiler was serviced in March.\nIts pressure must be 1.5 bar.\nIt burns wood.",
+    "Garden": "The tomatoes are watered every evening.\nThe hose is behind the shed.",
+    "Crane": "The gearbox of the crane holds 14 litres of oil.\nThe oil is changed once a year.",
+}
+
+
+async def judged(folder: Path, text: str) -> Judgement:
+    async with memory_in(folder) as memory:
+        for title, note in NOTES.items():
+            await memory.inject(note, {"title": title})
+        found = await memory.query(text)
+        question = Question.of(text, text, found.weights)
+        return judge(question, await gather(question, found.hits, memory))
+
+
+@pytest.mark.parametrize(
+    ("question", "state"),
+    [
+        ("What must the pressure of the boiler be?", State.GROUNDED),
+        ("How much oil does the gearbox of the crane hold?", State.GROUNDED),
+        ("Who painted the boiler green?", State.NEAREST),
+        ("Which galaxy collides with ours?", State.NOTHING),
+        ("Why?", State.NOTHING),
+    ],
+)
+async def test_a_claim_is_made_only_where_passages_hold_what_is_asked(
+    tmp_path: Path, question: str, state: State
+) -> None:
+    assert (await judged(tmp_path, question)).state is state
+
+
+async def test_a_name_that_no_passage_holds_makes_it_nearest(tmp_path: Path) -> None:
+    judgement = await judged(tmp_path, "How much oil does the gearbox of the crane Titanic hold?")
+    assert judgement.state is State.NEAREST
+    assert judgement.missing == ["Titanic"]
+
+
+async def test_a_name_in_the_title_is_not_missing(tmp_path: Path) -> None:
+    assert (await judged(tmp_path, "When is the Boiler serviced?")).missing == []
+
+
+async def test_the_signals_are_named(tmp_path: Path) -> None:
+    judgement = await judged(tmp_path, "What must the pressure of the boiler be?")
+    assert judgement.signals.keys() == SIGNALS.keys()
+    assert 0 < judgement.probability < 1
+
+
+def test_without_passages_there_is_nothing() -> None:
+    judgement = judge(Question.of("Where is the pump?"), [])
+    assert judgement == Judgement(State.NOTHING, 0.0, {}, ["pump"])

@@ -1,0 +1,101 @@
+"""What a question asks about, and what of it a text does not hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.grounding.question import UNKNOWN_WEIGHT, Question
+from ragchat.grounding.words import index_terms
+
+
+def terms(text: str) -> frozenset[str]:
+    return frozenset(index_terms(text))
+
+
+def test_a_question_has_its_content_words_with_their_weights() -> None:
+    asked = Question.of("Who owns the laptop?", "Who owns the laptop?", {"owns": 0.6, "laptop": 0.8})
+    assert [(word.text, word.weight) for word in asked.words] == [("owns", 0.6), ("laptop", 0.8)]
+
+
+def test_a_word_that_memory_has_never_seen_weighs_most() -> None:
+    assert Question.of("the zeppelin", weights={"zeppelin": 1.0}).words[0].weight == UNKNOWN_WEIGHT
+
+
+def test_words_with_accents_and_codes_have_the_weights_of_their_parts() -> None:
+    asked = Question.of("Höhe HS-44", weights={"hohe": 0.4, "hs": 0.9, "44": 0.3})
+    assert [word.weight for word in asked.words] == [0.4, 0.9]
+
+
+def test_general_words_weigh_little_and_are_never_missing() -> None:
+    asked = Question.of("Does the boiler work?")
+    boiler, work = asked.words
+    assert work.weight < boiler.weight / 2
+    assert asked.missing(terms("Tea is hot.")) == ["boiler"]
+
+
+def test_words_of_earlier_questions_are_apart() -> None:
+    asked = Question.of("and the pump?", "and the pump? boiler")
+    assert [word.text for word in asked.words] == ["pump"]
+    assert [word.text for word in asked.carried] == ["boiler"]
+    assert [word.text for word in asked.judged] == ["pump"]
+    assert asked.carried[0].weight < asked.words[0].weight
+
+
+def test_a_question_that_says_too_little_is_judged_by_the_words_before_it_too() -> None:
+    asked = Question.of("How does it work?", "How does it work? boiler")
+    assert [word.text for word in asked.judged] == ["work", "boiler"]
+
+
+def test_unspaced_words_are_held_in_part() -> None:
+    asked = Question.of("中国首都")
+    assert asked.words[0].share_in(terms("首都北京")) == pytest.approx(1 / 3)
+    assert asked.missing(terms("中国的首都北京")) == []
+    assert asked.missing(terms("上海")) == ["中国首都"]
+
+
+def test_neighbouring_words_are_pairs() -> None:
+    assert Question.of("the height of the old mill").pairs == [("height", "old"), ("old", "mill")]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("How much oil does the Titanic hold?", ["Titanic"]),
+        ("Titanic oil", []),  # any word may begin a sentence
+        ("Is it true? Does Bob know?", ["Bob"]),
+        ("Is Anna's dog old?", ["Anna's"]),
+        ("What does “Old Man” cost?", ["Man"]),
+        ("In which room are the PCs?", ["PCs"]),
+        ("When does the X-200 boot?", ["X-200"]),
+        ("HOW OLD IS ANNA?", []),
+        ("HOW OLD IS ROOM 3?", ["3"]),
+        ("how old is anna", []),
+        ("Wie teuer ist die Karte für Berlin?", []),  # every German noun has a capital
+        ("Welche NASA-Gruppe war in Raum 3?", ["NASA-Gruppe", "3"]),
+        ("Welche Folk-Metal-Gruppe war das?", []),
+        ("Quand est mort Victor Hugo ?", ["Victor", "Hugo"]),
+        ("Quel est le port d'Annecy ?", ["Annecy"]),
+        ("¿Cuándo nació Miguel de Cervantes?", ["Miguel", "Cervantes"]),
+        ("中国2019年的GDP是多少？", ["2019", "GDP"]),
+    ],
+)
+def test_names_numbers_and_acronyms_are_those_that_only_the_same_word_holds(
+    text: str, names: list[str]
+) -> None:
+    assert Question.of(text).missing_names(frozenset()) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_missing"),
+    [
+        ("the chairs of room 3", "room 2", True),
+        ("the chairs of room 3", "room 3", False),
+        ("Which part is HS-44?", "HS-45 is a screw", True),
+        ("Which part is HS-44?", "HS 44 is a screw", False),
+        ("What happened on 2023-04-12?", "2023-04-13", True),
+        ("Which NASA-group was it?", "NASA", False),
+        ("What did the US sell?", "U.S. exports", False),
+    ],
+)
+def test_a_name_is_missing_if_no_text_holds_it(question: str, text: str, *, is_missing: bool) -> None:
+    assert bool(Question.of(question).missing_names(terms(text))) is is_missing

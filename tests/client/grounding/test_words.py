@@ -1,0 +1,99 @@
+"""Content words, in several languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.grounding.words import content_words, index_terms, is_acronym, is_general, is_german, is_unspaced
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("What is the capital of France?", ["capital", "France"]),
+        ("Wie hoch ist der Eiffelturm?", ["hoch", "Eiffelturm"]),
+        ("Où se trouve la tour Eiffel ?", ["trouve", "tour", "Eiffel"]),
+        ("¿Cuándo nació Cervantes?", ["nació", "Cervantes"]),
+        ("中国的首都是哪里？", ["中国", "首都"]),
+        ("Use numpy 2.4 in snake_case, don't", ["Use", "numpy", "2.4", "snake", "case"]),
+        ("why?", []),
+        ("", []),
+    ],
+)
+def test_what_a_text_is_about(text: str, content: list[str]) -> None:
+    assert content_words(text) == content
+
+
+def test_forms_of_a_word_are_one_term() -> None:
+    assert index_terms("connected connections") == index_terms("connect connection")
+    assert index_terms("Tesla's") == index_terms("Tesla")
+    assert index_terms("Häuser") == index_terms("häuser")
+
+
+def test_unspaced_text_is_compared_by_pairs() -> None:
+    assert index_terms("中国首都") == ["中国", "国首", "首都"]
+
+
+def test_identifiers_are_compared_whole_and_in_parts() -> None:
+    assert index_terms("retryAfter") == ["retryaft", "retri", "aft"]
+    assert index_terms("HTTPServer")[1:] == index_terms("http server")
+    assert index_terms("iPhone") == ["iphon"]
+
+
+def test_the_forms_of_an_identifier_share_their_terms() -> None:
+    assert set(index_terms("retryAfter")) == set(index_terms("retry_after"))
+
+
+def test_a_function_word_that_means_something_in_english_depends_on_the_words_beside_it() -> None:
+    assert content_words("Did the fish die in the war?") == ["fish", "die", "war"]
+    assert content_words("Wann war die Wahl?") == ["Wahl"]
+
+
+def test_scripts_without_spaces_are_recognised() -> None:
+    assert is_unspaced("2019年呢?")
+    assert not is_unspaced("What does 首都 mean in English?")
+
+
+def test_words_come_without_what_is_elided_before_them() -> None:
+    assert content_words("Quelle est l'altitude d’Annecy ?") == ["altitude", "Annecy"]
+
+
+def test_accents_and_case_make_no_difference() -> None:
+    assert index_terms("Élevé") == index_terms("eleve")
+
+
+def test_general_words_are_known_in_all_their_forms() -> None:
+    assert is_general("making")
+    assert not is_general("boiler")
+
+
+def test_a_number_is_the_same_with_and_without_marks_between_its_thousands() -> None:
+    assert index_terms("31,500") == index_terms("31.500") == index_terms("31500")
+    assert index_terms("1.2") != index_terms("12")
+    assert index_terms("0.125") != index_terms("0125")
+
+
+def test_words_with_a_hyphen_are_their_parts_however_they_are_joined() -> None:
+    assert index_terms("NASA-Gruppe") == index_terms("NASA Gruppe")
+    assert index_terms("24-10") == index_terms("24–10")
+
+
+def test_letters_with_full_stops_are_one_acronym() -> None:
+    assert index_terms("the U.S. economy") == index_terms("the US economy")
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("NAS", True), ("IPv6", True), ("ISBN-13", True), ("Folk-Metal", False), ("Anna", False), ("-", False)],
+)
+def test_acronyms_have_several_capitals_together(word: str, *, expected: bool) -> None:
+    assert is_acronym(word) is expected
+
+
+def test_an_acronym_is_no_function_word() -> None:
+    assert content_words("Is the NAS on?") == ["NAS"]
+
+
+def test_german_is_recognised_by_its_function_words() -> None:
+    assert is_german("Wie heißt die Hauptstadt von Norwegen?")
+    assert not is_german("Who was in Berlin?")

@@ -1,0 +1,261 @@
+"""Windows of passages, and the cards that they make."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ragchat.grounding.evidence import Evidence, gather
+from ragchat.grounding.question import Question
+from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
+from ragchat.types import Card, Citation, Hit
+from tests.support.turns import ListMemory, hit
+
+FILLER = [f"Sentence {number} of this text is about the garden behind the house." for number in range(60)]
+
+
+async def evidence_in(question: str, *hits: Hit) -> list[Evidence]:
+    """Compared by words alone."""
+    return await gather(Question.of(question), hits, ListMemory())
+
+
+async def window_text(question: str, passage: Hit, size: int) -> str:
+    """The best window of a passage as a card."""
+    [evidence] = await evidence_in(question, passage)
+    window = best_window(evidence, size)
+    assert window is not None
+    [card], _ = make_cards([window])
+    return card.text
+
+
+async def cards_for(question: str, *hits: Hit) -> tuple[list[Card], list[Citation]]:
+    shown, _ = chosen(await evidence_in(question, *hits))
+    return make_cards(shown)
+
+
+def place(text: str, *, uri: str = "file:///notes/a.md", chunk_id: int = 1, start_line: int = 1) -> Hit:
+    """A passage of the document at `uri` that begins in a line of it."""
+    lines = text.count("\n", 0, len(text.rstrip("\n")))
+    return replace(
+        hit(text, chunk_id=chunk_id),
+        document_id=uri,
+        uri=uri,
+        title="",
+        start_line=start_line,
+        end_line=start_line + lines,
+    )
+
+
+@given(
+    st.text(alphabet="boiler pump.!?\n-|#`>:。\"'1\t中文", max_size=400), st.sampled_from([20, 60, *SIZES])
+)
+def test_a_card_is_a_part_of_its_passage_as_it_was_written(text: str, size: int) -> None:
+    async def check() -> None:
+        [evidence] = await evidence_in("boiler pump 中文", hit(text))
+        window = best_window(evidence, size)
+        assert (window is None) == (not text.strip())
+        if window is None:
+            return
+        [card], [citation] = make_cards([window])
+        start, end = window.span
+        assert card.text.endswith(text[start:end])
+        assert all(part in text for part in card.text.split("\n…"))
+        first, last = card.best
+        assert card.text[first:last] == text[slice(*_best(window.evidence, window.best))]
+        assert citation.quote == card.text[first:last].strip()
+        assert end - start <= size or window.first == window.last
+
+    def _best(evidence: Evidence, number: int) -> tuple[int, int]:
+        return evidence.pieces[number].start, evidence.pieces[number].end
+
+    anyio.run(check)
+
+
+async def test_of_a_long_passage_the_part_with_the_words_is_shown_and_what_follows_them() -> None:
+    [evidence] = await evidence_in(
+        "When is the boiler serviced?",
+        hit(" ".join([*FILLER[:30], "The boiler is serviced in March.", *FILLER[30:]])),
+    )
+    window = best_window(evidence, SIZES[0])
+    assert window is not None
+    [card], _ = make_cards([window])
+    assert card.text[slice(*card.best)] == "The boiler is serviced in March."
+    assert SIZES[0] / 2 < len(card.text) <= SIZES[0]
+    assert card.best[0] < len(card.text) / 2
+
+
+@pytest.mark.parametrize(
+    ("question", "whole", "uri"),
+    [
+        (
+            "What is the read_limit?",
+            "# Seconds until a request to\n# a host is given up.\nread_limit = 3",
+            "a.conf",
+        ),
+        ("When is a request given up?", "# Until a request is\n# given up.\nread_limit = 3", "a.conf"),
+        ("What does --verbose do?", "  -v, --verbose\n         Show each of them,\n         timed.", "a.txt"),
+        (
+            "How do I see the steps?",
+            "  -v, --verbose\n         Show all the steps,\n         timed.",
+            "a.txt",
+        ),
+        ("How is the pump primed?", "To prime the pump, run:\n\n```\nwater --prime\nwater --go\n```", "a.md"),
+        ("What does water --prime need?", "Open the valve, then run:\n\n    water --prime", "a.md"),
+        (
+            "Which retries has send_all?",
+            "def send_all(\n    hosts: list[str],\n    after: int = 5,\n    retries: int = 3,\n) -> bool:",
+            "a.py",
+        ),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 3, 17])
+async def test_what_belongs_together_is_not_parted(question: str, whole: str, uri: str, before: int) -> None:
+    around = [f"value_{number} = {number * number}" for number in range(40)]
+    text = "\n".join([*around[:before], "", whole, "", *around[before:]])
+    assert whole in await window_text(question, replace(hit(text), uri=f"file:///{uri}"), SIZES[-1])
+
+
+async def test_a_row_comes_with_the_header_of_its_table() -> None:
+    rows = [f"| skis {days} | {days * 9} euros |" for days in range(1, 60)]
+    table = place("\n".join(["# Prices", "", "| gear | price |", "|---|---|", *rows]))
+    [card], [citation] = await cards_for("What do skis 51 cost?", table)
+    assert card.text.startswith("| gear | price |\n|---|---|\n… lines 5–")
+    assert card.text[slice(*card.best)] == "| skis 51 | 459 euros |"
+    assert citation.quote in table.text
+
+
+async def test_a_row_of_a_later_passage_comes_with_the_header_of_its_table_or_file() -> None:
+    rows = "".join(f"| oak {number} | {number * 300} years |\n" for number in range(20, 95))
+    table = replace(place(rows, start_line=24), context="| tree | age |\n|---|---|\n")
+    [card], [citation] = await cards_for("What age has oak 91?", table)
+    assert card.text.startswith("| tree | age |\n|---|---|\n…")
+    assert card.text[slice(*card.best)] == "| oak 91 | 27300 years |"
+    assert citation.quote_start_line is not None
+    assert citation.quote_start_line > 24
+    records = replace(
+        place("Skua;MHK4\nPetrel;MXQ7\n", uri="file:///b.csv", start_line=9), context="boat;sign\n"
+    )
+    [card], _ = await cards_for("What is the sign of Petrel?", records)
+    assert card.text.splitlines()[0] == "boat;sign"
+    assert card.text[slice(*card.best)] == "Petrel;MXQ7"
+
+
+async def test_the_best_of_many_rows_is_the_one_with_that_cell() -> None:
+    rows = [f"| Laptop {n} | {price} EUR |" for n, price in ((2, 20), (4, 40), (20, 31), (40, 62))]
+    table = hit("\n".join(["| item | price |", "|---|---|", *rows]))
+    for n, price in ((20, 31), (40, 62)):
+        [card], _ = await cards_for(f"What is the price of Laptop {n}?", table)
+        assert card.text[slice(*card.best)] == f"| Laptop {n} | {price} EUR |"
+
+
+async def test_neighbouring_passages_are_one_card_that_names_the_lines_left_out() -> None:
+    lines = [f"Line {number} is about the garden and what grows there." for number in range(1, 61)]
+    lines[4] = "The boiler of the mill is serviced in March."
+    lines[54] = "The boiler of the mill was bought in 1998."
+    one = place("\n".join(lines[:30]), chunk_id=1)
+    two = place("\n".join(lines[30:]), chunk_id=2, start_line=31)
+    [card], citations = await cards_for("boiler of the mill", two, one)
+    first, gap, second = card.text.partition("\n… lines ")
+    assert gap
+    named, _, second = second.partition("\n")
+    from_, to = map(int, named.split("–"))
+    assert first.splitlines() == lines[from_ - first.count("\n") - 2 : from_ - 1]
+    assert second.splitlines() == lines[to:][: second.count("\n") + 1]
+    assert [(found.n, found.chunk_id) for found in citations] == [(1, 1), (1, 2)]
+    assert {lines[found.quote_start_line - 1] for found in citations if found.quote_start_line} == {
+        found.quote.split("\n")[0] for found in citations
+    }
+
+
+async def test_passages_that_follow_one_another_have_no_gap() -> None:
+    one = place("The boiler of the mill is old.\n", chunk_id=1)
+    two = place("The boiler of the mill needs 1.2 bar.\n", chunk_id=2, start_line=2)
+    [card], _ = await cards_for("boiler of the mill", one, two)
+    assert card.text == "The boiler of the mill is old.\nThe boiler of the mill needs 1.2 bar."
+    assert card.location == "a.md:1–2"
+
+
+async def test_passages_parted_by_an_empty_line_have_no_gap() -> None:
+    one = place("The boiler of the mill is old.", chunk_id=1)
+    two = place("The boiler of the mill needs 1.2 bar.", chunk_id=2, start_line=3)
+    [card], _ = await cards_for("boiler of the mill", one, two)
+    assert card.text == "The boiler of the mill is old.\n\nThe boiler of the mill needs 1.2 bar."
+
+
+async def test_passages_far_apart_in_one_document_are_two_cards() -> None:
+    one = place("The boiler of the mill is old.", chunk_id=1)
+    two = place("The boiler of the mill needs 1.2 bar, or a little more.", chunk_id=2, start_line=90)
+    cards, citations = await cards_for("boiler of the mill", one, two)
+    assert [card.location for card in cards] == ["a.md:1", "a.md:90"]
+    assert [citation.n for citation in citations] == [1, 2]
+
+
+async def test_a_further_card_must_say_something_new_and_to_the_point() -> None:
+    due = hit("The fee for the berth is due on 1 April.", chunk_id=1)
+    twin = hit("The fee for the berth is due on 1 April!", chunk_id=2)
+    other = hit("The fee for the berth of 640 euros is fair, says Ida.", chunk_id=3)
+    weak = hit("Kiel has three harbours and a berth for ferries.", chunk_id=4)
+    evidence = await evidence_in("When is the fee for the berth due?", due, twin, other, weak)
+    shown, further = chosen(evidence)
+    assert [window.hit.chunk_id for window in shown] == [1, 3]
+    assert [window.hit.chunk_id for window in further] == [4]
+
+
+async def test_at_most_three_cards_are_shown_at_once_and_the_first_is_the_longest() -> None:
+    passages = [
+        hit(f"The fee {n} is due. " + " ".join(FILLER[n * 9 :][:20]), chunk_id=n) for n in range(1, 6)
+    ]
+    shown, further = chosen(await evidence_in("When is the fee due?", *passages))
+    assert [len(shown), len(further)] == [SHOWN, 2]
+    lengths = [end - start for start, end in (window.span for window in (*shown, *further))]
+    assert all(length <= size for length, size in zip(lengths, [*SIZES, SIZES[-1], SIZES[-1]], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("uris", "names"),
+    [
+        (["file:///a/config.toml", "file:///b/c/config.toml"], ["a/config.toml", "c/config.toml"]),
+        (["file:///a/x/config.toml", "file:///b/x/config.toml"], ["a/x/config.toml", "b/x/config.toml"]),
+        (["file:///a/config.toml", "file:///a/other.toml"], ["config.toml", "other.toml"]),
+    ],
+)
+async def test_a_card_has_the_shortest_name_that_tells_the_files_apart(
+    uris: list[str], names: list[str]
+) -> None:
+    one = place("port = 80 of the web server", uri=uris[0])
+    two = place("port = 81 of the web server, for tests", uri=uris[1], chunk_id=2)
+    cards, _ = await cards_for("Which port has the web server?", one, two)
+    assert [card.location for card in cards] == [f"{name}:1" for name in names]
+
+
+async def test_chinese_text_without_line_breaks_is_shown_in_sentences() -> None:
+    text = "上海是中国最大的城市。" * 20 + "北京是中国的首都。" + "广州在中国的南方。" * 80
+    [card], _ = await cards_for("中国的首都是哪里？", hit(text))
+    assert card.text[slice(*card.best)] == "北京是中国的首都。"
+    assert card.text in text
+    assert len(card.text) <= SIZES[0]
+
+
+async def test_hard_wrapped_text_keeps_its_lines() -> None:
+    text = "The tent that we keep in the cellar, behind the\ndoor, is old, and it\n  leaks. It is of\n1998."
+    [card], [citation] = await cards_for("Of which year is the tent?", hit(text))
+    assert card.text == text
+    assert citation.quote in text
+
+
+async def test_windows_to_compare_reach_from_each_piece_on_but_none_is_within_another() -> None:
+    [evidence] = await evidence_in("garden", hit("\n".join(FILLER[:9])))
+    windows = list(runs(evidence, 200))
+    assert [(window.first, window.last) for window in windows] == [(n, n + 2) for n in range(7)]
+    best = nearest(windows, [0.1, 0.2, 0.9, 0.8, 0.3, 0.4, 0.5])
+    assert [(window.first, window.score) for window in best] == [(2, 0.9), (6, 0.5)]
+
+
+async def test_the_nearest_are_windows_of_few_documents() -> None:
+    evidence = await evidence_in("garden", *(hit(f"{FILLER[n]}", chunk_id=n) for n in range(8)))
+    windows = [window for one in evidence for window in runs(one, 200)]
+    best = nearest(windows, [n / 10 for n in range(8)])
+    assert [window.hit.chunk_id for window in best] == [7, 6, 5]

@@ -1,0 +1,173 @@
+"""Which questions ask for a whole list or an outline, and what these are."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.grounding.evidence import gather
+from ragchat.grounding.question import Question
+from ragchat.offline.views import (
+    MOST_ENTRIES,
+    MOST_ROWS,
+    all_of_list,
+    asks_for_list,
+    asks_for_outline,
+    find_list,
+    highest,
+    is_name,
+    outline,
+)
+from tests.support.turns import ListMemory, hit
+
+SHED = """# Allotment
+
+## Tools
+
+In the shed there are:
+
+- a spade
+  with a long handle
+- two rakes
+
+- a wheelbarrow
+
+The key is with Tom.
+"""
+BEDS = """# Beds
+
+| Bed | Crop | Sun |
+|---|---|---|
+| North | beans | no |
+| South | leeks | yes |
+| East | beans | yes |
+
+All beds are dug in autumn.
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which tools are there in the shed?",
+        "Please list all tools",
+        "show me all the tools",
+        "What tools do we have?",
+        "Welche Werkzeuge gibt es im Schuppen?",
+        "Nenne alle Werkzeuge",
+    ],
+)
+def test_questions_for_a_list(question: str) -> None:
+    assert asks_for_list(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which tool is the oldest?",
+        "Who wrote the list of tools?",
+        "What is there to see?",
+        "Where are all the tools?",
+        "Which of the tools is broken?",
+        "What lists all open ports?",
+        "",
+    ],
+)
+def test_questions_for_one_fact(question: str) -> None:
+    assert not asks_for_list(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "is_certain"),
+    [
+        ("Outline of notes/wren.md", "notes/wren.md", True),
+        ("Summarise boiler.md", "boiler.md", True),
+        ("please summarize the “Boiler manual”.", "Boiler manual", True),
+        ("Give me a short overview of my bee notes", "bee", True),
+        ("Fasse das Dokument Heizung kurz zusammen", "Heizung", True),
+        ("Eine Zusammenfassung von heizung.md", "heizung.md", True),
+        ("What is in the file boiler.md?", "boiler.md", True),
+        ("What is in the boiler manual?", "boiler manual", False),
+        ("Worum geht es in heizung.md?", "heizung.md", False),
+        ("What does the lease say about pets?", "", False),
+        ("Who wrote the summary?", "", False),
+        ("Summarise", "", False),
+        ("", "", False),
+    ],
+)
+def test_questions_for_an_outline(question: str, name: str, *, is_certain: bool) -> None:
+    assert asks_for_outline(question) == (name, is_certain)
+
+
+@pytest.mark.parametrize("name", ["the boat log", "boat-log", "Boat_Logs"])
+def test_names_are_the_same_whatever_their_signs_case_and_endings(name: str) -> None:
+    assert is_name(name, "Boat log") is (not name.startswith("the"))
+    assert not is_name(name, "Boat log 2")
+
+
+async def listed(question: str, document: str) -> tuple[list[str], int] | None:
+    """The lines that are shown of the list in a document, and how many more there are."""
+    found = find_list(await gather(Question.of(question), [hit(document)], ListMemory()))
+    if found is None:
+        return None
+    evidence, place = found
+    lists = all_of_list(document, document.count("\n", 0, place) + 1, evidence)
+    return ([document[start:end] for start, end in lists.shown], lists.left_out) if lists else None
+
+
+async def test_a_list_has_all_of_its_items_with_what_is_below_them() -> None:
+    assert await listed("Which tools are there in the shed?", SHED) == (
+        ["- a spade", "  with a long handle", "- two rakes", "- a wheelbarrow"],
+        0,
+    )
+
+
+async def test_a_table_has_its_header_and_all_rows_or_those_that_hold_what_is_asked() -> None:
+    header, rows = BEDS.splitlines()[2:4], BEDS.splitlines()[4:7]
+    assert await listed("Which beds are there?", BEDS) == ([*header, *rows], 0)
+    assert await listed("List all beds with beans", BEDS) == ([*header, rows[0], rows[2]], 0)
+
+
+@pytest.mark.parametrize("question", ["Which rooms are there in the attic?", "List all chairs", "list all"])
+async def test_a_list_that_the_question_does_not_name_is_not_shown(question: str) -> None:
+    assert await listed(question, SHED) is None
+
+
+async def test_a_long_list_is_cut_and_the_rest_counted() -> None:
+    plums = "# Plums\n\n" + "".join(f"- plum number {number}\n" for number in range(MOST_ROWS + 2))
+    found = await listed("List all plums", plums)
+    assert found is not None
+    assert (len(found[0]), found[1]) == (MOST_ROWS, 2)
+
+
+def shown(document: str) -> list[str]:
+    return [
+        f"{entry.level} {entry.heading}: {document[slice(*entry.sentence)]}"
+        for entry in highest(outline(document))
+    ]
+
+
+def test_each_heading_has_the_sentence_that_follows_it() -> None:
+    text = (
+        "# The boat\n\nShe is kept on the lower\nlake. Her name is Wren.\n\n## Sails\n\n### Mainsail\n\n"
+        "It was mended in 2020. It is red.\n\n```\n# no heading\n```\n\n## Crew\n\n- Ida\n- Tom\n"
+    )
+    assert shown(text) == [
+        "1 The boat: She is kept on the lower\nlake.",
+        "2 Sails: ",
+        "3 Mainsail: It was mended in 2020.",
+        "2 Crew: - Ida",
+    ]
+
+
+def test_of_many_headings_the_higher_ones_are_shown_in_their_order() -> None:
+    text = "".join(f"## Part {n}\n\nIt has a number.\n\n### Detail {n}\n\nIt is small.\n\n" for n in range(9))
+    found = highest(outline(text))
+    assert len(found) == MOST_ENTRIES
+    assert {f"Part {n}" for n in range(9)} <= {entry.heading for entry in found}
+    assert [entry.sentence for entry in found] == sorted(entry.sentence for entry in found)
+
+
+def test_a_text_without_headings_has_the_first_sentences_of_its_paragraphs() -> None:
+    text = "We left early. It rained until we reached the pass.\n\nThe hut was closed. We slept outside it.\n"
+    assert shown(text) == ["1 : We left early.", "1 : The hut was closed."]
+    assert shown("") == []

@@ -1,0 +1,111 @@
+"""Lists and outlines of documents in a real memory: which document a name means, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ragchat.memory.client import MemoryClient
+from ragchat.offline.views import MOST_ROWS
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.offline import answer_offline
+from ragchat.turn.retrieval import Memory, retrieve
+from ragchat.turn.scope import Scope
+from ragchat.types import Answer
+from tests.support.memory import memory_of
+
+LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
+ROWS = "".join(f"| P{number} | a tent for {number} people, and its poles |\n" for number in range(1, 61))
+DOCUMENTS = {
+    "wren.md": "# The boat\n\nShe is kept on the lower lake.\n\n## Sails\n\nThe mainsail is red.\n",
+    "hut-2021.md": "# Hut rules 2021\n\n## Keys\n\nThe key is in the shed.\n\n## Wood\n\nTwo crates a day.\n",
+    "hut-2023.md": "# Hut rules 2023\n\n## Keys\n\nThe key is with Nora.\n\n## Wood\n\nTwo crates a day.\n",
+    "tents.md": f"# Tents\n\nThey are in the barn.\n\n| Tents | What it is |\n|---|---|\n{ROWS}\nCount.\n",
+    "trips.csv": "day,port,skipper\n3 May,Kiel,Nora\n4 May,Damp,Max\n9 May,Bagenkop,Nora\n",
+    "shed.md": "# Shed\n\nThe tools in the shed are:\n\n- a spade\n- two rakes\n- a barrow\n\nTom has it.\n",
+}
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[MemoryClient]:
+    async with memory_of(tmp_path, DOCUMENTS) as memory:
+        yield memory
+
+
+async def ask(question: str, memory: Memory) -> Answer:
+    return await answer_offline(question, question, await retrieve(memory, question, LIMITS), memory, LIMITS)
+
+
+async def test_an_outline_of_a_document_by_its_name_or_title(memory: MemoryClient) -> None:
+    questions = (
+        "Summarise wren.md",
+        "summarise the boat",
+        "outline of notes/wren.md",
+        "What is in wren?",
+        "Worum geht es in wren.md?",
+    )
+    for question in questions:
+        answer = await ask(question, memory)
+        assert answer.text == (
+            "- **The boat**: She is kept on the lower lake. [1]\n  - **Sails**: The mainsail is red. [2]"
+        )
+        assert answer.grounded
+        assert [(found.n, found.quote_start_line, found.verified) for found in answer.citations] == [
+            (1, 3, True),
+            (2, 7, True),
+        ]
+        assert all(found.chunk_id for found in answer.citations)
+
+
+async def test_a_document_that_the_question_shares_no_word_with_has_an_outline(memory: MemoryClient) -> None:
+    await memory.inject("# Ab ovo\n\nEggs.\n\n## Hens\n\nThree.\n", {"uri": "file:///notes/zq.md"})
+    assert (await ask("Summarise zq.md", memory)).text.startswith("- **Ab ovo**: Eggs. [1]")
+
+
+async def test_a_part_of_a_name_is_enough_only_where_an_outline_is_certainly_asked_for(
+    memory: MemoryClient,
+) -> None:
+    assert (await ask("Summarise the 2021 rules", memory)).text.startswith("- **Hut rules 2021**")
+    assert "- **Hut rules" not in (await ask("What is in 2021?", memory)).text
+
+
+async def test_a_name_of_two_documents_is_not_guessed(memory: MemoryClient) -> None:
+    answer = await ask("Summarise the hut rules", memory)
+    assert "- **Hut rules" not in answer.text
+    assert answer.cards
+
+
+async def test_a_document_outside_the_scope_has_no_outline(memory: MemoryClient) -> None:
+    scope = Scope(memory)
+    await scope.narrow("hut-2021.md")
+    assert not (await ask("Summarise wren.md", scope)).grounded
+    assert (await ask("Summarise hut-2021.md", scope)).grounded
+
+
+async def test_a_list_is_one_card_with_all_of_its_rows(memory: MemoryClient) -> None:
+    answer = await ask("List all tents", memory)
+    [card] = answer.cards
+    assert card.text.startswith("| Tents | What it is |\n|---|---|\n| P1 | a tent for 1 people")
+    assert card.text.endswith(f"\n… {60 - MOST_ROWS} more")
+    assert card.text.count("\n") == MOST_ROWS + 2
+    [citation] = answer.citations
+    assert (citation.quote_start_line, citation.quote_end_line) == (5, 6 + MOST_ROWS)
+    assert citation.quote in DOCUMENTS["tents.md"]
+    assert card.location == f"tents.md:5–{6 + MOST_ROWS}"
+    assert answer.grounded
+
+
+async def test_items_of_a_list_are_shown_as_they_were_written(memory: MemoryClient) -> None:
+    answer = await ask("Which tools are there in the shed?", memory)
+    [card] = answer.cards
+    assert "- a spade\n- two rakes\n- a barrow" in card.text
+    assert card.text in DOCUMENTS["shed.md"]
+
+
+async def test_a_list_of_what_records_hold_has_the_matching_records(memory: MemoryClient) -> None:
+    answer = await ask("List all trips of Nora", memory)
+    text = "\n".join(card.text for card in answer.cards)
+    assert "day,port,skipper\n3 May,Kiel,Nora\n" in text
+    assert "9 May,Bagenkop,Nora" in text

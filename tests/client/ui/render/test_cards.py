@@ -1,0 +1,119 @@
+"""Cards on a terminal: how many fit, their places, and what stands out."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.types import Card
+from ragchat.ui.render.cards import show_cards
+from ragchat.ui.render.highlight import Highlight
+from ragchat.ui.render.screen import Screen
+from tests.support.screens import PyteFile, terminal
+
+LINES = [f"Line {number} is about the garden." for number in range(1, 41)]
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def card(text: str, best: str = "", *, n: int = 1, location: str = "a.md:1–9", heading: str = "") -> Card:
+    start = text.find(best) if best else 0
+    return Card(n, location, heading, text, (start, start + len(best)), 1.0, n)
+
+
+def shown(
+    *cards: Card, question: str = "", columns: int = 80, rows: int = 24
+) -> tuple[PyteFile, list[str], int]:
+    out, file = terminal(columns, rows)
+    count = show_cards(Screen(out, out, animated=True), cards, [], Highlight(question))
+    return file, file.shown.split("\n"), count
+
+
+def styles(file: PyteFile, text: str) -> set[tuple[bool, bool]]:
+    """Bold and underline of each sign of a text on the screen."""
+    for row in range(file.screen.lines):
+        line = file.screen.display[row]
+        if text in line:
+            start = line.index(text)
+            signs = [file.screen.buffer[row][column] for column in range(start, start + len(text))]
+            return {(sign.bold, sign.underscore) for sign in signs}
+    raise AssertionError(text)
+
+
+def test_a_card_is_its_place_and_its_lines() -> None:
+    _, lines, _ = shown(card("- one\n    two\n\n| a | b |", heading="Setup > Ports"))
+    assert lines == ["[1] a.md:1–9  Setup › Ports", "  - one", "      two", "", "  | a | b |"]
+
+
+@pytest.mark.parametrize(
+    ("location", "heading"),
+    [
+        ("a.md:1–9", "The first chapter of the book > A section with a long name > Ports"),
+        ("a-very-long-name-of-a-file-in-a-folder-of-files.md:1204–1217", ""),
+        ("a-very-long-name-of-a-file-in-a-folder-of-files.md:1204–1217", "Setup > Ports"),
+        ("第一章第二节第三段.md:1–9", "中国的首都是哪里 > 北京是中国的首都 > 上海是中国最大的城市"),
+    ],
+)
+def test_the_place_of_a_card_is_one_line_on_a_narrow_screen(location: str, heading: str) -> None:
+    _, lines, _ = shown(card("Text.", location=location, heading=heading), columns=40)
+    assert lines[1] == "  Text."
+    assert lines[0].startswith(f"[1] {location[:4]}")
+    assert "…" in lines[0]
+
+
+def test_the_line_numbers_of_a_long_place_are_kept() -> None:
+    _, lines, _ = shown(card("Text.", location=f"{'a' * 60}.md:1204–1217"), columns=40)
+    assert lines[0].endswith(".md:1204–1217")
+
+
+def test_what_answers_is_bold_and_the_words_of_the_question_underlined() -> None:
+    text = "The shed is old. The pumps need 1.2 bar."
+    file, _, _ = shown(card(text, "The pumps need 1.2 bar."), question="Which pump is old?")
+    assert styles(file, "The shed is ") == {(False, False)}
+    assert styles(file, "old") == {(False, True)}
+    assert styles(file, "pumps") == {(True, True)}
+    assert styles(file, " need 1.2 bar.") == {(True, False)}
+
+
+def test_without_colours_the_line_that_answers_has_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    file, lines, _ = shown(card("One.\nTwo.\nThree.", "Two."), question="two")
+    assert lines == ["[1] a.md:1–9", "  One.", "▸ Two.", "  Three."]
+    assert "\x1b[" not in file.getvalue()
+
+
+def test_as_many_cards_are_shown_as_fit() -> None:
+    cards = [card("\n".join(LINES[:9]), n=n) for n in (1, 2, 3)]
+    assert shown(*cards)[2] == 1
+    assert shown(*cards, rows=33)[2] == 2
+    assert shown(*cards, rows=100)[2] == 3
+
+
+def test_a_card_that_does_not_fit_is_cut_around_the_line_that_answers() -> None:
+    _, lines, count = shown(card("\n".join(LINES), LINES[19]))
+    assert count == 1
+    assert len(lines) <= 24 - 6
+    assert lines[0] == "[1] a.md:1–9"
+    assert lines[1].startswith("  … 1")
+    assert f"  {LINES[19]}" in lines
+    above, below = (int(line.split()[1]) for line in (lines[1], lines[-1]))
+    assert above + below + len(lines) - 3 == len(LINES)
+
+
+@pytest.mark.parametrize("text", ["word " * 900, "长" * 2000])
+def test_a_line_that_does_not_fit_on_the_screen_is_cut(text: str) -> None:
+    file, lines, _ = shown(card(text, text.strip()))
+    assert len(lines) <= 24 - 6
+    assert lines[0] == "[1] a.md:1–9"
+    assert "…" in lines[-1]
+    assert not file.screen.history.top
+
+
+def test_control_characters_of_a_document_reach_no_terminal() -> None:
+    file, lines, _ = shown(card("red \x1b[31malert\x07\n\tcell", "alert", location="\x1b]0;x\x07.md"))
+    assert "\x1b[31m" not in file.getvalue()
+    assert "\x07" not in file.getvalue()
+    assert "alert" in lines[1]

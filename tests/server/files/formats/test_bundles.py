@@ -1,0 +1,130 @@
+"""Archives, and the files in them. Covers `members` too."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import tarfile
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats import bundles, members
+from ragmemory.files.formats.bundles import read
+from tests.support.documents import archive, pdf
+
+FILES: dict[str, str | bytes] = {
+    "notes/tea.md": "# Tea\n\nIt is hot.\n",
+    "plan.txt": "\n\nFirst the cups.\n",
+    "brew.py": "# not a heading\nboil()\n",
+}
+TEXT = (
+    "# notes/tea.md\n\n# Tea\n\nIt is hot.\n\n# plan.txt\n\nFirst the cups.\n\n"
+    "# brew.py\n\n```py\n# not a heading\nboil()\n```\n"
+)
+PLACES = [(1, "notes/tea.md"), (7, "plan.txt"), (11, "brew.py")]
+
+
+def tar(files: Mapping[str, str | bytes]) -> bytes:
+    buffer = BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as file:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            file.addfile(info, BytesIO(data))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(archive(FILES), tar(FILES)),
+        *(gzip.compress(tar(FILES)), bz2.compress(tar(FILES)), lzma.compress(tar(FILES))),
+    ],
+    ids=["zip", "tar", "tar.gz", "tar.bz2", "tar.xz"],
+)
+def test_each_file_is_read_below_its_name_which_is_its_place(data: bytes) -> None:
+    found = read(Path("a.zip"), data)
+    assert (found.text, found.places, found.note) == (TEXT, PLACES, "")
+    assert found.media_type == "text/markdown"
+
+
+def test_a_compressed_file_is_read_like_an_archive_of_one() -> None:
+    found = read(Path("plan.txt.gz"), gzip.compress(b"First the cups.\n"))
+    assert (found.text, found.places) == ("# plan.txt\n\nFirst the cups.\n", [(1, "plan.txt")])
+
+
+def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
+    pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
+    inner = archive({"paper.pdf": pdf(["One.", "Two."])})
+    found = read(Path("a.tar"), tar({"inner.zip": inner}))
+    assert found.text == "# inner.zip\n\n# paper.pdf\n\nOne.\n\nTwo.\n"
+    assert found.places == [
+        *((1, "inner.zip"), (3, "inner.zip paper.pdf")),
+        *((5, "inner.zip paper.pdf p. 1"), (7, "inner.zip paper.pdf p. 2")),
+    ]
+
+
+def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_left_out() -> None:
+    outside = {"../../up.txt": "x", "/etc/passwd": "x", "C:\\x.txt": "x"}
+    hidden = {".git/config": "x", "__MACOSX/._a": "x", "a/.env": "x"}
+    found = read(Path("a.zip"), archive({"a.txt": "Read.", "b.png": b"\x89PNG\0\0", **outside, **hidden}))
+    assert found.text == "# a.txt\n\nRead.\n"
+    assert found.note == (
+        "these files in it were not read: b.png (is not text), ../../up.txt (its name leads elsewhere), "
+        "/etc/passwd (its name leads elsewhere), C:/x.txt (its name leads elsewhere)"
+    )
+
+
+def test_archives_in_each_other_are_read_only_so_deep() -> None:
+    data = archive({"a.txt": "Deep."})
+    for _ in range(members.DEEPEST - 1):
+        data = archive({"in.zip": data})
+    assert "Deep." in read(Path("a.zip"), data).text
+    with pytest.raises(NotText, match=r"these files in it were not read: .*is more than 3 levels deep"):
+        read(Path("a.zip"), archive({"in.zip": data}))
+
+
+def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members._Left.__init__, "__defaults__", (3, 1_000, 3))
+    inner = archive({"a.txt": "A", "b.txt": "B"})
+    found = read(Path("a.zip"), archive({"in.zip": inner, "c.txt": "C", "d.txt": "D"}))
+    assert "# b.txt" in found.text
+    assert "# c.txt" not in found.text
+    assert "c.txt (only 20,000 files and 512 MiB are read)" in found.note
+    found = read(Path("a.zip"), archive({"a.txt": "A" * 600, "b.txt": "B" * 600}))
+    assert "# b.txt" not in found.text
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_file_that_swells_is_decompressed_only_so_far(
+    compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "MOST_BYTES", 1 << 20)
+    with pytest.raises(NotText, match="holds more than 1 MiB when it is decompressed"):
+        read(Path("a.tar.gz"), compress(tar({".hidden": bytes(2 << 20)})))
+
+
+def test_what_is_before_the_damage_is_read() -> None:
+    data = gzip.compress(tar({"a.txt": "Whole.", "b.bin": os.urandom(300_000)}))
+    found = read(Path("a.tar.gz"), data[:-200])
+    assert "Whole." in found.text
+    assert found.note.startswith("is damaged: not all files in it were read")
+    for damaged in (b"PK", b"\x1f\x8b\x08", data[:20]):
+        with pytest.raises(NotText, match="is a damaged archive file, or not one at all"):
+            read(Path("a.zip"), damaged)
+
+
+def test_a_parsers_fault_in_one_file_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path, data: bytes) -> None:
+        raise KeyError(path, data)
+
+    monkeypatch.setattr(members, "read", fail)
+    with pytest.raises(NotText, match=r"these files in it were not read: a.txt \(is damaged: KeyError\)"):
+        read(Path("a.zip"), archive({"a.txt": "A"}))

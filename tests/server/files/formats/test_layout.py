@@ -1,0 +1,122 @@
+"""Columns and tables of a page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from ragmemory.files.formats.layout import Box, arranged, crossings
+
+HEIGHT = 10.0
+WIDTH = 5.0  # of a character
+# Where a line begins, the number of the line from the top, and its text.
+Line: TypeAlias = tuple[float, float, str]
+
+LEFT = [f"The left column tells of tea no. {number}," for number in range(6)]
+RIGHT = [f"the right one of the cups, pot {number}." for number in range(6)]
+
+
+def characters(lines: Iterable[Line]) -> Iterator[tuple[str, Box]]:
+    for left, line, text in lines:
+        bottom = 800 - line * 12
+        for at, character in enumerate(text):
+            start = left + at * WIDTH
+            yield character, Box(start, bottom, start + WIDTH, bottom + HEIGHT)
+        yield "\n", Box(0, 0, 0, 0)
+
+
+def text_of(*lines: Line) -> str | None:
+    return arranged(list(characters(lines)))
+
+
+def rows(
+    *lines: tuple[str, ...], first: float = 0, columns: tuple[float, ...] = (50, 200, 350)
+) -> list[Line]:
+    return [
+        (left, first + number, cell)
+        for number, cells in enumerate(lines)
+        for left, cell in zip(columns, cells, strict=False)
+        if cell
+    ]
+
+
+def test_columns_whose_lines_alternate_in_the_file_are_put_one_after_another() -> None:
+    lines = [(50.0, -3.0, "A title above both of the columns, and longer than any of them alone")]
+    for number, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True)):
+        lines += [(50, number, left), (300, number, right)]
+    assert text_of(*lines) == "\n".join([lines[0][2], *LEFT, *RIGHT, ""])
+
+
+def test_columns_in_their_order_stay_as_they_are() -> None:
+    left = [(50.0, number, line) for number, line in enumerate(LEFT)]
+    right = [(300.0, number, line) for number, line in enumerate(RIGHT)]
+    assert text_of(*left, *right) is None
+
+
+def test_the_rows_of_a_table_are_rows_of_markdown_and_the_text_around_it_stays() -> None:
+    found = text_of(
+        (50, -4, "What tea costs, and how long it takes:"),
+        *rows(("Kind", "Minutes", "Price"), ("Green", "3", ""), ("Black", "5", "4.50")),
+        (50, 6, "All prices in euros."),
+    )
+    assert found == (
+        "What tea costs, and how long it takes:\n\n"
+        "| Kind | Minutes | Price |\n| --- | --- | --- |\n| Green | 3 |  |\n| Black | 5 | 4.50 |\n\n"
+        "All prices in euros.\n"
+    )
+
+
+def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does_not() -> None:
+    table = rows(
+        *(("Kind", "Use", "Price"), ("Green", "for the morning", "3"), ("", "and the noon", "")),
+        *(("Black", "for guests", "5"), ("", "for the cold", "6")),
+    )
+    found = text_of(*table)
+    assert found is not None
+    assert "| Green | for the morning and the noon | 3 |\n" in found
+    assert "| Black | for guests | 5 |\n|  | for the cold | 6 |\n" in found
+
+
+def test_a_table_that_the_file_holds_column_by_column_is_read_by_rows() -> None:
+    table = rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5"))
+    found = text_of(*sorted(table, key=lambda line: line[0]))
+    assert found == "\n| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n\n"
+
+
+def test_a_heading_over_several_columns_does_not_hide_them() -> None:
+    body = [("tea", str(number), "euros") for number in range(12)]
+    found = text_of((180, 0, "Prices of all kinds, year by year"), *rows(("Kind", "", ""), *body))
+    assert found is not None
+    assert found.count("| tea | ") == 12
+
+
+def test_lists_counted_lines_and_notes_in_the_margin_are_no_tables() -> None:
+    for mark in ("•", "1.", "(a)", "–"):
+        assert text_of(*rows(*[(mark, "Boil it")] * 4, columns=(50, 80))) is None
+    assert text_of(*rows(*[("12", "The court heard the case in May")] * 4, columns=(50, 80))) is None
+    long = "A line of the text that goes on to the right margin of the page, as all do"
+    noted = rows((long,), (long, "see p. 3"), (long,), (long, "and p. 4"), (long, "p. 5"), (long,), (long,))
+    assert text_of(*[(left if left == 50 else 500, line, text) for left, line, text in noted]) is None
+
+
+def test_text_that_runs_up_the_margin_is_in_no_row() -> None:
+    margin = [(20.0, number, letter) for number, letter in enumerate("upward")]
+    found = text_of(*margin, *rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5")))
+    assert found is not None
+    assert found.startswith("u\np\nw\na\nr\nd\n\n| Kind | Minutes |\n")
+
+
+def test_crossings_are_counted_at_gaps_and_where_the_text_goes_on_beside() -> None:
+    def box(left: float, bottom: float) -> Box:
+        return Box(left, bottom, left + 50, bottom + HEIGHT)
+
+    assert crossings([box(0, 50), box(0, 30), box(0, 10)]) == 0
+    assert crossings([box(0, 50), box(100, 50), box(0, 30), box(100, 30)]) == 2
+    assert crossings([box(0, 50), box(0, 30), box(100, 50)]) == 1
+
+
+def test_a_row_of_many_parts_takes_no_longer_than_it_must() -> None:
+    spent = os.times().user
+    assert text_of(*((number * 30.0, 0, "x") for number in range(20_000))) is None
+    assert os.times().user - spent < 3

@@ -1,0 +1,312 @@
+"""The headings of plain texts.
+
+Covers `candidates` and `banners`.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from ragmemory.ingest.headings import headings
+
+
+def paths(text: str) -> list[str]:
+    """The titles, indented by their levels."""
+    return ["  " * (mark.level - 1) + mark.title for mark in headings(dedent(text).strip() + "\n")]
+
+
+LAW = """
+    ACT ON PUBLIC LIBRARIES
+
+    CHAPTER I
+    General provisions
+
+    Article 1
+    Purpose
+
+    This act lets everybody read.
+
+    Article 2
+    Definitions
+
+    In this act a library is a place with books. Article 9 applies to
+    all others.
+
+    CHAPTER II
+    Duties
+
+    Article 3
+    Opening hours
+
+    A library opens on five days a week.
+
+    Article 3a
+    Holidays
+
+    It is closed at Easter.
+
+    Article 4
+    Lending
+
+    1. Books are lent free of charge.
+    2. The term is four weeks.
+    """
+
+
+def test_articles_and_chapters() -> None:
+    assert paths(LAW) == [
+        "CHAPTER I General provisions",
+        "  Article 1 Purpose",
+        "  Article 2 Definitions",
+        "CHAPTER II Duties",
+        "  Article 3 Opening hours",
+        "  Article 3a Holidays",
+        "  Article 4 Lending",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "three"),
+    [
+        ("Artículo 1. Objeto", "Artículo 2. Ámbito", "Artículo 3. Plazos"),
+        ("§ 1 Name und Sitz", "§ 2 Zweck", "§ 3 Mitglieder"),
+        ("Kapitel 1: Aufbau", "Kapitel 2: Betrieb", "Kapitel 3: Pflege"),
+        ("TOP 1  Bericht", "TOP 2  Kasse", "TOP 3  Wahlen"),
+        ("Rule 1", "Rule 2", "Rule 3"),
+        ("PART ONE--The Inn", "PART TWO--The Cook", "PART THREE--The Isle"),
+        ("I. NOISE.", "II. LIGHT.", "III. VARIETY."),
+        ("1. PREMISES", "2. SERVICE", "3. PRICE"),
+        ("Chapter IV", "Chapter V", "Chapter VI"),
+    ],
+)
+def test_labels_of_all_languages_count(one: str, two: str, three: str) -> None:
+    text = "\n\n".join(
+        f"{title}\nThe text of this part follows here, and\nit goes on." for title in (one, two, three)
+    )
+    assert paths(text) == [" ".join(title.rstrip(".").split()) for title in (one, two, three)]
+
+
+def test_an_article_whose_text_follows_in_its_line_is_named_by_its_number() -> None:
+    text = "\n\n".join(
+        f"Article {n}. The council, which has {n} members, shall meet\nin public." for n in (1, 2)
+    )
+    assert paths(text) == ["Article 1", "Article 2"]
+
+
+def test_the_title_of_a_clause_may_be_its_first_sentence() -> None:
+    text = """
+        7. Disclaimer of Warranty. Unless required by law, the work is
+        provided as it is.
+
+        8. Limitation of Liability. In no event shall anybody be liable.
+
+        9. Term. It ends in May. A notice is not needed, as the
+        parties agree.
+        """
+    one = text.replace("7.", "1.").replace("8.", "2.").replace("9.", "3.")
+    assert paths(one) == ["1. Disclaimer of Warranty", "2. Limitation of Liability", "3. Term"]
+
+
+def test_numbered_sections_nest_and_a_table_of_contents_is_none() -> None:
+    text = """
+        Contents
+
+        1. Scope
+        2. Terms
+        2.1. Words
+        2.2. Numbers
+        3. Use
+
+        1. Scope
+        --------
+
+        This is about kites.
+
+        2. Terms
+        --------
+
+        2.1. Words
+        ----------
+
+        A line is a string. These steps are not sections:
+
+        1. hold it
+        2. run
+
+        2.2. Numbers
+        ------------
+
+        Metres are used.
+
+        3. Use
+        ------
+
+        Fly it on a beach.
+        """
+    assert paths(text) == ["1. Scope", "2. Terms", "  2.1. Words", "  2.2. Numbers", "3. Use"]
+
+
+def test_underlined_titles_have_the_levels_of_their_lines() -> None:
+    text = """
+        Bread
+        =====
+
+        Dough
+        ~~~~~
+
+        Knead it.
+
+        Oven
+        ~~~~
+
+        Heat it.
+
+        Cake
+        ====
+
+        Eat it.
+        """
+    assert paths(text) == ["Bread", "  Dough", "  Oven", "Cake"]
+
+
+def test_a_title_that_no_other_resembles_is_no_heading() -> None:
+    assert paths("The kite\n========\n\nIt flies.\n\nIt falls.") == []
+
+
+MANUAL = """
+KITE(1)                     User Commands                    KITE(1)
+
+NAME
+       kite - fly a kite
+
+DESCRIPTION
+       Flies a kite until it falls.
+
+   Weather
+       It needs some wind.
+
+OPTIONS
+       -l, --line=METRES
+              The length of the line.
+
+              It is 30 by default.
+
+       -q     Be quiet.
+
+       --help Show a help text.
+
+       All of them may be given twice.
+
+FILES
+       ~/.kite
+
+KITE(1)                     User Commands                    KITE(1)
+"""
+
+
+def test_the_sections_and_options_of_a_manual_page() -> None:
+    assert [("  " * (mark.level - 1)) + mark.title for mark in headings(MANUAL)] == [
+        "NAME",
+        "DESCRIPTION",
+        "  Weather",
+        "OPTIONS",
+        "    -l, --line=METRES",
+        "    -q",
+        "    --help",
+        "    ",  # the end of the options
+        "FILES",
+    ]
+
+
+def test_terms_in_the_margin_are_those_of_a_definition_list() -> None:
+    text = (
+        "Ascender\n    The part above the lower-case x.\n\nBleed\n    What is cut off.\n\nKern\n    A gap.\n"
+    )
+    assert paths(text) == ["Ascender", "Bleed", "Kern"]
+
+
+def test_the_chapters_of_a_book_may_be_numbers_alone() -> None:
+    said = "It rained all day, and nobody went out.\n\n“Well,” said she.\n\n“Well,” said he.\n\n"
+    text = f"1\n\nThe Inn\n\n{said}2\n\nThe Sea\n\n{said}3\n\nThe Isle\n\n{said}"
+    assert paths(text) == ["1 The Inn", "2 The Sea", "3 The Isle"]
+
+
+def test_the_numbers_of_pages_are_no_chapters() -> None:
+    said = "It rained all day, and nobody went out of the house, for the\n\n{}\n\nroads were flooded.\n\n"
+    assert paths("".join(said.format(page) for page in range(1, 9))) == []
+
+
+def test_titles_in_capitals() -> None:
+    text = "GLASS\nTake it to us.\n\nBULKY THINGS\nTwice a year.\n\nNOTE: Call us.\n\nLAMPS\nTo the yard.\n"
+    assert paths(text) == ["GLASS", "BULKY THINGS", "LAMPS"]
+
+
+SETTINGS = """
+    # ==========================
+    # Network
+    # ==========================
+
+    # The port on which it listens.
+    # -----> see also "host"
+    port = 8080
+
+    # - Limits -
+
+    # How many clients there may be.
+    clients = 20
+
+    # ==========================
+    # Storage
+    # ==========================
+
+    folder = /srv
+
+    # - Limits of size -
+
+    size = 3
+    """
+
+
+def test_boxes_and_ruled_lines_of_comments() -> None:
+    assert paths(SETTINGS) == ["Network", "  Limits", "Storage", "  Limits of size"]
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "# ---- {} ----",
+        "################ {} ################",
+        ";;;;;;;;;;;;;;;;\n; {} ;\n;;;;;;;;;;;;;;;;",
+        "// ===== {}",
+        "# {}\n# ----------",
+        "-- {} ----------------",
+    ],
+)
+def test_banners(banner: str) -> None:
+    text = "".join(f"{banner.format(name)}\n\n{name.lower()} = 1\n\n" for name in ("Network", "Storage"))
+    assert paths(f"# Settings of a thing.\n\n{text}") == ["Network", "Storage"]
+
+
+def test_tables_of_settings() -> None:
+    text = "name = 1\n\n[server]\n# The port.\nport = 1\n\n[client.http]\nport = 2\n\n[[routes]]\npath = 3\n"
+    assert paths(text) == ["server", "client.http", "routes"]
+    assert paths("As he says:\n\n[1]\nA book.\n\n[2]\nAnother book.\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. buy milk\n2. buy bread\n3. call Ada\n",
+        "1. Buy milk\n\n2. Buy bread\n\n3. Call Ada\n",
+        "Dear Ada,\n\nI was there in May 2021.\n\nMay 3 was warm.\n\nMay 17 was not.\n\nYours,\nBen\n",
+        "Table 1 shows it.\n\nTable 2 shows more.\n\nTable 3 shows all.\n",
+        "# A comment.\n# Another one.\n\nport = 3\n\n# The third.\n\nhost = 4\n",
+        "When I came home, it rained.\n\nThen I left.\n\nAnd I came again.\n",
+        "“Where?” said he.\n\n“There.”\n\nHe went.\n\nShe stayed.\n",
+        "Name    Size\n------------\nkite    3\n\nName    Price\n-------------\nkite    4\n",
+    ],
+)
+def test_prose_lists_and_comments_have_no_headings(text: str) -> None:
+    assert paths(text) == []

@@ -1,0 +1,96 @@
+"""Both programs in unusual environments: an ASCII locale, no docstrings, little memory, files of others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import LONGEST_SECONDS
+from tests.support.program import Done, Program, program_in
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="its limits, users and locales")
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@linux
+def test_text_and_file_names_are_utf_8_in_an_ascii_locale_too(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path, **ASCII)
+    (ragchat.folder / "größe.txt").write_text("Der Kran hebt größere Lasten.\n", encoding="utf-8")
+    loaded = ragchat("inject", "größe.txt")
+    assert (loaded.code, loaded.err) == (0, "")
+    [hit] = ragchat("query", "größere", "--json").json["hits"]
+    assert (hit["title"], hit["text"]) == ("größe.txt", "Der Kran hebt größere Lasten.\n")
+
+
+@linux
+def test_an_argument_that_is_no_text_is_wrong_usage(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    done = ragchat("query", os.fsdecode(b"gr\xf6\xdfe"))
+    assert done.code == 2
+    assert "the argument 'gr\\udcf6\\udcdfe' is not UTF-8" in done.err
+    (ragchat.folder / os.fsdecode(b"gr\xf6\xdfe")).touch()
+    assert "UTF-8" not in ragchat("mcp", "config", os.fsdecode(b"gr\xf6\xdfe")).err
+
+
+def run(ragchat: Program, *command: str) -> Done:
+    """`command` is what starts Python, and its arguments."""
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+        timeout=LONGEST_SECONDS,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@linux
+def test_a_limit_on_memory_is_named(tmp_path: Path) -> None:
+    limited = ("sh", "-c", 'ulimit -v 50000; exec "$0" "$@"', sys.executable, "-m")
+    done = run(program_in(tmp_path), *limited, "ragchat", "query", "crane")
+    assert (done.code, done.out) == (1, "")
+    assert "The system gives this program no more memory; its limit is" in done.err
+    assert "`ulimit -v 1000000`" in done.err
+
+
+# As root everything may be read, unless these capabilities are given up.
+_SETPRIV = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+RESTRICTED = _SETPRIV if sys.platform != "win32" and os.geteuid() == 0 else []
+
+
+@linux
+@pytest.mark.skipif(bool(RESTRICTED) and shutil.which("setpriv") is None, reason="root may read everything")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("memory.db", "memory.db cannot be used: your user may not read it.\n  Check the permissions"),
+        ("memory.db-index", "Permission denied: {data}/memory.db-index"),
+        ("", "Permission denied: {data}/memory.db"),
+    ],
+)
+def test_what_may_not_be_read_is_named(name: str, said: str, tmp_path: Path) -> None:
+    """The memory, the folder that it is in, and that of its index."""
+    ragchat = program_in(tmp_path)
+    data = ragchat.home / "data"
+    (data / "memory.db-index").mkdir(parents=True)
+    (data / "memory.db").touch()
+    (data / name).chmod(0)
+    try:
+        done = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+        assert (done.code, done.out) == (1, "")
+        assert said.format(data=data) in done.err
+        if not name:
+            checked = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "doctor")
+            assert (
+                f"fault    memory file    {data}/memory.db cannot be read: Permission denied" in checked.out
+            )
+    finally:
+        (data / name).chmod(0o700)
