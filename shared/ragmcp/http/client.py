@@ -85,6 +85,8 @@ class Http:
         self.message_bytes = message_bytes
         self.unreachable = anyio.Event()
         """Set when the last attempt to connect failed; replaced once one succeeds."""
+        self.failure: ServerUnreachable | None = None
+        """Why that attempt failed."""
         self._client = client
 
     @asynccontextmanager
@@ -166,7 +168,7 @@ class Http:
         with self.mapped(method):
             response = await self._client.send(request, stream=True)
         if self.unreachable.is_set():
-            self.unreachable = anyio.Event()
+            self.unreachable, self.failure = anyio.Event(), None
         return response
 
     def joined(self, location: str, status: int) -> httpx2.URL:
@@ -186,8 +188,9 @@ class Http:
         try:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            self.failure = ServerUnreachable(shown(self.url), _reason(error))
             self.unreachable.set()
-            raise ServerUnreachable(shown(self.url), _reason(error)) from error
+            raise self.failure from error
         except httpx2.TimeoutException as error:
             seconds = self._client.timeout.read or 0
             raise RequestTimedOut(method, seconds) from error

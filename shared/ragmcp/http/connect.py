@@ -14,7 +14,7 @@ from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.core import negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
-from ragmcp.errors import WireError
+from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
@@ -76,17 +76,22 @@ async def open_http(
         AsyncExitStack() as stack,
     ):
         opening = _Opening(http, identity, handlers, stack)
-        if era == "modern":
-            yield opening.modern()
-        elif era == "legacy":
-            client, _ = await opening.legacy()
-            yield client
-        else:
-            # After a failure the next connection probes again.
-            client, transport = await opening.find(_found.pop(url, None))
-            if transport is not None:
-                _found[url] = transport
-            yield client
+        try:
+            if era == "modern":
+                yield opening.modern()
+            elif era == "legacy":
+                client, _ = await opening.legacy()
+                yield client
+            else:
+                # After a failure the next connection probes again.
+                client, transport = await opening.find(_found.pop(url, None))
+                if transport is not None:
+                    _found[url] = transport
+                yield client
+        except ConnectionClosed as error:
+            if error.reason or http.failure is None:  # The error of another connection, raised in the body.
+                raise
+            raise ConnectionClosed(error.method, http.failure.reason) from None
 
 
 class _Opening:

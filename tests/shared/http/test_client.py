@@ -225,6 +225,22 @@ async def test_a_server_that_is_there_again_is_no_closed_connection() -> None:
             assert not client.is_closed
 
 
+async def test_a_connection_that_cannot_be_made_again_says_why() -> None:
+    url = f"http://127.0.0.1:{free_port()}/mcp"
+
+    async def lost() -> None:
+        async with open_http(
+            url, client_name="me", client_version="1", message_bytes=1000, era="modern"
+        ) as client:
+            with pytest.raises(ServerUnreachable):
+                await client.call_tool("t", timeout=5)
+            await client.closed()
+            raise ConnectionClosed
+
+    with pytest.raises(ConnectionClosed, match="was closed: nothing listens there"):
+        await lost()
+
+
 @pytest.mark.parametrize(
     "url",
     [
