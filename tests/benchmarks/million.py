@@ -30,6 +30,8 @@ PARAGRAPHS, CHUNKS_PER_FILE = 482, 400
 # Enough for full batches; as many bytes as `ragchat inject` has on their way.
 IN_FLIGHT = 48
 QUERIES = 300
+# One document of so many is removed before the last visit.
+REMOVED = 10
 # Of these many chunks the postings and words are counted.
 SAMPLE = 2_000
 
@@ -134,6 +136,19 @@ def visit(home: Path, note: str = "") -> Visit:
     return Visit(first, spans[20:], anonymous, resident, time.perf_counter() - told)
 
 
+def remove(home: Path) -> tuple[int, float]:
+    """Remove every tenth file: how many chunks went with them, and the median milliseconds of one removal."""
+    chunks, spans = 0, []
+    with memory(home) as client:
+        client.call("Query", {"query": "anything", "top_k": 1})
+        for path in sorted((home / "notes").iterdir())[::REMOVED]:
+            began = time.perf_counter()
+            removed = client.call("delete_document", {"document": path.name})
+            spans.append((time.perf_counter() - began) * 1e3)
+            chunks += removed["structuredContent"]["chunks"]
+    return chunks, statistics.median(spans)
+
+
 def own_size(home: Path, chunks: int) -> float:
     """MiB of vectors and postings without any overhead.
 
@@ -178,6 +193,8 @@ def _run(home: Path) -> None:
         "after them": visit(home),
     }
     size, own = mebibytes(index_of(home)), own_size(home, chunks)
+    removed, removal = remove(home)
+    visits[f"after removing {removed:,}"] = visit(home)
     table(
         f"Loading {chunks:,} chunks over stdio",
         ["", "measured", "goal"],
@@ -190,6 +207,7 @@ def _run(home: Path) -> None:
             ["index, MiB", f"{size:,.0f}", ""],
             ["index, most at any time, MiB", f"{loading.index:,.0f}", ""],
             ["index / (vectors + postings)", f"{size / own:.2f} (of {own:,.0f} MiB)", "1.2"],
+            ["removing a document, p50 ms", f"{removal:.1f}", ""],
         ],
     )
     table(
