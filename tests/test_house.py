@@ -25,7 +25,7 @@ HEAVY = (
 )
 # `sleep_forever` is no waiting: the test ends it. A reason is a comment that begins with "sleep:".
 SLEEP = re.compile(r"\bsleep\((?!.*# sleep: \w)")
-PACKAGES = ("client/ragchat", "server/ragmemory", "shared/ragmcp", "config/ragconfig")
+PACKAGES = ("client/ragchat", "server/ragmemory", "shared/ragmcp", "shared/ragcommon", "config/ragconfig")
 ADDRESSES = re.compile(r"(?:index-url|extra-index|pypi\.org/simple|files\.pythonhosted|registry\.npmjs)")
 
 
@@ -125,6 +125,7 @@ def test_no_modules_import_each_other_in_a_circle_not_even_lazily_or_for_types()
 # Where the tests of a package's modules are.
 TESTS_OF = {
     "shared/ragmcp": "shared",
+    "shared/ragcommon": "common",
     "client/ragchat": "client",
     "server/ragmemory": "server",
     "config/ragconfig": "config",

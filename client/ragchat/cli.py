@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ragconfig.streams import leave_ascii
+from ragcommon.streams import leave_ascii
 
 if TYPE_CHECKING:
     from ragchat.arguments.parser import WrongUsage

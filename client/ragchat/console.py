@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from typing import IO, Any, TextIO, cast
 
 from ragchat.sanitize import one_line, sanitize
-from ragconfig.streams import open_closed_streams
+from ragcommon.streams import open_closed_streams
 
 
 def is_styled(stream: IO[str], environ: Mapping[str, str] = os.environ) -> bool:
@@ -61,7 +61,7 @@ def describe(error: BaseException) -> Failure:
 
 
 def _described(error: BaseException) -> Failure:
-    from ragconfig.errors import StructuredError, of_the_system
+    from ragcommon.errors import StructuredError, of_the_system
     from ragmcp.errors import RagMcpError
 
     error = of_the_system(error) or leaf(error)

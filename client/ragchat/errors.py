@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragconfig.errors import StructuredError
+from ragcommon.errors import StructuredError
 
 
 class RagChatError(StructuredError):

@@ -7,8 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ragconfig.files.regular import NotARegularFile
-from ragconfig.home import private_folder
+from ragcommon.files.safe_open import NotARegularFile
+from ragcommon.files.writing import private_folder
 from ragconfig.redaction import RedactingFormatter
 
 LOG_FILE = "ragchat.log"

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from ragchat.quotes import quoted_lines
-from ragconfig.places import Place, file_name, location, with_cell, within
+from ragcommon.text.places import Place, file_name, location, with_cell, within
 
 OFFLINE = "offline"
 

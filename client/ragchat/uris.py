@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragchat.sanitize import one_line
-from ragconfig.files.uris import path_in
-from ragconfig.places import Place, file_name, location
+from ragcommon.files.uris import path_in
+from ragcommon.text.places import Place, file_name, location
 
 # Folders that are named before a file at most.
 _MOST_FOLDERS = 8

@@ -1,63 +1,10 @@
-"""The base of both programs' errors, a sentence made of the error's fields; errors of settings and system."""
+"""Errors of settings and of the files that they name."""
 
 from __future__ import annotations
 
-import errno
-import sys
 from collections.abc import Sequence
-from typing import Any, ClassVar, dataclass_transform
 
-# Not where it is needed: a library cannot be loaded once memory is short.
-if sys.platform != "win32":
-    import resource
-
-
-class _Values:
-    """An error's attributes as a mapping for `str.format_map`; a sequence becomes a list in words."""
-
-    def __init__(self, error: StructuredError) -> None:
-        self._error = error
-
-    def __getitem__(self, name: str) -> object:
-        value = getattr(self._error, name)
-        return ", ".join(value) or "none" if isinstance(value, (list, tuple)) else value
-
-
-# ragmcp has the same base of its own: it imports no other package. Not dataclasses: slow to import.
-@dataclass_transform(eq_default=False)
-class StructuredError(Exception):
-    """A subclass's annotations are its fields, as in a dataclass.
-
-    `sentence` and `hint` are templates over its fields and properties; a hint given to a constructor is not.
-    `code` is the stable upper-case word for machines, `hint` what the user can do ("" where nothing).
-    """
-
-    sentence: ClassVar[str]
-    code: ClassVar[str]
-    hint: str = ""
-    _fields: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
-        cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))
-
-    def __init__(self, *values: object, **named: object) -> None:
-        given = dict(zip(self._fields, values, strict=False)) | named
-        defaults = {name: getattr(type(self), name) for name in self._fields if hasattr(type(self), name)}
-        fields = defaults | given
-        if fields.keys() != set(self._fields) or len(given) < len(values) + len(named):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(self._fields) or 'nothing'}")
-        super().__init__(*(fields[name] for name in self._fields))
-        self.__dict__.update(fields)
-        if "hint" not in given:
-            self.hint = self.hint.format_map(_Values(self))
-
-    def __str__(self) -> str:
-        return self.sentence.format_map(_Values(self))
-
-    def details(self) -> dict[str, Any]:
-        """The fields, ready for JSON; the hint is not one of them."""
-        return {name: getattr(self, name) for name in self._fields if name != "hint"}
+from ragcommon.errors import StructuredError
 
 
 class SettingsError(StructuredError):
@@ -104,84 +51,7 @@ class UnreadableFile(SettingsError):
     sentence = "The {kind} {path} cannot be read: {reason}."
 
 
-class SystemRefused(StructuredError):
-    """The operating system refused something for its own `reason`."""
-
-    reason: str
-    place: str
-    hint: str = ""
-    code = "SYSTEM_ERROR"
-    sentence = "{reason}{at_place}."
-
-    @property
-    def at_place(self) -> str:
-        return f": {self.place}" if self.place else ""
-
-
-class OutOfMemory(StructuredError):
-    """`limit` is that of the process in bytes, None without one."""
-
-    limit: int | None
-    code = "OUT_OF_MEMORY"
-    sentence = "The system gives this program no more memory{at_limit}."
-    hint = "Close other programs, or raise the limit: 1 GB (`ulimit -v 1000000`) is enough for most memories."
-
-    @property
-    def at_limit(self) -> str:
-        return "" if self.limit is None else f"; its limit is {self.limit / 1e6:,.0f} MB (`ulimit -v`)"
-
-
-# What the dynamic linker and Python say where memory is short.
-_NO_MEMORY = (
-    *("failed to map segment", "annot allocate memory", "cannot create shared object descriptor"),
-    *("can't start new thread", "can't allocate lock"),
-)
-# Where an allocation of this size succeeds, memory is not short.
-_ENOUGH_BYTES = 2**26
-
-
-def of_the_system(error: BaseException) -> StructuredError | None:
-    """The error for an exception that the operating system caused; None for another one."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if _is_shortage(error):
-        return OutOfMemory(_memory_limit())
-    if isinstance(error, OSError) and error.strerror:
-        hint = "Check the permissions of it and its folder." if isinstance(error, PermissionError) else ""
-        return SystemRefused(error.strerror, str(error.filename or ""), hint)
-    return None
-
-
-def _is_shortage(error: BaseException) -> bool:
-    """Whether an exception comes of a lack of memory."""
-    if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
-        return True
-    if not isinstance(error, ImportError | RuntimeError | SystemError):
-        return False
-    # A library that could not be mapped fails in other words when it is imported again.
-    return any(text in str(error) for text in _NO_MEMORY) or (
-        isinstance(error, ImportError | SystemError)
-        and not isinstance(error, ModuleNotFoundError)
-        and not _can_allocate()
-    )
-
-
-def is_memory_short() -> bool:
-    """Whether a MemoryError means what it says: a damaged file can state a length that no machine has."""
-    return _memory_limit() is not None or not _can_allocate()
-
-
-def _can_allocate() -> bool:
-    """Whether there is memory for usual work."""
-    try:
-        bytearray(_ENOUGH_BYTES)
-    except MemoryError:
-        return False
-    return True
-
-
-def _memory_limit() -> int | None:
-    if sys.platform == "win32":
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
+def reason_of(error: OSError) -> str:
+    """Why the system refused something, as the end of a sentence."""
+    reason = error.strerror or str(error)
+    return reason[:1].lower() + reason[1:]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -50,9 +49,3 @@ class Home(NamedTuple):
 
         dirs = platformdirs.PlatformDirs("ragchat", appauthor=False)
         return cls(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
-
-
-def private_folder(folder: Path) -> Path:
-    """Make `folder` if it is missing; only its owner may read it, where the platform has file modes."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
-    return folder

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from ragconfig.files.regular import read_regular
-from ragconfig.files.toml import NotToml, decode_toml
+from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import LARGEST_PROMPT
+from ragconfig.toml_files import NotToml, decode_toml
 
 # The folder of prompts, in the package and in the settings. A file of the user replaces ours of its name.
 FOLDER = "prompts"

@@ -187,7 +187,7 @@ def _is_ignored(root: Path) -> bool:
     import shutil
     import subprocess
 
-    from ragconfig.files.regular import read_regular
+    from ragcommon.files.safe_open import read_regular
 
     # Read before git is asked: git waits for a FIFO.
     try:
@@ -227,8 +227,8 @@ def _add_ignored(path: Path) -> None:
     """Add a line for the folder, with the line ends of the others, atomically. Raises OSError."""
     if path.is_symlink():
         raise OSError(0, "it is a link, which git does not follow", str(path))
-    from ragconfig.files.regular import read_regular
-    from ragconfig.files.writing import replace_file
+    from ragcommon.files.safe_open import read_regular
+    from ragcommon.files.writing import replace_file
 
     try:
         data = read_regular(path, LARGEST_BYTES)

@@ -16,10 +16,9 @@ import msgspec
 from msgspec import Struct, structs
 
 import ragconfig
-from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
-from ragconfig.files.regular import ReadableByOthers, read_regular
+from ragcommon.files.safe_open import read_regular
+from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile, reason_of
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
-from ragconfig.redaction import add_secret
 from ragconfig.repository import ORIGIN, find_memory
 
 T = TypeVar("T")
@@ -48,10 +47,12 @@ FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval
 
 # The size limit of a settings file; the packaged ones have a twentieth of this.
 LARGEST_BYTES = 1 << 18
-LARGEST_SECRET = 1 << 14
 # Of a user's prompt file: far more than the context of any model.
 LARGEST_PROMPT = 1 << 20
 SHOWN_CHARACTERS = 80
+# What changes what a server stores and finds.
+SERVER_TABLES = ("limits", "embedder", "reranker", "chunking", "ranking")
+MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 
 
 class Settings(Struct):
@@ -83,7 +84,7 @@ class Settings(Struct):
             return user_path(path)
         except UnknownHome as error:
             origin = self.origins.get(key, "the packaged defaults")
-            raise InvalidSetting(f"{key} = {path}", _lowered(error), origin) from None
+            raise InvalidSetting(f"{key} = {path}", reason_of(error), origin) from None
 
     @property
     def memory_path(self) -> Path:
@@ -120,7 +121,7 @@ def load_settings(
     try:
         settings = Settings(Home.find(environ), {})
     except UnknownHome as error:
-        reason = f"{_lowered(error)}: {error.filename}"
+        reason = f"{reason_of(error)}: {error.filename}"
         raise InvalidSetting(HOME_VARIABLE, reason, "the environment") from None
     for name in PACKAGED:
         for table, values in packaged(name).items():
@@ -176,8 +177,8 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise UnreadableFile("settings file", str(path), _lowered(error)) from None
-    from ragconfig.files.toml import NotToml, decode_toml
+        raise UnreadableFile("settings file", str(path), reason_of(error)) from None
+    from ragconfig.toml_files import NotToml, decode_toml
 
     origin = str(path.absolute())
     try:
@@ -293,37 +294,10 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
         raise InvalidSetting(key, reason, f"the environment variable {variable}") from None
 
 
-def read_key(
-    key_file: str,
-    variable: str = "OPENAI_API_KEY",
-    environ: Mapping[str, str] = os.environ,
-    *,
-    kind: str = "key file",
-) -> str:
-    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
+def fingerprint(settings: Settings, version: str) -> str:
+    """A hash of the settings that change what a server stores and finds, and of the program's version."""
+    import hashlib
 
-    Only the owner may have access to the file. The secret is redacted in logs and messages. `kind` is what
-    errors call the file.
-    """
-    secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
-    add_secret(secret)
-    return secret
-
-
-def _read_secret(path: str, kind: str) -> str:
-    hint = ""
-    try:
-        return read_regular(user_path(path), LARGEST_SECRET, private=True).decode("utf-8").strip()
-    except ReadableByOthers as error:
-        reason, hint = _lowered(error), f"Make it yours alone: chmod 600 {path}"
-    except OSError as error:
-        reason = _lowered(error)
-    except UnicodeDecodeError:
-        reason = "it is not text in UTF-8"
-    raise UnreadableFile(kind, path, reason, hint)
-
-
-def _lowered(error: OSError) -> str:
-    """The reason, as the end of a sentence."""
-    reason = error.strerror or str(error)
-    return reason[:1].lower() + reason[1:]
+    memory = settings.tables["memory"]
+    tables = [*(settings.tables[name] for name in SERVER_TABLES), {key: memory[key] for key in MEMORY_KEYS}]
+    return hashlib.sha256(msgspec.json.encode([version, tables])).hexdigest()

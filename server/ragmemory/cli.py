@@ -16,11 +16,11 @@ from pathlib import Path
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from typing import TYPE_CHECKING, Any
 
-from ragconfig.streams import leave_ascii, open_closed_streams
+from ragcommon.streams import leave_ascii, open_closed_streams
 from ragmemory import __version__
 
 if TYPE_CHECKING:
-    from ragconfig.errors import StructuredError
+    from ragcommon.errors import StructuredError
     from ragconfig.settings import Settings
 
 # The threshold of the garbage collector. Imports create many objects and no garbage: with the default of 700,
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.repository and arguments.memory is not None:
         parser.error("--repository names the memory: it cannot be combined with --memory")
     _start_log(logging.INFO if arguments.verbose else logging.WARNING)
-    from ragconfig import errors
+    from ragcommon import errors
     from ragconfig.settings import load_settings
 
     try:

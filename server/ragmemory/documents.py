@@ -7,15 +7,15 @@ from typing import Any
 
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores.filters import compile_filter
-from ragmemory.stores.sqlite import OpenStore
+from ragmemory.stores.sqlite import Store
 from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText, Passage
 
 
 class Documents:
-    """A document is named by its id or uri. `open` gives the store, opened if it is not open yet."""
+    """A document is named by its id or uri."""
 
-    def __init__(self, open: OpenStore) -> None:
-        self._open = open
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     async def page(
         self,
@@ -28,44 +28,42 @@ class Documents:
     ) -> tuple[list[DocumentInfo], int]:
         """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
         condition = compile_filter(filter or {})
-        store = await self._open()
-        return await store.documents.page(limit, offset, condition, order, descending=descending)
+        return await self._store.documents.page(limit, offset, condition, order, descending=descending)
 
     async def part(
         self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
     ) -> DocumentPart:
         """Some lines of a document: see `stores.parts`. Raises DocumentNotFound, BadArgument."""
-        return await (await self._open()).documents.part(document, lines, first_chunk, size)
+        return await self._store.documents.part(document, lines, first_chunk, size)
 
     async def read(self, document: str) -> tuple[DocumentInfo, str]:
         """A document and its text. Raises DocumentNotFound."""
-        store = await self._open()
-        info = await store.documents.find(document)
-        return info, await store.documents.text(info.document_id)
+        info = await self._store.documents.find(document)
+        return info, await self._store.documents.text(info.document_id)
 
     async def whole(self, document: str) -> DocumentText:
         """A document with its text and places. Raises DocumentNotFound."""
-        return await (await self._open()).documents.whole(document)
+        return await self._store.documents.whole(document)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`: see `stores.documents`."""
-        return await (await self._open()).documents.named(words, limit)
+        return await self._store.documents.named(words, limit)
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
-        return await (await self._open()).documents.ids(prefix)
+        return await self._store.documents.ids(prefix)
 
     async def of_chunk(self, chunk_id: int) -> DocumentInfo:
         """The document of a chunk. Raises ChunkNotFound."""
         [passage] = await self.passages_around(chunk_id)
-        return await (await self._open()).documents.find(passage.document_id)
+        return await self._store.documents.find(passage.document_id)
 
     async def passages_around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
         """A chunk with as many chunks before and after it, in the order of their document.
 
         Raises ChunkNotFound.
         """
-        found = await (await self._open()).passages.around(chunk_id, before, after)
+        found = await self._store.passages.around(chunk_id, before, after)
         if not found:
             raise ChunkNotFound(chunk_id)
         return found
@@ -76,8 +74,7 @@ class Documents:
         They are by chunk id, in the order of the conversation: at most `distance` before and after it. If one
         of them lies on a damaged page, there are none.
         """
-        store = await self._open()
         try:
-            return await store.passages.turns_around(chunk_ids, distance)
+            return await self._store.passages.turns_around(chunk_ids, distance)
         except MemoryDamaged:
             return {}

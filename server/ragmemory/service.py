@@ -59,11 +59,9 @@ class MemoryService:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._opening = anyio.Lock(fast_acquire=True)  # Every call takes it.
-        self._is_open = False
-        self.search = Search(self._open, embedder, indexing, reranker, former)
+        store.on_opening, store.on_open = self._prepare, self._wake
+        self.search = Search(store, embedder, indexing, reranker, former)
         self.writer = Writer(
-            self._open,
             store,
             embedder,
             indexing,
@@ -71,12 +69,11 @@ class MemoryService:
             lambda *change: self.on_change(*change),
             self._note_blocks,
         )
-        self.documents = Documents(self._open)
-        self.history = History(self._open, self.writer, lambda group: self.ingestions.cancel_group(group))
-        self.maintenance = Maintenance(self._open, store, embedder, indexing, self.writer, roots)
-        self.code = CodeMemory(self._open, store)
+        self.documents = Documents(store)
+        self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
+        self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
+        self.code = CodeMemory(store)
         self.library = Library(
-            self._open,
             store,
             self.search.query,
             self.writer.queue.submit,
@@ -86,8 +83,8 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
-        self.ingestions = Ingestions(self._open, self._store, self.writer, self.roots, self._tasks)
-        self.sources = Sources(self._open, self._store, self.writer, self.ingestions)
+        self.ingestions = Ingestions(self._store, self.writer, self.roots, self._tasks)
+        self.sources = Sources(self._store, self.writer, self.ingestions)
         self._tasks.start_soon(self.writer.queue.run)
         self._tasks.start_soon(self.writer.sweeper.run)
         self._tasks.start_soon(self._indexing.follow, self.writer.queue.idle)
@@ -110,33 +107,23 @@ class MemoryService:
                 await self._close()
 
     async def _close(self) -> None:
-        # The file is closed whatever fails, and also if it is just being opened: its threads would keep the
-        # program from exiting.
+        # The file is closed whatever fails: its threads would keep the program from exiting.
         async with AsyncExitStack() as closing:
-            await closing.enter_async_context(self._opening)
-            if self._is_open:
-                closing.push_async_callback(self._store.close)
-                closing.push_async_callback(self._indexing.close)
+            closing.push_async_callback(self._store.close)
+            closing.push_async_callback(self._indexing.close)
             closing.push_async_callback(self._embedder.aclose)
 
-    async def _open(self) -> Store:
-        async with self._opening:
-            if self._is_open:
-                if self._store.is_replaced():
-                    await self._store.reopen()
-            else:
-                self._indexing.check()
-                self._tasks.start_soon(self.search.load_embedder)
-                await self._store.open()
-                self._is_open = True
-                if self._store.is_writable:
-                    self.writer.sweeper.wake()
-                    self.ingestions.wake()
-            return self._store
+    def _prepare(self) -> None:
+        self._indexing.check()
+        self._tasks.start_soon(self.search.load_embedder)
+
+    def _wake(self) -> None:
+        if self._store.is_writable:
+            self.writer.sweeper.wake()
+            self.ingestions.wake()
 
     async def warm_up(self) -> None:
         """Open and load what the first query needs; the model is loaded a little later."""
-        await self._open()
         await self._indexing.bring_up_to_date()
 
     def _note_blocks(self, document_ids: Sequence[str]) -> None:

@@ -7,49 +7,13 @@ wire's `errorCode`, `rpc_code` the JSON-RPC number, `hint` what the user can do 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar
+
+from ragcommon.errors import TemplateError
 
 
-class _Values:
-    """An error's attributes as a mapping for `str.format_map`; a sequence becomes a list in words."""
-
-    def __init__(self, error: RagMcpError) -> None:
-        self._error = error
-
-    def __getitem__(self, name: str) -> object:
-        value = getattr(self._error, name)
-        return ", ".join(value) or "none" if isinstance(value, (list, tuple)) else value
-
-
-# Not dataclasses: they make the import take 25 ms instead of 11, which delays the first answer.
-@dataclass_transform(eq_default=False)
-class RagMcpError(Exception):
-    """The root. A subclass's annotations are its fields, as in a dataclass.
-
-    `sentence` and `hint` are templates over its fields and properties; a hint given to a constructor is not.
-    """
-
-    sentence: ClassVar[str]
-    hint: str = ""
-    _fields: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
-        cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))
-
-    def __init__(self, *values: object, **named: object) -> None:
-        given = dict(zip(self._fields, values, strict=False)) | named
-        defaults = {name: getattr(type(self), name) for name in self._fields if hasattr(type(self), name)}
-        fields = defaults | given
-        if fields.keys() != set(self._fields) or len(given) < len(values) + len(named):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(self._fields) or 'nothing'}")
-        super().__init__(*(fields[name] for name in self._fields))
-        self.__dict__.update(fields)
-        if "hint" not in given:
-            self.hint = self.hint.format_map(_Values(self))
-
-    def __str__(self) -> str:
-        return self.sentence.format_map(_Values(self))
+class RagMcpError(TemplateError):
+    """The root."""
 
 
 class LocalProtocolError(RagMcpError):

@@ -22,7 +22,7 @@ from ragchat.grounding.judging import INTERCEPT, JUDGED, SIGNALS, signals_of
 from ragchat.grounding.question import Question
 from ragchat.memory.client import MemoryClient
 from ragchat.types import Hit
-from ragconfig.text_rules import with_words_replaced
+from ragcommon.text.rules import with_words_replaced
 from tests.benchmarks.ndcg import FOLDER, Collection
 from tests.benchmarks.report import table
 from tests.support.memory import memory_in

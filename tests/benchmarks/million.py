@@ -56,8 +56,8 @@ class Visit:
     ending: float
 
 
-def memory(home: Path, toolsets: str = "memory") -> RawClient:
-    return RawClient([executable, "-m", "ragmemory", "--toolsets", toolsets], environment(home))
+def memory(home: Path) -> RawClient:
+    return RawClient([executable, "-m", "ragmemory"], environment(home))
 
 
 def index_of(home: Path) -> Path:
@@ -139,7 +139,8 @@ def visit(home: Path, note: str = "") -> Visit:
 def remove(home: Path) -> tuple[int, float]:
     """Remove every tenth file: how many chunks went with them, and the median milliseconds of one removal."""
     chunks, spans = 0, []
-    with memory(home, "documents") as client:
+    with memory(home) as client:
+        client.call("Query", {"query": "anything", "top_k": 1})
         for path in sorted((home / "notes").iterdir())[::REMOVED]:
             began = time.perf_counter()
             removed = client.call("delete_document", {"document": path.name})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.log import LOG_BYTES, LOG_FILE, ServerLog, start_log
-from ragconfig.settings import read_key
+from ragconfig.keys import read_key
 
 
 @pytest.fixture(autouse=True)

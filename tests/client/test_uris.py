@@ -1,6 +1,6 @@
 """URIs of documents: what a user may write, and what is shown.
 
-Covers `ragconfig.files.uris` too.
+Covers `ragcommon.files.uris` too.
 """
 
 from __future__ import annotations

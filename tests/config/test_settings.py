@@ -1,6 +1,6 @@
 """The layers of settings, and the packaged files they start from.
 
-Covers `home`.
+Covers `home` and `errors`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import pytest
 
 from ragchat.commands.config import template
 from ragconfig.errors import SettingsError
-from ragconfig.home import Home, private_folder
+from ragconfig.home import Home
 from ragconfig.settings import (
     FROM_A_PROJECT,
     LARGEST_BYTES,
     PACKAGED,
     Settings,
+    fingerprint,
     known_keys,
     load_settings,
     ranges,
-    read_key,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -375,50 +375,6 @@ def test_without_it_the_platform_says_where(monkeypatch: pytest.MonkeyPatch, tmp
     assert home.config.is_absolute()
 
 
-def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> None:
-    path = tmp_path / "key"
-    path.write_text(" secret\n", encoding="utf-8")
-    path.chmod(0o600)
-    environ = {"OPENAI_API_KEY": "other"}
-    assert read_key(str(path), environ=environ) == "secret"
-    assert read_key("", environ=environ) == "other"
-    assert read_key("", environ={}) == ""
-    with pytest.raises(SettingsError, match=r"cannot be read: no such file or directory\.$"):
-        read_key(str(tmp_path / "gone"))
-    path.write_bytes(b"\xff")
-    with pytest.raises(SettingsError, match=r"cannot be read: it is not text in UTF-8\.$"):
-        read_key(str(path))
-    for name in ("a\0b", "~nobody-has-this-name/key"):
-        with pytest.raises(SettingsError, match=r"^The key file .* cannot be read: "):
-            read_key(name)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
-def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "key"
-    path.write_text("secret", encoding="utf-8")
-    path.chmod(0o644)
-    with pytest.raises(SettingsError) as caught:
-        read_key(str(path))
-    reason = "other users have access to it (mode 644)"
-    assert str(caught.value) == f"The key file {path} cannot be read: {reason}."
-    assert caught.value.hint == f"Make it yours alone: chmod 600 {path}"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
-def test_a_key_file_is_a_small_regular_file(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"cannot be read: it is not a regular file\.$"):
-        read_key("/dev/zero")
-    os.mkfifo(tmp_path / "fifo", 0o600)
-    with pytest.raises(SettingsError, match=r"cannot be read: it is not a regular file\.$"):
-        read_key(str(tmp_path / "fifo"))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
-def test_a_private_folder_is_its_owners_only(tmp_path: Path) -> None:
-    assert private_folder(tmp_path / "private").stat().st_mode & 0o777 == 0o700
-
-
 @pytest.mark.parametrize("name", PACKAGED)
 def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
     lines = resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8").splitlines()
@@ -455,3 +411,14 @@ def test_a_deleted_working_folder_is_one_without_a_project_file(tmp_path: Path) 
         folder.rmdir()
         settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)})
     assert not settings.origins
+
+
+def test_settings_are_the_same_to_a_server_if_they_change_nothing_that_it_stores_or_finds(home: Path) -> None:
+    def hashed(version: str = "1", **flags: object) -> str:
+        dotted = {name.replace("__", "."): value for name, value in flags.items()}
+        return fingerprint(load_settings(None, dotted, {"RAGCHAT_HOME": str(home)}, home), version)
+
+    assert hashed() == hashed(memory__toolsets=["search"], retrieval__top_k=3)
+    assert hashed() != hashed("2")
+    assert hashed() != hashed(embedder__kind="openai")
+    assert hashed() != hashed(memory__read_only=True)

@@ -23,7 +23,6 @@ from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
-from ragmemory.http.access import Access, Guard
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
 from tests.support.http_server import LIMITS, served
@@ -124,7 +123,7 @@ async def serving() -> AsyncIterator[str]:
     async with (
         anyio.create_task_group() as tasks,
         Endpoint(server, LIMITS) as endpoint,
-        served(Guard(endpoint.mcp, Access())) as url,
+        served(endpoint.mcp) as url,
     ):
         server.allow_tasks(tasks)
         yield f"{url}/mcp"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragconfig.text_rules import LONGEST_HEADING
+from ragcommon.text.rules import LONGEST_HEADING
 from ragmemory.files.formats.text import title_of
 from ragmemory.ingest.blocks import Block, markdown_blocks, paragraphs
 from ragmemory.ingest.documents import first_heading

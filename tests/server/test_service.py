@@ -19,7 +19,6 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from ragmemory.errors import (
-    MemoryUnusable,
     NotAMemory,
 )
 from ragmemory.search.sync import IndexSync
@@ -85,7 +84,7 @@ async def test_a_write_during_which_the_memory_becomes_unusable_fails_and_the_me
 
     with monkeypatch.context() as patch:
         patch.setattr(embedder, "embed_documents", embed_while_it_becomes_unusable)
-        with pytest.raises(MemoryUnusable):
+        with pytest.raises(NotAMemory):
             await put(memory, PIE, uri="pie")
     (tmp_path / "away").replace(path)
     assert await uris(memory, "fox apple pie") == ["fox"]
@@ -107,7 +106,7 @@ async def test_what_cannot_be_opened_fails_every_call(tmp_path: Path) -> None:
 async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, open_store = anyio.Event(), Store.open
+    begun, open_store = anyio.Event(), Store._open
 
     async def opened_after_the_end(store: Store) -> None:
         begun.set()
@@ -120,7 +119,7 @@ async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_close
             task_status.started(memory)
             await anyio.sleep_forever()
 
-    monkeypatch.setattr(Store, "open", opened_after_the_end)
+    monkeypatch.setattr(Store, "_open", opened_after_the_end)
     ended = anyio.Event()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:

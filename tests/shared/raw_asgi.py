@@ -14,7 +14,7 @@ from tests.support.http_server import ACCEPT
 
 def asgi_scope(method: str, headers: Mapping[str, str]) -> Any:
     """What an ASGI application hears of a request, for tests that hold its socket themselves."""
-    usual = {"content-type": "application/json", "accept": ACCEPT}
+    usual = {"host": "localhost", "content-type": "application/json", "accept": ACCEPT}
     encoded = [(name.encode(), value.encode()) for name, value in (usual | dict(headers)).items()]
     return {"type": "http", "method": method, "path": "/mcp", "query_string": b"", "headers": encoded}
 

@@ -113,7 +113,8 @@ async def _respond(send: Send, status: int, body: Any, *headers: Header) -> None
 @asynccontextmanager
 async def protected(host: str = "127.0.0.1", certificate: Path | None = None) -> AsyncIterator[Protected]:
     """The application, served, with TLS if there is a `certificate`; its `url` is its root, by this name."""
-    async with Endpoint(make_server(), limits()) as endpoint:
+    # Its tests name it as they like.
+    async with Endpoint(make_server(), limits(), guard=None) as endpoint:
         app = Protected(endpoint)
         async with served(app, certificate=certificate) as url:
             app.url = url.replace("127.0.0.1", host)

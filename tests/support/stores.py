@@ -14,7 +14,7 @@ from tests.support.memories import EMBEDDER, write_of
 @asynccontextmanager
 async def opened(path: Path, busy_seconds: float = 5, undo_depth: int = 100) -> AsyncIterator[Store]:
     store = Store(path, busy_seconds, undo_depth)
-    await store.open()
+    await store.ensure_open()
     try:
         yield store
     finally:

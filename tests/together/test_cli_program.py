@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragconfig.hosts import HOSTS
+from ragcommon.hosts import HOSTS
 from tests.support.embeddings_server import embeddings_server
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS

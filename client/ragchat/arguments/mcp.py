@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from ragchat.arguments.declaring import Command, argument, is_address, pair, text_value
-from ragconfig.hosts import HOSTS
+from ragcommon.hosts import HOSTS
 
 HOST_ALIASES = {
     "claude": "claude-desktop",

@@ -153,7 +153,7 @@ _FIRST_BYTE_SECONDS = 3.0
 def read_stdin(*, may_be_empty: bool = False) -> str:
     """All of stdin as text, decoded like a file. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
-    from ragconfig.files.decoding import LARGEST_BYTES, EmptyText, NotText, decode
+    from ragcommon.files.decoding import LARGEST_BYTES, EmptyText, NotText, decode
 
     data = _stdin(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:

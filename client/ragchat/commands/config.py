@@ -12,7 +12,8 @@ from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
 from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
-from ragconfig.home import Home, private_folder
+from ragcommon.files.writing import private_folder
+from ragconfig.home import Home
 from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, packaged_text, range_of
 
 DEFAULT_ORIGIN = "default"

@@ -37,10 +37,10 @@ from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.types import OFFLINE
 from ragchat.uris import short_uri
+from ragcommon.files.writing import private_folder
+from ragcommon.sqlite.readonly import obstacle_of, readable
 from ragconfig.errors import SettingsError
-from ragconfig.home import private_folder
 from ragconfig.prompt_files import FOLDER, broken_in, templates_in
-from ragconfig.readable import obstacle_of, readable
 from ragconfig.settings import USER_FILE, Settings
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]

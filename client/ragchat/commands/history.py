@@ -15,7 +15,7 @@ from ragchat.sanitize import sanitize
 from ragchat.types import format_uri
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
-from ragconfig.files.uris import path_of
+from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient

@@ -33,7 +33,7 @@ from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
 from ragchat.ui.context import YES
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
 

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands import Run
+from ragcommon.hosts import HOSTS, Host, reached, server_command, started, write
 from ragconfig.home import HOME_VARIABLE, user_path
-from ragconfig.hosts import HOSTS, Host, reached, server_command, started, write
 
 MCP_PATH = "/mcp"
 

@@ -12,7 +12,7 @@ from ragchat.formatting import counted
 from ragchat.servers.configs import USER_FILE, Scope, ServerConfig, read_file, write_entry
 from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
 from ragchat.ui.context import YES
-from ragconfig.hosts import HOSTS
+from ragcommon.hosts import HOSTS
 
 ADDED, LEFT_OUT = "added", "left out"
 

@@ -8,7 +8,7 @@ from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
 from ragchat.uris import short_location
-from ragconfig.text_rules import with_words_replaced
+from ragcommon.text.rules import with_words_replaced
 
 # Hits, unless the user says how many.
 SHOWN = 8

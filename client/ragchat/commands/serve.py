@@ -8,7 +8,7 @@ import sys
 
 from ragchat.commands import Run
 from ragchat.memory.process import environment, program
-from ragconfig.hosts import TOKEN_VARIABLE
+from ragcommon.hosts import TOKEN_VARIABLE
 
 
 def serve(run: Run) -> int:

@@ -21,7 +21,7 @@ from ragchat.formatting import counted, utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
-from ragconfig.files.uris import path_of
+from ragcommon.files.uris import path_of
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:

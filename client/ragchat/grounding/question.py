@@ -17,7 +17,7 @@ from ragchat.grounding.words import (
     is_unspaced,
     without_elisions,
 )
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
 # The weight, from memory, of a word that no passage contains, and of one that memory did not weigh.
 UNKNOWN_WEIGHT = 1.0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-from ragconfig.text_rules import PART_END, UNSPACED
+from ragcommon.text.rules import PART_END, UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _PART_END = re.compile(PART_END)

@@ -12,7 +12,7 @@ from ragchat.formatting import counted
 from ragchat.memory.history import new_group
 from ragchat.memory.types import FileOutcome
 from ragchat.uris import short_path, short_uri
-from ragconfig.files.uris import path_of
+from ragcommon.files.uris import path_of
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")

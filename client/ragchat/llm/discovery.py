@@ -17,7 +17,7 @@ from ragchat.llm.client import Model
 from ragchat.llm.errors import MissingKey, ModelError, NoChatModel, UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE, ModelPlace
-from ragconfig.settings import read_key
+from ragconfig.keys import read_key
 
 AUTO = "auto"
 OPENAI_URL = "https://api.openai.com/v1"

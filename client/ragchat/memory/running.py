@@ -18,9 +18,10 @@ from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import FilesElsewhere
 from ragchat.memory.process import REPEATABLE
 from ragchat.servers.supervisor import Supervised
+from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
 from ragconfig.errors import InvalidSetting
-from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, find_token, note_of
-from ragconfig.settings import Settings
+from ragconfig.keys import find_token
+from ragconfig.settings import Settings, fingerprint
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -46,7 +47,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 async def find_running(settings: Settings) -> Note | None:
     """The note of a running server that has proved to serve this memory."""
-    note = find_note(settings, __version__)
+    note = find_note(settings.memory_path, fingerprint(settings, __version__), settings.home.state)
     return note if note is not None and await to_thread.run_sync(is_proved, note, PROOF_SECONDS) else None
 
 
@@ -91,7 +92,7 @@ class Named(Supervised):
 
     @asynccontextmanager
     async def _connected(self, settings: Settings, token: str | None) -> AsyncIterator[Client]:
-        note = note_of(self.url, settings.home)
+        note = note_of(self.url, settings.home.state)
         is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
         path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
         async with opened(settings, self.url + path, secret) as client:

@@ -14,8 +14,8 @@ import anyio
 from ragchat.memory.process import REPEATABLE, STDERR_FILE, supervised
 from ragchat.memory.running import FILE_TOOLS, Named, find_running, opened
 from ragchat.servers.managed import ManagedServer, State
-from ragconfig.hosts import SERVER_NAME
-from ragconfig.running import OWNER_PATH
+from ragcommon.hosts import SERVER_NAME
+from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from ragchat.errors import FileAlreadyExists, NotAnExport
 from ragchat.memory.types import PortableDocument
-from ragconfig.files.folder import Folder
-from ragconfig.files.writing import appearing
+from ragcommon.files.folder import Folder
+from ragcommon.files.writing import appearing
 
 FORMAT, VERSION = "ragchat-memory", 1
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.types import Hit
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 
 
 class QueryResult(Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ragchat.grounding.judging import Judgement, State
 from ragchat.offline.cards import Window, make_cards
 from ragchat.types import Answer, Candidate, Card, Further
-from ragconfig.text_rules import FENCE, is_row
+from ragcommon.text.rules import FENCE, is_row
 
 NO_MODEL = "No language model is configured: an answer shows the best parts of your documents as they are."
 NEAREST = "Not answered directly. The nearest:"

@@ -11,8 +11,8 @@ from ragchat.grounding.pieces import Span
 from ragchat.grounding.words import index_terms
 from ragchat.types import Card, Citation, Hit
 from ragchat.uris import short_names
-from ragconfig.places import location
-from ragconfig.text_rules import FENCE, atx_heading, is_row, is_rule
+from ragcommon.text.places import location
+from ragcommon.text.rules import FENCE, atx_heading, is_row, is_rule
 
 # Characters of the windows of the first three cards: together, one screen of a terminal. Further ones are
 # as long as the third.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, sentence_spans
 from ragchat.grounding.words import index_terms
-from ragconfig.text_rules import FENCE, ITEM, atx_heading, is_row, is_rule
+from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule
 
 MOST_ENTRIES = 12
 MOST_ROWS = 40

@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from ragchat.types import Hit, Usage
-from ragconfig.files.regular import read_regular
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
+from ragcommon.files.safe_open import read_regular
+from ragcommon.files.writing import private_folder, replace_file
 
 LARGEST_BYTES = 2**26
 # A research that was stopped can be resumed for 30 days.

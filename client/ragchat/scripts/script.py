@@ -38,7 +38,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ragchat.errors import ScriptInvalid
-from ragconfig.files.toml import NotToml, read_toml
+from ragconfig.toml_files import NotToml, read_toml
 
 FRESH = "fresh"
 LARGEST_BYTES = 1 << 22

@@ -21,10 +21,9 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragchat.servers.jsonc import to_json
-from ragconfig.files.regular import read_regular
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.files.safe_open import read_regular
+from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import RagChatError, ServerConfigInvalid
 from ragchat.servers.configs import Scope, ServerConfig, decode_entry, read_entries
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 
 VSCODE_FOLDERS = ("Code", "Code - Insiders", "VSCodium")
 CLINE_FILE = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"

@@ -9,7 +9,7 @@ import re
 from base64 import b64decode, b64encode
 from pathlib import Path
 
-from ragconfig.home import private_folder
+from ragcommon.files.writing import private_folder
 
 log = logging.getLogger(__name__)
 

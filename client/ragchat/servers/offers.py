@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from ragchat.memory.types import DocumentText, FilledPrompt
 from ragchat.servers.media import image_url, named
-from ragconfig.files.decoding import NotText, decode
+from ragcommon.files.decoding import NotText, decode
 from ragmcp.client.client import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
 from ragmcp.protocol.schema.content import EmbeddedResource, ResourceContents, TextContent

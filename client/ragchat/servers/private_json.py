@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from ragchat.errors import RagChatError
 from ragchat.servers.configs import LARGEST_BYTES
-from ragconfig.files.regular import read_regular
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
+from ragcommon.files.safe_open import read_regular
+from ragcommon.files.writing import private_folder, replace_file
 
 S = TypeVar("S", bound=Struct)
 # The error for a file that cannot be used, made of its path and the reason.

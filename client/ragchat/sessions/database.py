@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ragchat.errors import SessionsUnavailable
-from ragconfig import wal
-from ragconfig.home import private_folder
-from ragconfig.readable import Readable, check_regular, obstacle_of, readable, reason_of
+from ragcommon.files.writing import private_folder
+from ragcommon.sqlite import wal
+from ragcommon.sqlite.readonly import Readable, check_regular, obstacle_of, readable, reason_of
 
 if TYPE_CHECKING:
     import aiosqlite

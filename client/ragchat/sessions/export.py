@@ -9,8 +9,8 @@ import msgspec
 
 from ragchat.sanitize import one_line
 from ragchat.types import Citation, Session, Turn
-from ragconfig.places import label
-from ragconfig.text_rules import passage_names
+from ragcommon.text.places import label
+from ragcommon.text.rules import passage_names
 
 ExportKind: TypeAlias = Literal["markdown", "json"]
 

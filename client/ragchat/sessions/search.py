@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragconfig.text_rules import UNSPACED, searchable
+from ragcommon.text.rules import UNSPACED, searchable
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 

@@ -19,8 +19,8 @@ from ragchat.sessions.database import Database
 from ragchat.sessions.export import ExportKind, export
 from ragchat.sessions.search import any_of, snippet, terms
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
+from ragcommon.text.rules import searchable
 from ragconfig.settings import Settings
-from ragconfig.text_rules import searchable
 
 TITLE_CHARACTERS = 80
 

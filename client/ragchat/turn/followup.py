@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ragchat.grounding.words import content_words, is_unspaced, words
 from ragchat.types import Turn
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
 # A question with such a beginning asks the same about something else …
 _ELLIPTIC = re.compile(

@@ -45,7 +45,7 @@ from ragchat.types import (
     Usage,
 )
 from ragchat.uris import short_uri
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 from ragmcp.concurrency import in_daemon_thread
 
 SUMMARY_CHARACTERS = 80

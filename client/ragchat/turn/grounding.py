@@ -14,7 +14,7 @@ from ragchat.grounding.question import Question
 from ragchat.offline.cards import best_window, chosen, make_cards
 from ragchat.turn.retrieval import Retrieval
 from ragchat.types import Candidate, Citation, Hit
-from ragconfig.text_rules import with_words_replaced
+from ragcommon.text.rules import with_words_replaced
 
 # Of the passages that were found, these may be shown without a model.
 COMPARED = 8

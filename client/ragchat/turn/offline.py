@@ -17,7 +17,7 @@ from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
 from ragchat.types import Answer
-from ragconfig.text_rules import with_words_replaced
+from ragcommon.text.rules import with_words_replaced
 
 # If no passage holds this share of the question's words, their meaning decides what is shown.
 WEAK = 0.4

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
 from ragchat.types import Candidate, Hit
-from ragconfig.places import label, within
-from ragconfig.text_rules import passage_names
+from ragcommon.text.places import label, within
+from ragcommon.text.rules import passage_names
 
 # The reason of candidates that the user chose: whole documents, or their beginnings.
 ATTACHED = "attached"

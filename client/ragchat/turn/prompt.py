@@ -21,7 +21,7 @@ from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.types import Message, Turn
-from ragconfig.files.regular import read_regular
+from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
 
 # Words of the question that the prompt names as missing.

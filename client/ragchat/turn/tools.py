@@ -19,7 +19,7 @@ from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decid
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
 from ragchat.types import ToolRequest
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager

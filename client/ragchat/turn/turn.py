@@ -39,7 +39,7 @@ from ragchat.types import (
     Trace,
     Turn,
 )
-from ragconfig.text_rules import with_words_replaced
+from ragcommon.text.rules import with_words_replaced
 
 
 async def take_turn(

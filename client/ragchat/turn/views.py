@@ -31,7 +31,7 @@ from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.types import Answer, Candidate, Card, Citation, Hit
 from ragchat.uris import exact_glob
-from ragconfig.places import file_name
+from ragcommon.text.places import file_name
 
 # A longer document is not read.
 MOST_CHARACTERS = 1_000_000

@@ -89,9 +89,9 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
     """
     from ragchat.errors import AttachmentUnusable
     from ragchat.servers import media
-    from ragconfig import wal
-    from ragconfig.files.decoding import LARGEST_BYTES
-    from ragconfig.files.regular import KeptOpen, read_regular
+    from ragcommon.files.decoding import LARGEST_BYTES
+    from ragcommon.files.safe_open import KeptOpen, read_regular
+    from ragcommon.sqlite import wal
 
     try:
         path = Path(name).expanduser().absolute()

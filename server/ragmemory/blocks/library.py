@@ -15,8 +15,8 @@ from urllib.parse import quote
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.uris import path_in
-from ragconfig.places import Place
+from ragcommon.files.uris import path_in
+from ragcommon.text.places import Place
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
 from ragmemory.blocks.labels import labels
 from ragmemory.blocks.opened import Opened, decoded, encoded, folded, format_of, holding, opened_from
@@ -43,7 +43,7 @@ from ragmemory.types.search import QueryResult
 from ragmemory.types.writes import Edit, Injected, Origin, Write
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import OpenStore, Store
+    from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
 
@@ -65,15 +65,13 @@ class Library:
 
     def __init__(
         self,
-        open: OpenStore,
         store: Store,
         query: Query,
         submit: Submit,
         roots: Sequence[str],
         on_change: OnChange,
     ) -> None:
-        """`open` opens the store if it is not open yet; `roots`: the folders whose files may be written."""
-        self._open = open
+        """`roots`: the folders whose files may be written."""
         self._store = store
         self._query = query
         self._submit = submit
@@ -84,7 +82,6 @@ class Library:
 
     async def block(self, document: str, block: str) -> tuple[DocumentInfo, ShownBlock]:
         """A block with all that is below it, and its document. Raises DocumentNotFound, BlockNotFound."""
-        await self._open()
         opened = await self._opened(document)
         return opened.stored.info, opened.shown(opened.place(block), whole=True)
 
@@ -93,7 +90,6 @@ class Library:
 
         Raises DocumentNotFound, BlockNotFound.
         """
-        await self._open()
         opened = await self._opened(document)
         places = opened.tree.below(opened.place(below)) if below else range(len(opened.outline))
         return [opened.shown(place) for place in places if kind in (None, opened.tree.nodes[place].kind)]
@@ -105,7 +101,6 @@ class Library:
 
         Without a kind, headings and lists are left out. Raises DocumentNotFound and what a query raises.
         """
-        await self._open()
         filter = None
         if document:
             uri = (await self._store.documents.find(document)).uri
@@ -135,7 +130,6 @@ class Library:
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
             raise BadArgument("query", "holds no words")
-        await self._open()
         document_id = (await self._store.documents.find(document)).document_id if document else ""
         documents = await self._store.documents.holding(phrases, document_id)
         skipped = start[1]
@@ -151,7 +145,6 @@ class Library:
 
     async def block_ids(self, document_id: str, prefix: str) -> list[str]:
         """The ids of a document's blocks that begin with `prefix`; none if there is no such document."""
-        await self._open()
         try:
             opened = await self._opened(document_id)
         except DocumentNotFound:
@@ -171,7 +164,6 @@ class Library:
         if not uri:
             metadata |= {"uri": f"note:{quote(title.strip(), safe='')}", "media_type": MARKDOWN}
         document = await to_thread.run_sync(make_document, content, metadata)
-        await self._open()
         if await self._store.find([document.uri]):
             raise DocumentExists(document.uri)
         version = await self._store.journal.current_version(document.uri)
@@ -285,7 +277,6 @@ class Library:
         *,
         write_back: bool,
     ) -> EditedDocument:
-        await self._open()
         opened = await self._opened(document)
         stored, info = opened.stored, opened.stored.info
         if version != stored.version:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ragconfig.text_rules import searchable
+from ragcommon.text.rules import searchable
 from ragmemory.blocks.labels import find, labels
 from ragmemory.blocks.outline import Entry, outline
 from ragmemory.blocks.tree import Format, Kind, Tree

@@ -8,7 +8,7 @@ import anyio
 from httpx2 import URL, InvalidURL
 
 from ragconfig.errors import SettingsError
-from ragconfig.running import find_token
+from ragconfig.keys import find_token
 from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import open_client

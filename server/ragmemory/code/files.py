@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from ragconfig.files.uris import path_in
+from ragcommon.files.uris import path_in
 from ragmemory.code.languages import language_of
 from ragmemory.code.syntax import Code, parse
 from ragmemory.types.code import CodeFile

@@ -14,20 +14,17 @@ from ragmemory.code.tracing import MOST_STEPS, Found, Question
 from ragmemory.types.code import Direction, Symbol, Trace, TraceStep
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import OpenStore, Store
+    from ragmemory.stores.sqlite import Store
 
 
 class CodeMemory:
     """The source code in one memory."""
 
-    def __init__(self, open: OpenStore, store: Store) -> None:
-        """`open` opens the store if it is not open yet."""
-        self._open = open
+    def __init__(self, store: Store) -> None:
         self._files = CodeFiles(store.code)
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
-        await self._open()
         question = Question(self._files, name)
         found = await question.definitions()
         return [_symbol(one) for one in found], question.notices()
@@ -37,7 +34,6 @@ class CodeMemory:
 
         `depth`: how many calls are followed. Raises BadArgument.
         """
-        await self._open()
         question = Question(self._files, name)
         found = await question.definitions()
         steps: list[TraceStep] = []
@@ -56,7 +52,6 @@ class CodeMemory:
 
     async def languages(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
-        await self._open()
         return await self._files.store.counts()
 
 

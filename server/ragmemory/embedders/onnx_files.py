@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ragconfig.home import UnknownHome, private_folder, user_path
+from ragcommon.files.writing import private_folder
+from ragconfig.home import UnknownHome, user_path
 
 logger = logging.getLogger(__name__)
 

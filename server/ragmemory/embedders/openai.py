@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ragconfig.errors import UnreadableFile
+from ragconfig.keys import read_key
 from ragconfig.redaction import redacted
-from ragconfig.settings import read_key
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types.writes import Embedding

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragconfig.files.folder import Folder, LinkInPath
-from ragconfig.files.regular import read_in
+from ragcommon.files.folder import Folder, LinkInPath
+from ragcommon.files.safe_open import read_in
 
 NAME = ".gitignore"
 # Large ones have some ten thousand bytes.

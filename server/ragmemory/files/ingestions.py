@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.uris import path_of
+from ragcommon.files.uris import path_of
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold
 from ragmemory.errors import (
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from ragmemory.stores.sqlite import OpenStore, Store
+    from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
 
@@ -84,14 +84,12 @@ class Ingestions:
 
     def __init__(
         self,
-        open: OpenStore,
         store: Store,
         writer: DocumentWriter,
         roots: Sequence[str],
         tasks: TaskGroup,
     ) -> None:
-        """`open` opens the store if it is not open yet. Jobs run in `tasks`."""
-        self._open = open
+        """Jobs run in `tasks`."""
         self._store = store
         self._writer = writer
         self.roots = roots
@@ -157,7 +155,6 @@ class Ingestions:
         Of folders only the files and folders `within` are loaded, unless there are none. `are_stored`: the
         memory names them, not the user. Raises BadArgument, PathNotAllowed.
         """
-        await self._open()
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
@@ -219,7 +216,6 @@ class Ingestions:
 
     async def _stored(self, job_id: str, wait_seconds: float = 0.0) -> Ingestion:
         """A job that another process works on, or has worked on."""
-        await self._open()
         until = anyio.current_time() + wait_seconds
         while True:
             job = await self._store.ingestions.find(job_id)
@@ -252,7 +248,6 @@ class Ingestions:
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        await self._open()
         jobs = await self._store.ingestions.newest(limit)
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 

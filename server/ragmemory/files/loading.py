@@ -13,9 +13,9 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.decoding import EmptyText, NoText, NotText
-from ragconfig.files.folder import Folder
-from ragconfig.places import Place
+from ragcommon.files.decoding import EmptyText, NoText, NotText
+from ragcommon.files.folder import Folder
+from ragcommon.text.places import Place
 from ragmemory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,

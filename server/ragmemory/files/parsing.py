@@ -19,8 +19,8 @@ import anyio
 from anyio import BrokenWorkerProcess
 from anyio.lowlevel import RunVar
 
-from ragconfig.files.decoding import LARGEST_BYTES, NoText, NotText
-from ragconfig.files.regular import read_regular
+from ragcommon.files.decoding import LARGEST_BYTES, NoText, NotText
+from ragcommon.files.safe_open import read_regular
 from ragmemory.files.formats.read import Read
 
 # Reads the bytes of a file. A worker imports it by its name. Raises NotText.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ragconfig.files.decoding import LARGEST_BYTES
-from ragconfig.files.folder import Folder
-from ragconfig.files.regular import read_in, read_regular
+from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.folder import Folder
+from ragcommon.files.safe_open import read_in, read_regular
 from ragmemory.files.formats import text
 from ragmemory.files.formats.read import Read
 from ragmemory.files.formats.reader import TEXT, Parser, module_of, parser_for

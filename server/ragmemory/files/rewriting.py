@@ -15,11 +15,11 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from ragconfig.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
-from ragconfig.files.folder import Folder
-from ragconfig.files.regular import read_in
-from ragconfig.files.uris import path_of
-from ragconfig.files.writing import replace_in, written_beside
+from ragcommon.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
+from ragcommon.files.folder import Folder
+from ragcommon.files.safe_open import read_in
+from ragcommon.files.uris import path_of
+from ragcommon.files.writing import replace_in, written_beside
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.reader import TEXT, module_of
 from ragmemory.files.roots import is_within

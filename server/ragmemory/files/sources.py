@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.decoding import NoText, NotText
-from ragconfig.files.uris import path_of
+from ragcommon.files.decoding import NoText, NotText
+from ragcommon.files.uris import path_of
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
 from ragmemory.files.formats.read import Read
 from ragmemory.files.ingestions import OUTSIDE, may_use
@@ -27,14 +27,13 @@ from ragmemory.types.writes import Origin
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
     from ragmemory.files.loading import DocumentWriter
-    from ragmemory.stores.sqlite import OpenStore, Store
+    from ragmemory.stores.sqlite import Store
 
 
 class Sources:
-    """The sources of one memory. `open` opens the store if it is not open yet; `ingestions` loads them."""
+    """The sources of one memory. `ingestions` loads them."""
 
-    def __init__(self, open: OpenStore, store: Store, writer: DocumentWriter, ingestions: Ingestions) -> None:
-        self._open = open
+    def __init__(self, store: Store, writer: DocumentWriter, ingestions: Ingestions) -> None:
         self._store = store
         self._writer = writer
         self._ingestions = ingestions
@@ -77,7 +76,6 @@ class Sources:
 
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
-        await self._open()
         sources = await self._store.sources.listed()
         return [source for source in sources if may_use(self._store.path, source.uri)]
 

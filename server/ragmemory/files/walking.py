@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ragconfig.files.decoding import LARGEST_BYTES
-from ragconfig.files.folder import Folder
-from ragconfig.files.regular import too_large
-from ragconfig.files.uris import path_of
+from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.folder import Folder
+from ragcommon.files.safe_open import too_large
+from ragcommon.files.uris import path_of
+from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
-from ragconfig.wal import companions, identity
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
 from ragmemory.files.roots import ANY_ROOT, is_within

@@ -16,7 +16,7 @@ from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
 from ragmemory.limits import MOST_VERSIONS
-from ragmemory.stores.sqlite import OpenStore, Store
+from ragmemory.stores.sqlite import Store
 from ragmemory.types.documents import Metadata
 from ragmemory.types.history import (
     Difference,
@@ -36,36 +36,35 @@ _LAST_CHANGE = Selection()
 class History:
     """A document is named by its id or uri; it may have been removed.
 
-    `open` gives the store, opened if it is not open yet; `cancel_group` ends the ingestion whose writes are
+    `cancel_group` ends the ingestion whose writes are
     a group.
     """
 
     def __init__(
         self,
-        open: OpenStore,
+        store: Store,
         writer: Writer,
         cancel_group: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._open = open
+        self._store = store
         self._writer = writer
         self._cancel_group = cancel_group
 
     async def journal(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
-        return await (await self._open()).journal.entries(limit, before)
+        return await self._store.journal.entries(limit, before)
 
     async def versions(self, document: str, limit: int) -> Versions:
         """The newest versions of a document, the current one first. Raises DocumentNotFound."""
-        return await _versions(await self._open(), document, limit)
+        return await _versions(self._store, document, limit)
 
     async def version(self, document: str, number: int | None = None) -> VersionText:
         """A version with its text; the current one if `number` is None.
 
         Raises DocumentNotFound, VersionNotFound, VersionNotKept, MemoryDamaged.
         """
-        store = await self._open()
-        found = await _versions(store, document, MOST_VERSIONS)
-        return await _read(store, found.uri, _find(found, number))
+        found = await _versions(self._store, document, MOST_VERSIONS)
+        return await _read(self._store, found.uri, _find(found, number))
 
     async def difference(
         self, document: str, before: int | None = None, after: int | None = None
@@ -74,12 +73,11 @@ class History:
 
         Without `before` it is the version before `after`. Raises what `version` raises.
         """
-        store = await self._open()
-        found = await _versions(store, document, MOST_VERSIONS)
+        found = await _versions(self._store, document, MOST_VERSIONS)
         new = _find(found, after)
         old = _find(found, before) if before is not None else _previous(found, new)
-        new_text = await _read(store, found.uri, new)
-        old_text = await _read(store, found.uri, old) if old else None
+        new_text = await _read(self._store, found.uri, new)
+        old_text = await _read(self._store, found.uri, old) if old else None
         diff = await to_thread.run_sync(_unified, old_text, new_text)
         return Difference(found.uri, old, new, diff)
 
@@ -88,13 +86,12 @@ class History:
 
         By default the newest earlier one with a text. Raises what `version` and a write raise.
         """
-        store = await self._open()
-        found = await _versions(store, document, MOST_VERSIONS)
+        found = await _versions(self._store, document, MOST_VERSIONS)
         earlier = found.versions[1:] if number is None else [_find(found, number)]
         chosen = next((one for one in earlier if one.action != "removed"), None)
         if chosen is None:
             raise VersionNotFound(found.uri, number or 0)
-        read = await _read(store, found.uri, chosen)
+        read = await _read(self._store, found.uri, chosen)
         restored = await to_thread.run_sync(complete, read.text, read.metadata)
         restored = replace(restored, places=read.places)
         done = await self._writer.queue.submit(Write(restored, origin, added_at=read.added_at))
@@ -110,12 +107,11 @@ class History:
 
         An ingestion that still runs is cancelled before its group is undone. Raises: see `undoing.undo`.
         """
-        store = await self._open()
         if selection == _LAST_CHANGE:
-            entries, _ = await store.journal.change(selection, None)
+            entries, _ = await self._store.journal.change(selection, None)
             if entries and entries[0].origin.group:
                 await self._cancel_group(entries[0].origin.group)
-        return await undo(store, self._writer, selection, origin, on_progress)
+        return await undo(self._store, self._writer, selection, origin, on_progress)
 
 
 async def _versions(store: Store, document: str, limit: int) -> Versions:

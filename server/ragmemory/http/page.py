@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from ragconfig.hosts import HOSTS, Host, reached, write
+from ragcommon.hosts import HOSTS, Host, reached, write
 
 _PAGE = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
 _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note
+from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note
+from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.server import Server
 from ragmemory.http import openapi, page
-from ragmemory.http.access import Access, Guard
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
@@ -50,34 +50,38 @@ def make_app(
         needs_token=access.token is not None,
         plain_form=plain_form,
     )
-    private = Guard(
-        _by_path(
-            {MCP: endpoint.mcp, SSE: endpoint.sse, MESSAGES: endpoint.messages},
-            Starlette(
-                routes=[
-                    Route("/.well-known/mcp", views.description),
-                    Route("/metrics", views.metrics_text),
-                    Route(OPENAPI, views.openapi),
-                ]
-            ),
-        ),
-        access,
-        on_refused=metrics.count_refused,
+    router = Router(
+        [
+            Route("/", views.home),
+            Route("/health", views.health),
+            Route("/.well-known/mcp", views.description),
+            Route("/metrics", views.metrics_text),
+            Route(OPENAPI, views.openapi),
+            Route(MCP, _Application(endpoint.mcp)),
+            Route(SSE, _Application(endpoint.sse)),
+            Route(MESSAGES, _Application(endpoint.messages)),
+            Route(OWNER_PATH, _Application(owner.mcp)),
+        ],
+        redirect_slashes=False,
     )
-    public = Guard(
-        Starlette(routes=[Route("/", views.home), Route("/health", views.health)]),
-        replace(access, token=None),
-        on_refused=metrics.count_refused,
-    )
-    own = Guard(owner.mcp, replace(access, token=note.key), on_refused=metrics.count_refused)
-    return _by_path({"/": public, "/health": public, OWNER_PATH: own}, private)
+    guard = partial(Guard, on_refused=metrics.count_refused)
+    private, public = guard(access), guard(replace(access, token=None))
+    guards = {"/": public, "/health": public, OWNER_PATH: guard(replace(access, token=note.key))}
 
-
-def _by_path(apps: dict[str, ASGIApp], other: ASGIApp) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await apps.get(scope["path"], other)(scope, receive, send)
+        await guards.get(scope["path"], private).admit(router, scope, receive, send)
 
     return app
+
+
+class _Application:
+    """An ASGI application as a route takes it: a method would be called with a request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 class _Views:

@@ -16,13 +16,14 @@ import anyio
 from anyio.abc import TaskStatus
 from msgspec import Struct, structs
 
-from ragconfig import running
-from ragconfig.hosts import SERVER_NAME, server_command
-from ragconfig.settings import Settings
+from ragcommon import server_note
+from ragcommon.hosts import SERVER_NAME, server_command
+from ragconfig.keys import find_token
+from ragconfig.settings import Settings, fingerprint
+from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
 from ragmemory import __version__
-from ragmemory.http.access import ANY, Access
 from ragmemory.http.listening import (
     ConnectionLimits,
     Listener,
@@ -65,7 +66,7 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     with bound(table.host, table.port) as listening:
         exposed = not is_loopback(listening)
         # Before stdout is redirected, so that errors reach it.
-        token = running.find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
+        token = find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
         announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
 
@@ -83,13 +84,15 @@ async def _serve(
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
     form = PlainEndpoint if table.plain_form else Endpoint
-    endpoint = form(server, limits, on_answered=metrics.count)
+    endpoint = form(server, limits, guard=None, on_answered=metrics.count)
     # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     # For `ragchat` of the same user, which gets the key from the note.
     own_server = make_server(_with_all_tools(settings), memory)
-    owner = Endpoint(own_server, limits, on_answered=metrics.count)
-    note = running.make_note(_local_root(listening), settings, __version__)
+    owner = Endpoint(own_server, limits, guard=None, on_answered=metrics.count)
+    note = server_note.make_note(
+        _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
+    )
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
         plain_form=table.plain_form,
@@ -109,7 +112,11 @@ async def _serve(
         async with endpoint, owner:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
-            with running.kept(note, settings.home) if _can_be_found(settings, listening) else nullcontext():
+            with (
+                server_note.kept(note, settings.home.state)
+                if _can_be_found(settings, listening)
+                else nullcontext()
+            ):
                 announce(_description(listening, server.tools, token))
                 tasks.start_soon(memory.warm_up)
                 await stop.wait()

@@ -7,8 +7,9 @@ import secrets
 import sys
 from contextlib import suppress
 
-from ragconfig.home import Home, private_folder
-from ragconfig.running import find_token
+from ragcommon.files.writing import private_folder
+from ragconfig.home import Home
+from ragconfig.keys import find_token
 
 TOKEN_FILE = "http-token"
 

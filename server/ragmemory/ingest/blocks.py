@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragconfig.text_rules import FENCE, ITEM, LONGEST_HEADING, atx_heading, name_columns
+from ragcommon.text.rules import FENCE, ITEM, LONGEST_HEADING, atx_heading, name_columns
 
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")

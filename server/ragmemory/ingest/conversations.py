@@ -13,7 +13,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from ragconfig.text_rules import atx_heading
+from ragcommon.text.rules import atx_heading
 from ragmemory.ingest.blocks import Block
 
 # Characters that are searched for the speakers.

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ragconfig.text_rules import LONGEST_HEADING
+from ragcommon.text.rules import LONGEST_HEADING
 from ragmemory.code.languages import EXTENSIONS
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import markdown_blocks

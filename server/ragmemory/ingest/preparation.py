@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.text_rules import passage_names
+from ragcommon.text.rules import passage_names
 from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound
 from ragmemory.ingest.documents import make_document
@@ -15,7 +15,7 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores.sqlite import OpenStore, Store
+from ragmemory.stores.sqlite import Store
 from ragmemory.types.documents import Metadata
 from ragmemory.types.writes import Change, Document, Forgotten, Injected, Origin, Write
 
@@ -28,7 +28,7 @@ _SHORT = 100_000
 
 
 class Writer:
-    """`open` opens the store if it is not open yet; `max_tokens` is the longest chunk.
+    """`max_tokens` is the longest chunk.
 
     `on_change` is called with the id of every document that this process adds, updates or removes;
     `on_whole_change` with those whose text was written as a whole, or removed.
@@ -36,7 +36,6 @@ class Writer:
 
     def __init__(
         self,
-        open: OpenStore,
         store: Store,
         embedder: Embedder,
         indexing: IndexSync,
@@ -44,7 +43,6 @@ class Writer:
         on_change: Callable[[str, Change], None],
         on_whole_change: Callable[[Sequence[str]], None],
     ) -> None:
-        self._open = open
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -65,13 +63,11 @@ class Writer:
         document = await _make(text, metadata)
         if stamp or places:
             document = replace(document, stamp=stamp, places=list(places))
-        await self._open()
         return await self.queue.submit(Write(document, origin))
 
     async def forget(self, document: str, origin: Origin) -> Forgotten:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
-        store = await self._open()
-        info = await store.documents.find(document)
+        info = await self._store.documents.find(document)
         removed = await self.remove({info.uri: None}, origin)
         if not removed:  # Another process removed it first.
             raise DocumentNotFound(document)
@@ -79,7 +75,6 @@ class Writer:
 
     async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
         """Remove those of some documents that exist, by uri, a few in each transaction."""
-        await self._open()
         removed = []
         for start in range(0, len(uris), _REMOVED_AT_ONCE):
             removed += await self.remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)

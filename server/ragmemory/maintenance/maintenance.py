@@ -17,7 +17,7 @@ from ragmemory.maintenance.reembedding import OnProgress, reembed
 from ragmemory.maintenance.repairing import repair
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
-from ragmemory.stores.sqlite import OpenStore, Store
+from ragmemory.stores.sqlite import Store
 from ragmemory.types.maintenance import (
     Backup,
     ExportPage,
@@ -32,18 +32,16 @@ from ragmemory.types.writes import Origin
 
 
 class Maintenance:
-    """`open` opens the store if it is not open yet; `roots`: the folders in which backups may be written."""
+    """`roots`: the folders in which backups may be written."""
 
     def __init__(
         self,
-        open: OpenStore,
         store: Store,
         embedder: Embedder,
         indexing: IndexSync,
         writer: Writer,
         roots: Sequence[str],
     ) -> None:
-        self._open = open
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -53,7 +51,7 @@ class Maintenance:
 
     async def stats(self) -> Stats:
         """Counts and sizes."""
-        return await (await self._open()).stats()
+        return await self._store.stats()
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
@@ -61,7 +59,7 @@ class Maintenance:
 
     async def repair(self, on_progress: verifying.OnProgress) -> Repaired:
         """Check the file; copy it and repair what follows from the texts. Raises BackupFailed."""
-        repaired = await repair(await self._open(), self._embedder, on_progress)
+        repaired = await repair(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return repaired
 
@@ -70,17 +68,15 @@ class Maintenance:
 
         Raises EmbedderUnavailable, ReembeddingEnded.
         """
-        store = await self._open()
         async with self._reembedding:
-            reembedded = await reembed(store, self._embedder, on_progress)
+            reembedded = await reembed(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return reembedded
 
     async def discard_embeddings(self) -> Stats:
         """Delete the embeddings of a former reembedding, or of one that was not completed."""
-        store = await self._open()
-        await store.reembedding.discard()
-        return await store.stats()
+        await self._store.reembedding.discard()
+        return await self._store.stats()
 
     async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
         """Write a consistent copy of the memory to a new file; `force` replaces a memory that is there.
@@ -96,17 +92,15 @@ class Maintenance:
             raise BackupFailed(str(target), f"it {reason_of(error)}") from error
         if not is_within(self._roots, place):
             raise BackupFailed(str(target), f"it {NOT_ALLOWED}")
-        store = await self._open()
-        size = await store.backup(place, force=force, on_progress=on_progress)
-        return Backup(str(target), size, (await store.stats()).documents)
+        size = await self._store.backup(place, force=force, on_progress=on_progress)
+        return Backup(str(target), size, (await self._store.stats()).documents)
 
     async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:
         """A page of the documents with their texts: see `transfer`."""
-        return await transfer.export_page(await self._open(), after, vectors=vectors)
+        return await transfer.export_page(self._store, after, vectors=vectors)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], origin: Origin
     ) -> list[ImportOutcome]:
         """Store exported documents; the outcomes are in the same order."""
-        store = await self._open()
-        return await transfer.import_documents(store, self._writer.queue.submit, documents, origin)
+        return await transfer.import_documents(self._store, self._writer.queue.submit, documents, origin)

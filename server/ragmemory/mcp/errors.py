@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from ragconfig.errors import SettingsError, of_the_system
+from ragcommon.errors import of_the_system
+from ragconfig.errors import SettingsError
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types.writes import Origin

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import ragconfig
-from ragconfig.places import PARAGRAPH, ROW, Place
+from ragcommon.text.places import PARAGRAPH, ROW, Place
 from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, of_kind, templates_in
 from ragconfig.settings import packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound

@@ -89,8 +89,8 @@ def _passage(hit: Hit, turns: Mapping[int, str]) -> str:
 
     The turns of the conversation before and after it come last.
     """
-    from ragconfig.places import label
-    from ragconfig.text_rules import passage_names
+    from ragcommon.text.places import label
+    from ragcommon.text.rules import passage_names
 
     place = label(hit.places, hit.start_line, hit.end_line)
     lines = f" {_one_line(place)}" if place else f":{hit.start_line}-{hit.end_line}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
 # Straight, typographic, German, French and CJK quotation marks.
 # A phrase cannot contain its own opening mark, so that many unclosed marks take linear time.

@@ -18,7 +18,7 @@ from anyio import to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragconfig.text_rules import passage_names
+from ragcommon.text.rules import passage_names
 from ragmemory.embedders.onnx_files import (
     DOWN_SECONDS,
     ModelUnusable,

@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, RerankerUnavailable
 from ragmemory.limits import MOST_SOUGHT
@@ -20,7 +20,7 @@ from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
-from ragmemory.stores.sqlite import OpenStore, Store
+from ragmemory.stores.sqlite import Store
 from ragmemory.text.analysis import content_words, telling_words
 from ragmemory.types.search import Comparison, Hit, QueryResult
 
@@ -41,20 +41,17 @@ _UNASKED_SECONDS = 1.0
 
 
 class Search:
-    """`open` gives the store, opened if it is not open yet.
-
-    `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
-    """
+    """`former` makes the embedder with some identity, if it can: during a reembedding it embeds queries."""
 
     def __init__(
         self,
-        open: OpenStore,
+        store: Store,
         embedder: Embedder,
         indexing: IndexSync,
         reranker: Reranker | None = None,
         former: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
-        self._open = open
+        self._store = store
         self._embedder = embedder
         self._indexing = indexing
         self._reranker = reranker
@@ -86,12 +83,10 @@ class Search:
         """
         condition = _condition(filter, only_code=only_code)
         self._is_asked.set()
-        store = await self._open()
-        return await self._mended(partial(self._query, store, text, top_k, condition, min_score))
+        return await self._mended(partial(self._query, text, top_k, condition, min_score))
 
     async def _query(
         self,
-        store: Store,
         text: str,
         top_k: int,
         condition: Condition | None,
@@ -100,7 +95,7 @@ class Search:
     ) -> QueryResult:
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
-        losses = self._indexing.losses
+        searched = self._state
         notices: list[str] = []
         if len(text) > MAX_QUERY_CHARACTERS:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
@@ -108,21 +103,21 @@ class Search:
         # Before the words are corrected: which words are common is known once the embedder is loaded.
         embedder = self._searching(notices)
         vector = await self._embed(embedder, parsed.text, notices)
-        if corrections := await self._corrections(store, parsed):
+        if corrections := await self._corrections(parsed):
             parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
             vector = await self._embed(embedder, parsed.text, []) if vector is not None else None
-        allowed = await store.passages.allowed(condition) if condition else None
+        allowed = await self._store.passages.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
-            boosted = await store.passages.holding(parsed.phrases, parsed.prefixes)
+            boosted = await self._store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
         used = embedder or self._embedder
         best = await self._indexing.search(parsed, vector, allowed, boosted, wanted, used)
         scores = {one.chunk_id: one.score for one in best if one.score >= min_score}
-        hits, damage = await store.passages.hits(scores)
-        is_whole = self._indexing.losses == losses and (damage or len(hits) == len(scores))
+        hits, damage = await self._store.passages.hits(scores)
+        is_whole = self._state == searched and (damage or len(hits) == len(scores))
         if not is_whole and attempts > 1:
-            return await self._query(store, text, top_k, condition, min_score, attempts - 1)
+            return await self._query(text, top_k, condition, min_score, attempts - 1)
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
         hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
@@ -137,6 +132,19 @@ class Search:
             weights=self._indexing.weights(words),
             corrections=corrections,
         )
+
+    @property
+    def _state(self) -> tuple[int, int]:
+        """Another one once the index has lost chunks, or another file has taken the place of the memory."""
+        return self._indexing.losses, self._store.openings
+
+    async def further(
+        self, found: QueryResult, text: str, top_k: int, filter: dict[str, Any] | None, min_score: float
+    ) -> list[Hit]:
+        """The hits of the same query after those that were found, up to `top_k` in all. Raises as `query`."""
+        known = {hit.chunk_id for hit in found.hits}
+        more = await self.query(text, top_k, filter, min_score)
+        return [hit for hit in more.hits if hit.chunk_id not in known]
 
     async def documents(self, text: str, limit: int) -> QueryResult:
         """The best documents, each with its best passage alone. Raises what `query` raises."""
@@ -157,7 +165,6 @@ class Search:
         Similarities are on the scale of the local embedder's cosines. If the model has vectors of single
         words, the cosine is averaged with the match of the query's words. Raises EmbedderUnavailable.
         """
-        await self._open()
         similarities = await self._mended(partial(self._similarities, query, texts))
         matches = await self._embedder.word_matches(words, texts) if words else None
         return Comparison(similarities, None if matches is None else matches.astype(float).round(4).tolist())
@@ -202,10 +209,10 @@ class Search:
         )
         return embedder
 
-    async def _corrections(self, store: Store, query: ParsedQuery) -> dict[str, str]:
+    async def _corrections(self, query: ParsedQuery) -> dict[str, str]:
         """The words of a query that memory does not have, and the similar ones that it has."""
         similar = self._indexing.corrections(content_words(query.text), self._embedder.is_common)
-        return await store.passages.with_words(similar) if similar else {}
+        return await self._store.passages.with_words(similar) if similar else {}
 
     async def _embed(
         self, embedder: Embedder | None, text: str, notices: list[str]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from anyio import from_thread, to_thread
 
-from ragconfig.files.folder import Folder
-from ragconfig.files.writing import appearing
-from ragconfig.readable import readable
+from ragcommon.files.folder import Folder
+from ragcommon.files.writing import appearing
+from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import BackupFailed, NotAMemory
 from ragmemory.stores.schema import APPLICATION_ID
 

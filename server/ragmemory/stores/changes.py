@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragconfig import wal
+from ragcommon.sqlite import wal
 from ragmemory.stores import journal, meta
 from ragmemory.stores.file import MemoryFile
 from ragmemory.types.search import Changes, Checkpoint

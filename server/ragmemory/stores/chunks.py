@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ragconfig.places import Place, within
-from ragconfig.text_rules import searchable
+from ragcommon.text.places import Place, within
+from ragcommon.text.rules import searchable
 from ragmemory.stores import meta, reuse
 from ragmemory.types.writes import Chunk, Document, Embedding
 

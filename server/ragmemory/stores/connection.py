@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ragconfig import wal
-from ragconfig.errors import is_memory_short
-from ragconfig.readable import check_regular, may_read, may_write, obstacle_of, reason_of
-from ragconfig.wal import pragma
+from ragcommon.errors import is_memory_short
+from ragcommon.sqlite import wal
+from ragcommon.sqlite.readonly import check_regular, may_read, may_write, obstacle_of, reason_of
+from ragcommon.sqlite.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
     MemoryDamaged,

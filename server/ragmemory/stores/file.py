@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from anyio import to_thread
 
-from ragconfig import wal
-from ragconfig.readable import Readable, readable
+from ragcommon.sqlite import wal
+from ragcommon.sqlite.readonly import Readable, readable
 from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores.schema import MIGRATIONS
@@ -68,7 +68,10 @@ class ReadersWriterLock:
 
 
 class MemoryFile:
-    """Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged or NotAMemory if the file does not work.
+    """It opens at its first use, and again once another file has taken its place.
+
+    Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if the file does
+    not work.
 
     If the disk is full or read-only, the file is opened for reading only. A write then tries to open it
     again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is ever written.
@@ -86,11 +89,16 @@ class MemoryFile:
         make: Callable[[], object] | None = None,
     ) -> None:
         self.path = path
+        self.on_opening: Callable[[], object] = lambda: None
+        """Called before it is first opened; what it raises, the use raises."""
+        self.on_open: Callable[[], object] = lambda: None
+        """Called after that."""
         self._make = make
         self._busy_seconds = busy_seconds
         self._read_only = read_only
         self._openings = 0
-        self._is_open = False
+        self._is_open = self._is_closed = False
+        self._opening = anyio.Lock()
         # Shared by every use of the connections; held alone to close or reopen them.
         self._use = ReadersWriterLock()
         self._identity: wal.Identity | None = None
@@ -102,16 +110,29 @@ class MemoryFile:
         self._write_lock = anyio.Lock()
         self._damaged_place: str | None = None  # None: not searched yet
 
-    async def open(self) -> None:
-        """Open the file, or create it. Raises also MemoryTooNew."""
+    async def ensure_open(self) -> None:
+        """Open the file, or create it; or continue with another one that is at the path now."""
+        if not self.is_replaced():
+            return
+        async with self._opening:
+            if self._is_closed:
+                raise MemoryUnusable(str(self.path), "it has been closed")
+            if not self._openings:
+                self.on_opening()
+                await self._open()
+                self.on_open()
+            elif self.is_replaced():
+                await self._reopen()
+
+    async def _open(self) -> None:
         # A connection whose opening is cancelled half-way leaves its thread behind.
         with anyio.CancelScope(shield=True):
             try:
-                await self._open()
+                await self._open_now()
             except MemoryDamaged as error:
                 raise await self._located(error) from error
 
-    async def _open(self) -> None:
+    async def _open_now(self) -> None:
         if self._read_only or (self._make is not None and not self.path.exists()):
             await self._open_to_read()
             return
@@ -162,9 +183,11 @@ class MemoryFile:
         self._is_open = True
 
     async def close(self) -> None:
-        """Close both connections once all uses have ended."""
-        async with self._use.exclusive():
-            await self._close()
+        """Close both connections once all uses have ended; it does not open again."""
+        async with self._opening, self._use.exclusive():
+            self._is_closed = True
+            if self._is_open:
+                await self._close()
 
     async def _close(self) -> None:
         self._is_open = False
@@ -187,13 +210,12 @@ class MemoryFile:
         return self._openings
 
     def is_replaced(self) -> bool:
-        """Whether the path now leads to another file, or the file changed without SQLite noticing."""
+        """Whether it is not open, or another file is at its path, or SQLite has missed a change of it."""
         if not self._is_open or self._identity != wal.identity(self.path):
             return True
         return self._readable is not None and self._readable.is_outdated()
 
-    async def reopen(self) -> None:
-        """Continue with the file that is at the path now. Raises what `open` does."""
+    async def _reopen(self) -> None:
         async with self._use.exclusive():
             is_another = self._identity != wal.identity(self.path)
             if self._is_open:
@@ -201,7 +223,7 @@ class MemoryFile:
             if is_another:
                 # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
                 wal.remove_companions(self._companions)
-            await self.open()
+            await self._open()
 
     async def _ensure_writer(self) -> None:
         """Open the file for writing if it was opened for reading only. Raises MemoryFull, MemoryReadOnly."""
@@ -249,6 +271,7 @@ class MemoryFile:
 
     @asynccontextmanager
     async def _using_writer(self) -> AsyncIterator[aiosqlite.Connection]:
+        await self.ensure_open()
         await self._ensure_writer()
         async with self._using(), self._write_lock:
             if self._writer is None:  # reopened meanwhile
@@ -258,8 +281,9 @@ class MemoryFile:
     @asynccontextmanager
     async def _using(self) -> AsyncIterator[None]:
         """One use of the file, during which it is neither closed nor reopened."""
+        await self.ensure_open()
         async with self._use.shared():
-            if not self._is_open:
+            if not self._is_open:  # closed, or not opened again, since then
                 raise MemoryUnusable(str(self.path), "the file that is there now could not be opened")
             try:
                 with self._mapped():

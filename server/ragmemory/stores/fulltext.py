@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ragconfig.text_rules import searchable
+from ragcommon.text.rules import searchable
 
 
 def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragconfig.text_rules import searchable
+from ragcommon.text.rules import searchable
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from ragconfig.places import Place, within
+from ragcommon.text.places import Place, within
 from ragmemory.errors import BadArgument
 from ragmemory.stores.chunks import joined_places
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ragconfig.places import file_name, location
+from ragcommon.text.places import file_name, location
 from ragmemory.errors import MemoryDamaged
 from ragmemory.stores import chunks
 from ragmemory.stores.file import MemoryFile

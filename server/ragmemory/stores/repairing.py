@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ragconfig.text_rules import searchable
+from ragcommon.text.rules import searchable
 from ragmemory.stores import journal, meta
 from ragmemory.stores.chunks import FULLTEXT_INSERT
 from ragmemory.stores.file import MemoryFile

@@ -142,7 +142,7 @@ _VERSIONS = ("CREATE INDEX journal_uris ON journal(uri) WHERE undone = 0 AND act
 # See `Chunk.surroundings`. Chunks of earlier releases have none until their document changes.
 _SURROUNDINGS = ("ALTER TABLE chunks ADD COLUMN surroundings TEXT NOT NULL DEFAULT ''",)
 
-# Pages, sheets, slides, messages: see `ragconfig.places`. JSON; "" if there are none.
+# Pages, sheets, slides, messages: see `ragcommon.text.places`. JSON; "" if there are none.
 _PLACES = (
     "ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE journal ADD COLUMN before_places TEXT",

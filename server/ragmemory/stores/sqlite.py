@@ -6,7 +6,7 @@ transaction or one read. Scores and ranks are computed elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -135,7 +135,3 @@ class Store(MemoryFile):
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
         return await verifying.verify(self.path, self._busy_seconds, on_progress)
-
-
-# Gives the store, opened if it is not open yet.
-OpenStore = Callable[[], Awaitable[Store]]

@@ -17,9 +17,9 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from ragconfig import wal
-from ragconfig.errors import is_memory_short
-from ragconfig.readable import readable
+from ragcommon.errors import is_memory_short
+from ragcommon.sqlite import wal
+from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores.values import are_sound

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ragconfig.text_rules import PART_END
+from ragcommon.text.rules import PART_END
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 
 Metadata = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 from ragmemory.types.documents import Metadata
 from ragmemory.types.writes import Origin, Status
 

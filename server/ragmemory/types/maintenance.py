@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 from ragmemory.types.documents import Metadata
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 from ragmemory.types.documents import Metadata
 from ragmemory.types.writes import Embedding
 

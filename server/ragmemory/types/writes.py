@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 
 # The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
 Embedding: TypeAlias = bytes

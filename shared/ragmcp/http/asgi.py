@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Protocol, Self
 
 import anyio
 
 from ragmcp.concurrency import Pulse
 from ragmcp.errors import RemoteProtocolError
+from ragmcp.http.access import LOCAL, Guard
 from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
@@ -47,11 +49,16 @@ class Endpoint:
         server: Server,
         limits: HttpLimits,
         *,
+        guard: Guard | None = LOCAL,
         on_answered: Callable[[RequestRecord], None] | None = None,
     ) -> None:
-        """`on_answered` gets every record."""
+        """`guard` is for all three applications; None: what is around them lets requests through.
+
+        `on_answered` gets every record.
+        """
         self.server = server
         self._limits = limits
+        self._guard = guard
         self._streams: set[Exchange] = set()
         self._dispatcher = Dispatcher(server, limits, on_answered)
         self.modern = ModernRequests(self._dispatcher)
@@ -110,6 +117,14 @@ class Endpoint:
         await self._enter(self._legacy.post_sse if self._legacy else _serve_nothing, scope, receive, send)
 
     async def _enter(
+        self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if self._guard is None:
+            await self._exchange(serve, scope, receive, send)
+        else:
+            await self._guard.admit(partial(self._exchange, serve), scope, receive, send)
+
+    async def _exchange(
         self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
     ) -> None:
         exchange = Exchange(scope, receive, send, self._limits, self._streams)

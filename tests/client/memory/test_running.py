@@ -21,9 +21,9 @@ from ragchat.ingest.loading import load_files
 from ragchat.memory import running
 from ragchat.memory.client import open_memory
 from ragchat.memory.running import PROOF_SECONDS, Named, is_proved
+from ragcommon.server_note import OWNER_PATH, Note, find_note, make_note
 from ragconfig.errors import SettingsError
-from ragconfig.running import OWNER_PATH, Note, find_note, make_note
-from ragconfig.settings import Settings, load_settings
+from ragconfig.settings import Settings, fingerprint, load_settings
 from tests.support.http_memory import HttpMemory, http_memory
 from tests.support.processes import LONGEST_SECONDS
 
@@ -41,6 +41,11 @@ def settings_in(folder: Path, **flags: object) -> Settings:
     dotted = {name.replace("__", "."): value for name, value in flags.items()}
     path = {} if "memory_server.url" in dotted else {"memory.path": str(folder / "memory.db")}
     return load_settings(None, path | dotted, {"RAGCHAT_HOME": str(folder / "home")}, folder)
+
+
+def note_for(settings: Settings) -> Note | None:
+    """The note of a server that would answer as one of our own."""
+    return find_note(settings.memory_path, fingerprint(settings, __version__), settings.home.state)
 
 
 def stranger_to(server: HttpMemory, folder: Path, **flags: object) -> Settings:
@@ -133,7 +138,7 @@ async def test_a_server_that_only_reads_or_serves_another_memory_is_not_used(tmp
     (tmp_path / "other").mkdir()
     home = {"RAGCHAT_HOME": str(tmp_path / "home")}
     with http_memory(tmp_path, "--read-only"), http_memory(tmp_path / "other", **home):
-        assert find_note(settings_in(tmp_path), __version__) is None
+        assert note_for(settings_in(tmp_path)) is None
         async with open_memory(settings_in(tmp_path)) as memory:
             assert memory.url == ""
 
@@ -162,8 +167,8 @@ def test_another_program_at_its_address_gets_a_challenge_and_nothing_else(body: 
 
 def test_another_instance_at_its_address_does_not_prove_to_be_it(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
-        assert not is_proved(make_note(server.root, settings_in(tmp_path), __version__), LONGEST_SECONDS)
-        note = find_note(settings_in(tmp_path), __version__)
+        assert not is_proved(make_note(server.root, settings_in(tmp_path).memory_path, ""), LONGEST_SECONDS)
+        note = note_for(settings_in(tmp_path))
         assert note is not None
         assert is_proved(note, LONGEST_SECONDS)
         assert not is_proved(Note(note.url, "/another.db", note.settings, note.key), LONGEST_SECONDS)

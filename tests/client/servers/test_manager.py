@@ -20,7 +20,7 @@ from ragchat.servers.configs import PROJECT_FILE
 from ragchat.servers.managed import State
 from ragchat.servers.tools import ServerTool
 from ragchat.turn.tools import Toolbox
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 from ragmcp.concurrency import beside
 from ragmcp.stdio import process
 from tests.support.mcp_process import SERVER, gone

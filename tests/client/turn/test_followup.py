@@ -7,7 +7,7 @@ import pytest
 
 from ragchat.turn.followup import depends, search_text
 from ragchat.types import Citation, Trace
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit, turn
 
 FOLLOW_UPS = [

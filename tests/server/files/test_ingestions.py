@@ -19,9 +19,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from ragconfig.files.folder import Folder
-from ragconfig.files.uris import path_of
-from ragconfig.places import Place
+from ragcommon.files.folder import Folder
+from ragcommon.files.uris import path_of
+from ragcommon.text.places import Place
 from ragmemory.errors import (
     BadArgument,
     IngestionNotFound,
@@ -109,14 +109,9 @@ class Scripted:
 async def jobs_of(folder: Path, documents: Scripted) -> AsyncIterator[Ingestions]:
     """Jobs on a real store, which inject into scripted documents."""
     store = Store(folder / "memory.db", 5.0, 10)
-
-    async def opened() -> Store:
-        return store
-
-    await store.open()
     try:
         async with anyio.create_task_group() as tasks:
-            yield Ingestions(opened, store, documents, ["*"], tasks)
+            yield Ingestions(store, documents, ["*"], tasks)
             tasks.cancel_scope.cancel()
     finally:
         await store.close()

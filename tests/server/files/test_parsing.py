@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files import parsing
 from ragmemory.files.formats.read import MissingExtra, Read
 from ragmemory.files.formats.reader import Parser, module_of, parser_for

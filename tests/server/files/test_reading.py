@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import LARGEST_BYTES
-from ragconfig.files.regular import FileTooLarge, NotARegularFile
-from ragconfig.text_rules import LONGEST_HEADING
+from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.safe_open import FileTooLarge, NotARegularFile
+from ragcommon.text.rules import LONGEST_HEADING
 from ragmemory.files.formats.text import title_of
 from ragmemory.files.reading import read_file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragconfig.files.decoding import decode
+from ragcommon.files.decoding import decode
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.rewriting import Rewriting
 

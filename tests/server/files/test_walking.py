@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import LARGEST_BYTES
+from ragcommon.files.decoding import LARGEST_BYTES
 from ragmemory.files.walking import Found, find_files, is_walked
 from tests.support.users import ordinary_user
 

@@ -20,7 +20,7 @@ import anyio
 import httpx2
 import pytest
 
-from ragconfig.hosts import HOSTS
+from ragcommon.hosts import HOSTS
 from tests.support.http_memory import (
     MODERN,
     Host,

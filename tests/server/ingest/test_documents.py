@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragconfig.text_rules import LONGEST_HEADING
+from ragcommon.text.rules import LONGEST_HEADING
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.documents import document_id, first_heading, is_markdown, make_document
 

@@ -38,7 +38,7 @@ def embedder() -> PickyEmbedder:
 @pytest.fixture
 async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[Preparation]:
     store = Store(tmp_path / "memory.db", 5, 100)
-    await store.open()
+    await store.ensure_open()
 
     async def ignore(_: int) -> None:
         pass

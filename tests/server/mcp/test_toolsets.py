@@ -15,8 +15,8 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
+from ragcommon.text.rules import passage_names
 from ragconfig.errors import SettingsError
-from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent

@@ -35,7 +35,7 @@ async def test_readers_that_wait_for_a_writer_all_go_on() -> None:
 async def test_a_file_that_is_made_at_need_is_empty_until_the_first_write(tmp_path: Path) -> None:
     path = tmp_path / "made" / "memory.db"
     store = Store(path, 5.0, 10, make=lambda: path.parent.mkdir())
-    await store.open()
+    await store.ensure_open()
     try:
         assert (await store.stats()).documents == 0
         assert not path.parent.exists()

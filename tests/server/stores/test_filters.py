@@ -21,7 +21,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
 
 async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
     store = Store(folder / "m.db", 5, 100)
-    await store.open()
+    await store.ensure_open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
         return [
@@ -110,7 +110,7 @@ async def test_the_largest_filter_is_answered(tmp_path: Path) -> None:
 async def test_no_glob_takes_long(tmp_path: Path, glob: str) -> None:
     uri = "a" * 4096
     store = Store(tmp_path / "m.db", 5, 100)
-    await store.open()
+    await store.ensure_open()
     try:
         await store.write([write_of("text", {"uri": uri})], EMBEDDER)
         start = time.monotonic()

@@ -28,7 +28,7 @@ NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     store = Store(tmp_path / "memory.db", 5, 100)
-    await store.open()
+    await store.ensure_open()
     yield store
     await store.close()
 
@@ -148,7 +148,7 @@ async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Stor
 
 async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.db", 5, undo_depth=1)
-    await store.open()
+    await store.ensure_open()
     await put_long(store, OLD)
     await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
@@ -193,8 +193,8 @@ async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abando
 
 async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(tmp_path: Path) -> None:
     killed, store = Store(tmp_path / "m.db", 5, 100), Store(tmp_path / "m.db", 5, 100)
-    await killed.open()
-    await store.open()
+    await killed.ensure_open()
+    await store.ensure_open()
     write = await staged(killed, OLD)
     assert await sweep(store) == 0
     assert await store.documents.page(10, 0, compile_filter({"uri": "*"})) == ([], 0)
@@ -245,7 +245,7 @@ async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
     checkpoint = (await store.changes.since(Checkpoint(), 10_000)).checkpoint
     assert await store.changes.has_passed(checkpoint)
     copied = Store(tmp_path / "copy.db", 5, 100)
-    await copied.open()
+    await copied.ensure_open()
     assert not await copied.changes.has_passed(checkpoint)
     await copied.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.wal import identity
+from ragcommon.sqlite.wal import identity
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.maintenance import Verified
 from tests.support.memories import EMBEDDER, write_of
@@ -30,7 +30,7 @@ async def path(tmp_path: Path) -> Path:
     """A memory of 30 documents, with a journal that can restore one."""
     path = tmp_path / "m.db"
     store = Store(path, 5, 100)
-    await store.open()
+    await store.ensure_open()
     try:
         await store.write(
             [write_of(f"text {i} " * 300, {"uri": f"u{i}"}, size=500) for i in range(30)], EMBEDDER

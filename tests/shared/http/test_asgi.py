@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from msgspec import Meta
 
+from ragmcp.http.access import LOCAL
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.dispatch import RequestRecord
 from ragmcp.protocol.schema.subscriptions import list_changed
@@ -191,6 +192,21 @@ async def test_news_are_streamed_to_a_listener_until_the_server_leaves() -> None
         refused = await client.modern("tools/list")
     assert refused.status_code == 503
     assert refused.json()["error"]["data"]["errorCode"] == "SERVER_LEAVING"
+
+
+@pytest.mark.parametrize("header", [{"host": "evil.example"}, {"origin": "http://evil.example"}])
+async def test_a_web_page_of_another_machine_is_refused_unless_somebody_lets_it_in(
+    header: Mapping[str, str],
+) -> None:
+    message = modern_request("tools/list")
+    usual = {"content-type": "application/json", "accept": ACCEPT, **modern_headers(message), **header}
+    for guard, status in ((LOCAL, 403), (None, 200)):
+        async with (
+            Endpoint(make_server(), limits(), guard=guard) as endpoint,
+            served(endpoint.mcp) as url,
+            httpx2.AsyncClient(trust_env=False) as http,
+        ):
+            assert (await http.post(url, json=message, headers=usual)).status_code == status
 
 
 async def test_a_call_still_running_is_cancelled_when_the_server_has_left() -> None:

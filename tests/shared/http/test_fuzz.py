@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
 from ragmcp.server.server import Server
-from ragmemory.http.access import Access, Guard
 from ragmemory.http.plain import PlainEndpoint
 from tests.support.http_server import ACCEPT, limits, modern_headers, modern_request, request, served
 from tests.support.mcp_server import Add, Echo
@@ -194,14 +193,14 @@ async def test_any_request_gets_a_response(
                 "headers": [*given_headers.items()],
                 "client": ("127.0.0.1", 1),
             }
-            app = Guard(getattr(here, where), Access(token=None))
+            app = getattr(here, where)
             await Client(pieces, ends=ends and where == "mcp").ask(app, scope, plain=plain)
 
 
 async def open_session(here: Endpoint, revision: str) -> bytes:
     params = {"protocolVersion": revision, "clientInfo": {"name": "n", "version": "0"}, "capabilities": {}}
     client = Client([encoded(request("initialize", params))], ends=True)
-    head = [(b"accept", b"*/*"), (b"content-type", b"application/json")]
+    head = [(b"host", b"localhost"), (b"accept", b"*/*"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": head}
     await here.mcp(scope, client.receive, client.send)
     id: bytes = dict(client.sent[0]["headers"])[b"mcp-session-id"]
@@ -229,7 +228,7 @@ raw = (
 @settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
 @given(pieces=st.lists(raw, min_size=30, max_size=30))
 async def test_any_bytes_on_a_socket_are_survived(pieces: list[bytes]) -> None:
-    async with endpoint() as here, served(Guard(here.mcp, Access())) as url:
+    async with endpoint() as here, served(here.mcp) as url:
         port = int(url.rpartition(":")[2])
         async with anyio.create_task_group() as tasks:
             for piece in pieces:

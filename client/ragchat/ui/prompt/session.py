@@ -19,7 +19,7 @@ from ragchat.console import is_styled, is_unicode
 from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.style import prompt_style
-from ragconfig.home import private_folder
+from ragcommon.files.writing import private_folder
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from ragchat.grounding.words import content_words, index_terms, is_general
-from ragconfig.text_rules import UNSPACED
+from ragcommon.text.rules import UNSPACED
 
 # A run of a script without spaces, or a word; an identifier is one word.
 _WORD = re.compile(rf"(?P<run>[{UNSPACED}]+)|[^\W{UNSPACED}]+")

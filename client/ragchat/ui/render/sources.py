@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import short_location
-from ragconfig.places import label, page_in
+from ragcommon.text.places import label, page_in
 
 if TYPE_CHECKING:
     from ragchat.types import Citation, Hit, Turn

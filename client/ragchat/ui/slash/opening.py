@@ -44,8 +44,8 @@ async def open_source(context: ChatContext, argument: str) -> None:
     from ragchat.sanitize import one_line
     from ragchat.ui import viewer
     from ragchat.uris import short_uri
-    from ragconfig.files.uris import path_in
-    from ragconfig.places import page_in
+    from ragcommon.files.uris import path_in
+    from ragcommon.text.places import page_in
 
     words = argument.split()
     place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
@@ -105,8 +105,8 @@ def _is_converted(place: Place, path: Path) -> bool:
 
 def _line_in_file(path: Path, place: Place) -> int | None:
     """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
-    from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
-    from ragconfig.files.regular import read_regular
+    from ragcommon.files.decoding import LARGEST_BYTES, NotText, decode
+    from ragcommon.files.safe_open import read_regular
 
     try:
         text = decode(read_regular(path, LARGEST_BYTES)).text

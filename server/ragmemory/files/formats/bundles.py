@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile
 
-from ragconfig.files.decoding import LARGEST_BYTES, NotText
+from ragcommon.files.decoding import LARGEST_BYTES, NotText
 from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS, open_archive
 from ragmemory.files.formats.members import Members
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText

@@ -6,7 +6,7 @@ import posixpath
 from pathlib import Path
 from urllib.parse import unquote
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.archives import attribute, local, member, open_archive, xml
 from ragmemory.files.formats.html import markdown
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragconfig.files.decoding import decode
+from ragcommon.files.decoding import decode
 from ragmemory.files.formats.read import Read, TextBuilder, fenced, one_line, stated_title, table
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ragconfig.files.decoding import LARGEST_BYTES, NotText
-from ragconfig.files.regular import too_large
+from ragcommon.files.decoding import LARGEST_BYTES, NotText
+from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS
 from ragmemory.files.formats.read import MARKDOWN, Read, TextBuilder, one_line
 from ragmemory.files.formats.reader import parser_for, read

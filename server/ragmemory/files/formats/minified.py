@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from ragconfig.files.decoding import decode
+from ragcommon.files.decoding import decode
 from ragmemory.files.formats.read import Read
 
 SUFFIX = ".json"

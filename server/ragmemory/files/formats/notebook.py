@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ragconfig.text_rules import atx_heading
+from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, clean, fenced
 
 Lines = str | list[str]

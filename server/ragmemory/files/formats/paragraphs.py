@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragconfig.places import Place
+from ragcommon.text.places import Place
 from ragmemory.ingest.blocks import is_table_rule, markdown_blocks
 
 # Characters of a heading in the name of a place.

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.layout import Box, arranged, crossings
 from ragmemory.files.formats.pdf_headings import (
     Entry,

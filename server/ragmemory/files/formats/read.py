@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ragconfig.files.decoding import NoText, NotText
-from ragconfig.places import Place
+from ragcommon.files.decoding import NoText, NotText
+from ragcommon.text.places import Place
 from ragmemory.files.formats.paragraphs import Part, paragraph_places
 
 MARKDOWN = "text/markdown"

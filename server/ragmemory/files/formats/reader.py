@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragconfig.files.decoding import NoText, NotText, decode
+from ragcommon.files.decoding import NoText, NotText, decode
 from ragmemory.files.formats import chats, minified, signal
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.read import Read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragconfig.files.decoding import decode
+from ragcommon.files.decoding import decode
 from ragmemory.files.formats.read import MARKDOWN, Read, one_line
 
 # A line of one punctuation character, repeated.

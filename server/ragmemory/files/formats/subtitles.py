@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragconfig.files.decoding import decode
+from ragcommon.files.decoding import decode
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,9}"

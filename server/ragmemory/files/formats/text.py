@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragconfig.files.decoding import decode
-from ragconfig.text_rules import atx_heading
+from ragcommon.files.decoding import decode
+from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.read import Read
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})

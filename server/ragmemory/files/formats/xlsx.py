@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ragconfig.places import cell_label, row_label
+from ragcommon.text.places import cell_label, row_label
 from ragmemory.files.formats.office import open_office
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 

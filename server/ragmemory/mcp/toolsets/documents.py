@@ -210,7 +210,7 @@ def _writing_tools(memory: Memory) -> list[Tool]:
 
 
 def _heading(block: ShownBlock) -> Heading:
-    from ragconfig.text_rules import atx_heading
+    from ragcommon.text.rules import atx_heading
 
     first, *_ = block.text.strip().splitlines() or [""]
     _, title = atx_heading(first) or (0, first.strip())

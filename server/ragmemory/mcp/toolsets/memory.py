@@ -133,8 +133,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             turns = await service.documents.turns_around(ids, MOST_TURNS) if len(text) < READ else {}
             if turns:
                 wanted = min(MOST_HITS, MORE * top_k)
-                found = (await service.search.query(query, wanted, filter, min_score)).hits
-                further = [hit for hit in found if hit.chunk_id not in ids]
+                further = await service.search.further(result, query, wanted, filter, min_score)
                 text = readable(result, more_turns(turns, further, READ - len(text)))
         return ToolResult([TextContent(text=text)], result)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from ragconfig.files.regular import read_regular
+from ragcommon.files.safe_open import read_regular
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import MAGIC, DamagedFile
 from ragmemory.types.search import Checkpoint

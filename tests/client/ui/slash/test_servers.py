@@ -19,7 +19,7 @@ from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import servers
 from ragchat.ui.welcome import failed_line, servers_line
-from ragconfig.hosts import SERVER_NAME
+from ragcommon.hosts import SERVER_NAME
 from tests.client.servers.test_manager import GONE
 from tests.client.ui.slash.test_table import Room
 from tests.support.processes import processes_in

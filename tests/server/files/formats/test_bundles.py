@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import bundles, members
 from ragmemory.files.formats.bundles import read
 from tests.support.documents import archive, pdf

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.docx import read
 from tests.support.documents import archive
 

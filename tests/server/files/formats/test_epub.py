@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import archives
 from ragmemory.files.formats.epub import read
 from tests.support.documents import archive, epub_members

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import html
 from ragmemory.files.formats.html import read
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import mail
 from ragmemory.files.formats import read as limits
 from ragmemory.files.formats.mail import LONGEST_HEADER, read

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.notebook import MOST_OUTPUT, read
 
 FILE = Path("a.ipynb")

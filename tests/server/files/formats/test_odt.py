@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.odt import read
 from tests.support.documents import archive, odt_members
 

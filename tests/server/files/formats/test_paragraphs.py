@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ragconfig.places import label
+from ragcommon.text.places import label
 from ragmemory.files.formats.paragraphs import Part, paragraph_places
 
 TEXT = """\

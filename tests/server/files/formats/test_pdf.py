@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import pdf as module
 from ragmemory.files.formats.pdf import read
 from ragmemory.files.formats.pdf_headings import Entry, Line, headings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.pptx import read
 from tests.support.documents import archive
 

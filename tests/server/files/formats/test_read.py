@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import read as module
 from ragmemory.files.formats.read import TextBuilder, clean, fenced, table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.rtf import PICTURE, read
 
 pytest.importorskip("striprtf", reason="striprtf is not installed")

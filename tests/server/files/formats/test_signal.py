@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.reader import Parser
 from ragmemory.files.formats.signal import is_export, read
 from ragmemory.files.reading import read_file

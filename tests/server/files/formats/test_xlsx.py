@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from ragconfig.files.decoding import NotText
+from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import xlsx as module
 from ragmemory.files.formats.xlsx import read
 from tests.support.documents import archive

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragconfig.hosts import HOSTS, reached, started, write
+from ragcommon.hosts import HOSTS, reached, started, write
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "json": json.loads,

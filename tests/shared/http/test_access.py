@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -13,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.http.errors import HttpError
-from ragmcp.http.exchange import Receive, Scope, Send, client_address, respond
-from ragmemory.http.access import (
+from ragmcp.http.access import (
+    LOCAL,
     Access,
     Buckets,
     Guard,
@@ -24,6 +24,8 @@ from ragmemory.http.access import (
     RateLimited,
     Unauthorized,
 )
+from ragmcp.http.errors import HttpError
+from ragmcp.http.exchange import Receive, Scope, Send, client_address, respond
 from tests.support.http_server import served
 
 TOKEN = "a-secret-nobody-guesses"
@@ -49,7 +51,7 @@ class Door:
 @asynccontextmanager
 async def door(now: list[float] | None = None, **rules: Any) -> AsyncIterator[Door]:
     clock = time.monotonic if now is None else lambda: now[0]
-    app = Guard(hello, Access(**rules), clock)
+    app = partial(Guard(Access(**rules), clock).admit, hello)
     async with served(app) as url, httpx2.AsyncClient(timeout=10, trust_env=False) as http:
         yield Door(http, url)
 
@@ -141,7 +143,8 @@ async def status(**headers: str) -> int:
     async def receive() -> Any:
         raise AssertionError("nothing of it is read here")
 
-    await Guard(hello, Access())({"type": "http", "method": "POST", "headers": written}, receive, send)
+    scope = {"type": "http", "method": "POST", "headers": written}
+    await LOCAL.admit(hello, scope, receive, send)
     return codes[0]
 
 
@@ -276,7 +279,7 @@ async def test_the_token_opens_and_nothing_else_does(caplog: pytest.LogCaptureFi
 
 
 async def test_a_header_that_decides_must_not_be_there_twice() -> None:
-    async with served(Guard(hello, Access())) as url, httpx2.AsyncClient(trust_env=False) as http:
+    async with served(partial(LOCAL.admit, hello)) as url, httpx2.AsyncClient(trust_env=False) as http:
         twice = [("origin", "http://evil.example"), ("origin", "http://localhost")]
         response = await http.post(url, headers=twice)
     assert response.status_code == 400

@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import os, sys
-from ragconfig.streams import open_closed_streams
+from ragcommon.streams import open_closed_streams
 open_closed_streams()
 with open(os.devnull) as file:
     assert file.fileno() > 2, file.fileno()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.text_rules import LONGEST_HEADING, atx_heading, name_columns, passage_names, searchable
+from ragcommon.text.rules import LONGEST_HEADING, atx_heading, name_columns, passage_names, searchable
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.regular import FileTooLarge
-from ragconfig.files.toml import NotToml, decode_toml, read_toml
+from ragcommon.files.safe_open import FileTooLarge
+from ragconfig.toml_files import NotToml, decode_toml, read_toml
 
 MANY = 100_000
 LONG_KEY = r"a key has more than 16 parts \(at line 1\)"

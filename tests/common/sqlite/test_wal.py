@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragconfig import wal
+from ragcommon.sqlite import wal
 
 pytestmark = pytest.mark.anyio
 

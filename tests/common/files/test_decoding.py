@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.files.decoding import EmptyText, NotText, decode
+from ragcommon.files.decoding import EmptyText, NotText, decode
 
 FOREIGN = [
     ("買い物リスト：牛乳、パン、卵", "cp932"),

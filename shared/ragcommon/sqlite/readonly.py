@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ragconfig.files.regular import NotARegularFile
+from ragcommon.files.safe_open import NotARegularFile
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory

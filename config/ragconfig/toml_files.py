@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ragconfig.files.regular import read_regular
+from ragcommon.files.safe_open import read_regular
 
 # Parts of a dotted key. The parser stores every beginning of a key: one of 200,000 bytes would take 40 GB.
 MOST_PARTS = 16

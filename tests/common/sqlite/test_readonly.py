@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.readable import Readable, may_write, obstacle_of, readable, reason_of
+from ragcommon.sqlite.readonly import Readable, may_write, obstacle_of, readable, reason_of
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def no_shm(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forbid_shm(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(f"{file}-shm").symlink_to("nowhere/shm")
-    monkeypatch.setattr("ragconfig.readable.may_write", lambda _: False)
+    monkeypatch.setattr("ragcommon.sqlite.readonly.may_write", lambda _: False)
 
 
 def rows(way: Readable) -> list[tuple[int]]:

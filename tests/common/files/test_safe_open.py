@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.regular import FileTooLarge, KeptOpen, NotARegularFile, ReadableByOthers, read_regular
+from ragcommon.files.safe_open import FileTooLarge, KeptOpen, NotARegularFile, ReadableByOthers, read_regular
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds and modes")
 

@@ -10,10 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from ragconfig.files.folder import CREATE, Folder
+from ragcommon.files.folder import CREATE, Folder
 
 # Of a new file: only its owner may read it.
 PRIVATE = 0o600
+
+
+def private_folder(folder: Path) -> Path:
+    """Make `folder` if it is missing; only its owner may read it, where the platform has file modes."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
+    return folder
 
 
 def replace_file(path: Path, data: bytes, new_mode: int = PRIVATE) -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Container
 from pathlib import Path
 
-from ragconfig.files.folder import READ, Folder
+from ragcommon.files.folder import READ, Folder
 
 
 class NotARegularFile(OSError):

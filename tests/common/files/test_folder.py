@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.folder import CREATE, Folder, LinkInPath
-from ragconfig.files.regular import NotARegularFile, read_in, read_regular
+from ragcommon.files.folder import CREATE, Folder, LinkInPath
+from ragcommon.files.safe_open import NotARegularFile, read_in, read_regular
 from tests.support.users import ordinary_user
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")

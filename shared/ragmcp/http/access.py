@@ -1,4 +1,4 @@
-"""Access over HTTP: allowed hosts and origins, the bearer token, the rate limit. One ASGI middleware.
+"""Who may use a server over HTTP: allowed hosts and origins, the bearer token, the rate limit.
 
 A web page that has bound its own name to our address (DNS rebinding) sends a foreign Host or Origin; programs
 send no Origin. Source: basic/transports, "Security Warning".
@@ -139,17 +139,15 @@ class Buckets:
 
 
 class Guard:
-    """`app` behind these rules, as an ASGI application."""
+    """Lets requests through to ASGI applications by these rules."""
 
     def __init__(
         self,
-        app: App,
         access: Access,
         clock: Callable[[], float] = monotonic,
         on_refused: Callable[[HttpError], None] = lambda _: None,
     ) -> None:
         """`clock` is in seconds; `on_refused` is called with the reason for each refusal."""
-        self._app = app
         self._on_refused = on_refused
         self._access = access
         self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
@@ -159,9 +157,10 @@ class Guard:
         )
         self._clock = clock
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def admit(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to `app`, or answer why not."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         try:
             headers = _checked_headers(scope["headers"])
@@ -179,7 +178,7 @@ class Guard:
             self._on_refused(error)
             await respond_error(send, error, error.status)
             return
-        await self._app(scope, receive, send)
+        await app(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
         if ANY not in self._hosts and _name(host) not in self._hosts:
@@ -202,6 +201,10 @@ class Guard:
         right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
         if scheme.lower() != "bearer" or not right:
             raise Unauthorized("the token sent is wrong")
+
+
+# For the programs and pages of this machine.
+LOCAL = Guard(Access())
 
 
 def _checked_headers(headers: list[Header]) -> dict[bytes, str]:

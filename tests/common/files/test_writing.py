@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.files.folder import Folder
-from ragconfig.files.writing import appearing, replace_file
+from ragcommon.files.folder import Folder
+from ragcommon.files.writing import appearing, private_folder, replace_file
 
 
 def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
@@ -83,3 +83,8 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) ->
     with pytest.raises(OSError, match="folder"):
         replace_file(tmp_path / "folder", b"text")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+def test_a_private_folder_is_its_owners_only(tmp_path: Path) -> None:
+    assert private_folder(tmp_path / "private").stat().st_mode & 0o777 == 0o700

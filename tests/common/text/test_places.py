@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.places import Place, cell_label, file_name, label, location, page_in, with_cell, within
+from ragcommon.text.places import Place, cell_label, file_name, label, location, page_in, with_cell, within
 
 PAGES: list[Place] = [(1, "p. 1"), (5, "p. 2"), (9, "p. 3")]
 

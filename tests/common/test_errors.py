@@ -1,6 +1,6 @@
 """The base of the errors: fields, templates, and what the standard library does with an exception.
 
-ragmcp has the same base of its own.
+Those of `ragmcp` have it too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ragconfig.errors import OutOfMemory, StructuredError, of_the_system
+from ragcommon.errors import OutOfMemory, StructuredError, of_the_system
 from ragmcp.errors import RagMcpError
 
 
@@ -106,7 +106,7 @@ def test_what_fails_without_memory_says_so(error: Exception) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_the_sentence_about_memory_needs_no_module_that_is_not_loaded() -> None:
     source = (
-        "import sys\nfrom ragconfig.errors import of_the_system\nsys.meta_path.clear()\n"
+        "import sys\nfrom ragcommon.errors import of_the_system\nsys.meta_path.clear()\n"
         "print(of_the_system(MemoryError()))"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
@@ -116,7 +116,7 @@ def test_the_sentence_about_memory_needs_no_module_that_is_not_loaded() -> None:
 def test_a_library_that_fails_while_memory_is_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     again = ImportError("cannot load module more than once per process")
     assert of_the_system(again) is None
-    monkeypatch.setattr("ragconfig.errors._ENOUGH_BYTES", 2**60)
+    monkeypatch.setattr("ragcommon.errors._ENOUGH_BYTES", 2**60)
     assert isinstance(of_the_system(again), OutOfMemory)
     assert isinstance(of_the_system(SystemError("error return without exception set")), OutOfMemory)
     assert of_the_system(ModuleNotFoundError("no module named docx")) is None

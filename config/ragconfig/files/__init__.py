@@ -1,5 +1,0 @@
-"""The user's files, which both programs read: only regular ones, their text, and their URIs.
-
-`regular` reads the bytes, `decoding` makes text of them, `toml` makes tables, `uris` has the path in a URI.
-`folder` reaches files without following links, `writing` replaces them.
-"""

@@ -1,0 +1,64 @@
+"""Secrets that files or environment variables hold: the keys of models and embedders, bearer tokens."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from ragcommon.files.safe_open import ReadableByOthers, read_regular
+from ragcommon.hosts import TOKEN_VARIABLE
+from ragconfig.errors import SettingsError, UnreadableFile, reason_of
+from ragconfig.home import user_path
+from ragconfig.redaction import add_secret
+
+LARGEST_SECRET = 1 << 14
+# A header's value: visible ASCII, no blanks.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class NoToken(SettingsError):
+    origin: str
+    sentence = "There is no bearer token in {origin}."
+    hint = "A token is one line of ASCII letters, digits and signs."
+
+
+def find_token(token_file: str) -> str | None:
+    """The token in the file, else in the environment, else None. Raises SettingsError."""
+    token = read_key(token_file, TOKEN_VARIABLE, kind="token file")
+    if not token and not token_file:
+        return None
+    if not _TOKEN.fullmatch(token):
+        origin = f"the file {token_file}" if token_file else f"the environment variable {TOKEN_VARIABLE}"
+        raise NoToken(origin)
+    return token
+
+
+def read_key(
+    key_file: str,
+    variable: str = "OPENAI_API_KEY",
+    environ: Mapping[str, str] = os.environ,
+    *,
+    kind: str = "key file",
+) -> str:
+    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
+
+    Only the owner may have access to the file. The secret is redacted in logs and messages. `kind` is what
+    errors call the file.
+    """
+    secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
+    add_secret(secret)
+    return secret
+
+
+def _read_secret(path: str, kind: str) -> str:
+    hint = ""
+    try:
+        return read_regular(user_path(path), LARGEST_SECRET, private=True).decode("utf-8").strip()
+    except ReadableByOthers as error:
+        reason, hint = reason_of(error), f"Make it yours alone: chmod 600 {path}"
+    except OSError as error:
+        reason = reason_of(error)
+    except UnicodeDecodeError:
+        reason = "it is not text in UTF-8"
+    raise UnreadableFile(kind, path, reason, hint)
