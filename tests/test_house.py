@@ -38,7 +38,7 @@ def tracked_files() -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    "module", ["ragchat.cli", "ragmemory.cli", "ragmcp.server.server", "ragmcp.client.client"]
+    "module", ["ragchat.cli", "ragmemory.cli", "ragmcp.server.core", "ragmcp.client.features"]
 )
 def test_importing_a_front_door_imports_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])"

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService

@@ -12,7 +12,7 @@ import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 from tests.benchmarks.report import table
 from tests.support.mcp_process import ENV, MESSAGE_BYTES, SERVER
 from tests.support.servers import GOOD, managed, tool, write

@@ -14,14 +14,14 @@ import anyio
 import httpx2
 from msgspec import UNSET
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.client.handlers import Handlers
-from ragmcp.client.oauth.authorization import OAuth
-from ragmcp.client.oauth.grants import Assertion, ClientCredentials, Login, TokenSource, Wanted
-from ragmcp.client.oauth.registration import Identity
-from ragmcp.client.oauth.store import Registration
-from ragmcp.client.oauth.web import Web
 from ragmcp.http.connect import open_http
+from ragmcp.oauth.authorization import OAuth
+from ragmcp.oauth.grants import Assertion, ClientCredentials, Login, TokenSource, Wanted
+from ragmcp.oauth.registration import Identity
+from ragmcp.oauth.store import Registration
+from ragmcp.oauth.web import Web
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 
 SECONDS = 20.0

@@ -21,7 +21,7 @@ from ragmcp.protocol.schema.prompts import PromptMessage
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG

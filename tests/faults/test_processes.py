@@ -16,7 +16,7 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.processes import LONGEST_SECONDS, called, memory_process, uris
 from tests.support.raw_memory import check_integrity, raw_memory, text_of

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragmcp.protocol.pagination import cursor_to
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.errors import BadArgument
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.search.queries import parse

@@ -114,7 +114,7 @@ def test_a_bridge_ends_when_the_host_closes_stdout_and_keeps_stdin_open(tmp_path
 def test_a_bridge_without_a_server_does_not_outlive_its_host_by_every_notification(tmp_path: Path) -> None:
     """Each of them waits for the server to come back: all together far longer than the test."""
     python, _, _, *words = memory_command(tmp_path, "bridge", f"http://127.0.0.1:{free_port()}/mcp")
-    set_limit = "from ragmcp.stdio import stdio; stdio.FINISH_SECONDS = 0.5"
+    set_limit = "from ragmcp.stdio import serve; serve.FINISH_SECONDS = 0.5"
     code = f"{set_limit}; from ragmemory.cli import main; raise SystemExit(main())"
     process = Held([python, "-c", code, *words], stdin=subprocess.PIPE, env=memory_environment(tmp_path))
     with process:

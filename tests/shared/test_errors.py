@@ -1,6 +1,6 @@
 """Every error says in a sentence what happened, with which value.
 
-Covers `ragmcp.http.errors` and `ragmcp.client.oauth.errors`.
+Covers `ragmcp.http.errors` and `ragmcp.oauth.errors`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from ragmcp import errors
-from ragmcp.client.oauth import errors as oauth_errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import errors as http_errors
 from ragmcp.http.reach import AddressRefused
+from ragmcp.oauth import errors as oauth_errors
 from ragmcp.protocol.jsonrpc import error_object
 
 SENTENCES: list[tuple[RagMcpError, str]] = [

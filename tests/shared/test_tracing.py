@@ -9,7 +9,7 @@ import pytest
 from ragmcp.protocol.schema.base import RequestMeta
 from ragmcp.protocol.schema.tools import ToolCall, ToolCallResult
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
 from tests.support.in_memory import open_memory
 
@@ -25,7 +25,7 @@ async def work(_: Call) -> str:
 async def test_a_trace_is_logged_and_nothing_else_that_stands_in_its_place(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "ragmcp.server.server")
+    caplog.set_level(logging.INFO, "ragmcp.server.core")
     async with open_memory(Server("first", "1", [work]), era="legacy") as client:
         for parent in (PARENT, "my password\n"):
             call = ToolCall(meta=RequestMeta(traceparent=parent), name="work", arguments={})

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
-from ragmcp.stdio.stdio import serve_stdio
+from ragmcp.stdio.serve import serve_stdio
 
 
 @tool(read_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from msgspec import Struct
 
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.http.connect import open_http
 from tests.support.http_server import served

@@ -19,7 +19,7 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
 from ragmcp.protocol.headers import NAMED_BY, encode_value
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.support.mcp_server import make_server
 from tests.support.processes import LONGEST_SECONDS
 

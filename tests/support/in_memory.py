@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.protocol.schema.base import Implementation
-from ragmcp.server.server import Server, serve
+from ragmcp.server.core import Server, serve
 from ragmcp.streams import Stream
 
 # Both sides are one process, so no limit is needed; this is 1 GiB.

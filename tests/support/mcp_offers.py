@@ -17,7 +17,7 @@ from ragmcp.protocol.schema.input import Elicit, ListRoots, Sample
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool, tool
 from tests.support.prompts import prompt
 

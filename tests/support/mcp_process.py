@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmcp.client.client import Client, EraName
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.client.features import Client, EraName
+from ragmcp.stdio.connect import open_stdio
 from tests.support.processes import LONGEST_SECONDS, LogFile
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 from ragmcp.errors import ToolError
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import ToolResult, tool
-from ragmcp.stdio.stdio import serve_stdio
+from ragmcp.stdio.serve import serve_stdio
 
 MESSAGE_BYTES = 200 * 2**20
 

@@ -10,7 +10,7 @@ from ragchat.memory.client import MemoryClient
 from ragchat.memory.process import TOOLSETS
 from ragconfig.prompt_files import FOLDER
 from ragconfig.settings import load_settings
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources

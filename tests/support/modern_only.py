@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 import ragmcp
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import UnsupportedRevision, WireError
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.schema.subscriptions import Filter
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 from tests.support.http_server import http_client, request
 from tests.support.mcp_server import MESSAGE_BYTES, make_whole_server
 

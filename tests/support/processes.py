@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.protocol.schema.tools import ToolCallResult
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 
 MESSAGE_BYTES = 1 << 28
 # Far longer than anything that a test waits for takes, on a busy machine too: what takes longer hangs.

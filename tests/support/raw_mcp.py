@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.server.server import Server, serve
+from ragmcp.server.core import Server, serve
 from tests.support import schemas
 from tests.support.in_memory import MemoryStream, memory_pair
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.protocol.schema.base import Implementation

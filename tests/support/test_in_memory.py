@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.errors import WireError
 from tests.support.in_memory import memory_pair, open_memory
 from tests.support.mcp_server import make_server

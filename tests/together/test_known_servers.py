@@ -16,7 +16,7 @@ import pytest
 
 from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from tests.support import peers, typescript
 from tests.support.mcp_process import spawned
 from tests.support.openai_server import OpenAIServer, Reply

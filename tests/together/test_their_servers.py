@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.http.connect import open_http
@@ -19,7 +19,7 @@ from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
 from ragmcp.protocol.schema.subscriptions import Filter
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 from tests.peers.offers import WELCOME
 from tests.support.mcp_process import ENV, MESSAGE_BYTES
 from tests.support.peers import PeerName, need, running, server_command

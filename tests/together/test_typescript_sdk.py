@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.protocol.schema.subscriptions import Filter
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
 from tests.support.processes import LONGEST_SECONDS, Held

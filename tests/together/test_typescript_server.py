@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RequestTimedOut, WireError
 from ragmcp.http.connect import open_http
@@ -18,7 +18,7 @@ from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.content import ImageContent, ResourceLink
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
-from ragmcp.stdio.stdio import open_stdio
+from ragmcp.stdio.connect import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
 from tests.support.processes import LogFile

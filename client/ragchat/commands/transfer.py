@@ -18,7 +18,7 @@ from ragchat.ui.render.progress import counting_bar
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragmcp.client.client import OnProgress
+    from ragmcp.client.features import OnProgress
 
 # Refused lines beyond this number are only counted; --json lists them all.
 LISTED = 20

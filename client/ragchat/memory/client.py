@@ -52,7 +52,7 @@ from ragchat.memory.types import (
 )
 from ragchat.uris import references
 from ragconfig.settings import Settings
-from ragmcp.client.client import OnProgress
+from ragmcp.client.features import OnProgress
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 

@@ -87,7 +87,7 @@ def supervised(
     It is restarted when it dies.
     """
     from ragchat.servers.supervisor import Supervised
-    from ragmcp.stdio.stdio import open_stdio
+    from ragmcp.stdio.connect import open_stdio
 
     start = partial(
         open_stdio,

@@ -26,7 +26,7 @@ from ragconfig.settings import Settings, fingerprint
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from ragmcp.client.client import Client, OnProgress
+    from ragmcp.client.features import Client, OnProgress
     from ragmcp.protocol.schema.tools import ToolCallResult
 
 # Tools that read or write the user's files, or follow a job that does. A server of our own may use all files

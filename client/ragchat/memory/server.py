@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from ragchat.servers.supervisor import Supervised
-    from ragmcp.client.client import Client, OnProgress
+    from ragmcp.client.features import Client, OnProgress
     from ragmcp.protocol.schema.completion import Completion, Reference
     from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
     from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo

@@ -30,10 +30,10 @@ from ragchat.servers.visits import Visits
 from ragchat.servers.watching import Watched
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
-from ragmcp.client.client import Client, OnProgress
-from ragmcp.client.oauth.errors import LoginRequired
+from ragmcp.client.features import Client, OnProgress
 from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError, RequestTimedOut, ServerNotStarted
+from ragmcp.oauth.errors import LoginRequired
 from ragmcp.protocol.schema.base import LogLevel
 from ragmcp.protocol.schema.subscriptions import Filter, list_changed
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
@@ -209,7 +209,7 @@ class Connection(ManagedServer):
 
     @asynccontextmanager
     async def _start(self) -> AsyncIterator[Client]:
-        from ragmcp.stdio.stdio import open_stdio
+        from ragmcp.stdio.connect import open_stdio
 
         async with (
             bounded_log(self.log) as log,

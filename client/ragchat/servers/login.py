@@ -16,16 +16,16 @@ from ragchat.servers.configs import ServerConfig
 from ragchat.servers.private_json import read_private, write_private
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import add_secret
-from ragmcp.client.oauth.authorization import OAuth
-from ragmcp.client.oauth.dpop import Prover
-from ragmcp.client.oauth.errors import LoginRequired
-from ragmcp.client.oauth.grants import Login, TokenSource, Wanted
-from ragmcp.client.oauth.redirect import Redirect, has_state, open_redirect
-from ragmcp.client.oauth.registration import Identity
-from ragmcp.client.oauth.store import Grant, Registration, RunStore, Store
-from ragmcp.client.oauth.web import Web, open_web
 from ragmcp.http.connect import open_http
 from ragmcp.http.reach import Reach
+from ragmcp.oauth.authorization import OAuth
+from ragmcp.oauth.dpop import Prover
+from ragmcp.oauth.errors import LoginRequired
+from ragmcp.oauth.grants import Login, TokenSource, Wanted
+from ragmcp.oauth.redirect import Redirect, has_state, open_redirect
+from ragmcp.oauth.registration import Identity
+from ragmcp.oauth.store import Grant, Registration, RunStore, Store
+from ragmcp.oauth.web import Web, open_web
 
 FILE = "credentials.json"
 # Asks the user for a line; None if they do not want to type one.

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from ragchat.memory.types import DocumentText, FilledPrompt
 from ragchat.servers.media import image_url, named
 from ragcommon.files.decoding import NotText, decode
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
 from ragmcp.protocol.schema.content import EmbeddedResource, ResourceContents, TextContent
 from ragmcp.protocol.schema.prompts import PromptInfo

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import anyio
 
 from ragmcp.backoff import Backoff
-from ragmcp.client.client import Client, OnProgress
+from ragmcp.client.features import Client, OnProgress
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 from msgspec import UNSET
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import RagMcpError
 from ragmcp.protocol.schema.subscriptions import Filter
 

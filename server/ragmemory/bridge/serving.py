@@ -13,7 +13,7 @@ from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import open_client
 from ragmcp.http.reach import is_loopback
-from ragmcp.stdio.stdio import standard_streams
+from ragmcp.stdio.serve import standard_streams
 from ragmemory.bridge.host import BeforeRetry, Bridge
 from ragmemory.bridge.spawned import Spawned
 from ragmemory.settings import LimitSettings

@@ -24,7 +24,7 @@ from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.protocol.schema.base import UNKNOWN
 from ragmcp.protocol.schema.subscriptions import LISTEN
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 
 
 class _Body(Struct, frozen=True):

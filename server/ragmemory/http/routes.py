@@ -17,7 +17,7 @@ from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note
 from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.http import openapi, page
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 

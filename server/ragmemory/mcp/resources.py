@@ -20,7 +20,7 @@ from ragmemory.mcp.errors import Memory, wire_errors
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
-    from ragmcp.server.server import Server
+    from ragmcp.server.core import Server
     from ragmemory.service import MemoryService
     from ragmemory.types.documents import DocumentInfo
     from ragmemory.types.history import Difference

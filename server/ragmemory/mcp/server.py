@@ -17,8 +17,8 @@ from msgspec import structs
 from ragconfig.prompt_files import FOLDER
 from ragconfig.repository import ORIGIN, root_of
 from ragconfig.settings import Settings
-from ragmcp.server.server import Server
-from ragmcp.stdio.stdio import serve_stdio
+from ragmcp.server.core import Server
+from ragmcp.stdio.serve import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.mcp.prompts import Prompts

@@ -24,7 +24,7 @@ from ragmcp.http.limits import HttpLimits
 from ragmcp.http.server import ModernRequests
 from ragmcp.older_revisions import find_legacy
 from ragmcp.protocol import headers
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 
 
 class LegacyRequests(Protocol):

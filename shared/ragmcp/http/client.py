@@ -59,7 +59,7 @@ Answer: TypeAlias = Success | Failure
 
 
 class Authorization(Protocol):
-    """Authorizes requests, as `ragmcp.client.oauth` does."""
+    """Authorizes requests, as `ragmcp.oauth` does."""
 
     async def headers(self, verb: str, url: str, reach: Reach) -> Mapping[str, str]:
         """The headers of one request; `reach` is where further ones may go."""

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal, Protocol, TypeAlias
 
-from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.core import negotiate
+from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, WireError
@@ -65,7 +65,7 @@ async def open_http(
 
     `message_bytes` is the longest message read; `era` None: probe the server, "modern": no probe, "legacy":
     handshake only; `token` is sent to this server only, as a bearer token, and so are further `headers`;
-    `authorization` adds and renews tokens by itself (`ragmcp.client.oauth`); `silence_seconds` is how long
+    `authorization` adds and renews tokens by itself (`ragmcp.oauth`); `silence_seconds` is how long
     the server may send nothing during a request (None: no limit).
     Raises ServerUnreachable, HttpRefused, ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision,
     UnreadableAnswer, AuthorizationFailed.

@@ -20,7 +20,7 @@ from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.tracing import loggable
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.http.exchange import EVENTS, ClientGone, Exchange, event
 from ragmcp.http.limits import SESSION_REQUESTS
-from ragmcp.server.server import serve
+from ragmcp.server.core import serve
 from ragmcp.streams import Stream
 
 ID_BYTES = 24

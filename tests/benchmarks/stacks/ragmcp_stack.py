@@ -9,9 +9,10 @@ from typing import Any
 import anyio
 
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
-from ragmcp.stdio.stdio import open_stdio, serve_stdio
+from ragmcp.stdio.connect import open_stdio
+from ragmcp.stdio.serve import serve_stdio
 from tests.benchmarks.stacks.http import run_app
 from tests.benchmarks.stacks.measure import measure
 

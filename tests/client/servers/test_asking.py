@@ -14,10 +14,10 @@ from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
 from ragconfig.settings import load_settings
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
-from ragmcp.stdio import stdio
+from ragmcp.stdio import connect
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.servers import GOOD, write
 
@@ -29,7 +29,7 @@ ERAS: tuple[EraName | None, ...] = (None, "legacy")
 
 @pytest.fixture(params=ERAS, ids=["modern", "legacy"], autouse=True)
 def era(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "open_stdio", partial(stdio.open_stdio, era=request.param))
+    monkeypatch.setattr(connect, "open_stdio", partial(connect.open_stdio, era=request.param))
 
 
 @asynccontextmanager

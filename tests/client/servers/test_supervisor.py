@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from ragchat.servers.supervisor import Supervised
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.http.connect import open_http
 from ragmcp.stdio import process

@@ -15,8 +15,8 @@ from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.watching import CHANGED, MOST_WATCHED, Watched
 from ragconfig.settings import load_settings
-from ragmcp.client.client import EraName
-from ragmcp.stdio import stdio
+from ragmcp.client.features import EraName
+from ragmcp.stdio import connect
 from tests.support.mcp_offers import WELCOME
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.servers import GOOD, tool, write
@@ -30,7 +30,7 @@ async def refuse(*_: Any) -> Any:
 
 @pytest.fixture(params=ERAS, ids=["modern", "legacy"])
 def era(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "open_stdio", partial(stdio.open_stdio, era=request.param))
+    monkeypatch.setattr(connect, "open_stdio", partial(connect.open_stdio, era=request.param))
 
 
 @asynccontextmanager

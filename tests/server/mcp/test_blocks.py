@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import WireError
 from ragmcp.protocol.schema.completion import TemplateReference
 from ragmcp.protocol.schema.subscriptions import Filter, resource_updated

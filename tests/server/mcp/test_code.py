@@ -14,8 +14,8 @@ import pytest
 
 from ragconfig.home import Home
 from ragconfig.repository import make_memory
-from ragmcp.client.client import Client
-from ragmcp.server.server import Server
+from ragmcp.client.features import Client
+from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets import make_tools
 from tests.support.in_memory import open_memory

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 import pytest
 
-from ragmcp.client.client import Client
-from ragmcp.server.server import Server
+from ragmcp.client.features import Client
+from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets import make_tools
 from tests.support.in_memory import open_memory

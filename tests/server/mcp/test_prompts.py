@@ -15,12 +15,12 @@ import anyio
 import pytest
 
 from ragconfig.prompt_files import BrokenTemplate, broken_in, read_template
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import WireError
 from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
 from ragmemory.service import MemoryService

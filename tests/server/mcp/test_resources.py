@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import WireError
 from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to
 from ragmcp.protocol.schema.base import ListParams

@@ -11,9 +11,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.protocol.pagination import cursor_to
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets import make_tools
 from tests.support.in_memory import open_memory

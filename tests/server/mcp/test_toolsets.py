@@ -17,10 +17,10 @@ import pytest
 
 from ragcommon.text.rules import passage_names
 from ragconfig.errors import SettingsError
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.mcp import toolsets
 from ragmemory.mcp.result_text import AFTER, more_turns, readable
 from ragmemory.mcp.toolsets import make_tools

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.http.asgi import Endpoint

@@ -21,7 +21,7 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.http.dispatch import RequestRecord
 from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (

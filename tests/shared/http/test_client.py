@@ -10,7 +10,6 @@ import anyio
 import httpx2
 import pytest
 
-from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
@@ -25,6 +24,7 @@ from ragmcp.http.client import MAX_REDIRECTS, shown
 from ragmcp.http.connect import open_http
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.reach import Reach, is_loopback
+from ragmcp.oauth.errors import AuthorizationFailed
 from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
 from tests.support.http_server import served
 from tests.support.ports import free_port

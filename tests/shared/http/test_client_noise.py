@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RagMcpError
 from ragmcp.http.connect import open_http

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from ragmcp.client import core
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.errors import ConnectionClosed, UnsupportedRevision, WireError
 from ragmcp.http.connect import open_http
 from ragmcp.http.errors import HttpRefused

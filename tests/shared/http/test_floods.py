@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio.lowlevel
 import pytest
 
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.concurrency import beside
 from ragmcp.peer import NOTIFICATIONS_AT_ONCE

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmemory.http.plain import PlainEndpoint
 from tests.support.http_server import ACCEPT, limits, modern_headers, modern_request, request, served
 from tests.support.mcp_server import Add, Echo

@@ -8,7 +8,7 @@ import anyio
 import httpx2
 import pytest
 
-from ragmcp.client.client import Client
+from ragmcp.client.features import Client
 from ragmcp.errors import ServerUnreachable
 from ragmcp.http.connect import open_http
 from ragmcp.http.reach import AddressRefused, Reach, Zone, guard, zone_of

@@ -11,7 +11,7 @@ from ragmcp.http.errors import TooManyOpen
 from ragmcp.http.exchange import Exchange
 from ragmcp.legacy.http_session import HttpSession
 from ragmcp.legacy.sessions import to_evict
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import limits
 

@@ -15,7 +15,7 @@ from ragmcp.legacy.http_session import SessionChannel
 from ragmcp.protocol.schema.input import Elicit
 from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (

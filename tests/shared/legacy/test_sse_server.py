@@ -14,7 +14,7 @@ import pytest
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import Receive, Scope, Send
 from ragmcp.protocol.schema.subscriptions import list_changed
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.support.http_server import EventSource, ObservedApp, limits, request, served
 from tests.support.mcp_server import TOOLS, make_server
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import REVISIONS
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.input import Elicit, InputRequest, ListRoots, Sample
 from ragmcp.server.call import Call
+from ragmcp.server.core import Server
 from ragmcp.server.input_required import STATE_SECONDS, StateSigner
-from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
 from tests.shared.server.test_resources import Shelf
 from tests.support.prompts import prompt

@@ -7,7 +7,7 @@ import pytest
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.logging import LEVELS
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import tool
 from tests.support.raw_mcp import RawClient, raw_client
 from tests.support.schemas import MODERN, REVISIONS

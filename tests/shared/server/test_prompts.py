@@ -15,7 +15,7 @@ from ragmcp.protocol.schema.content import (
 )
 from ragmcp.protocol.schema.prompts import PromptMessage
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.support.prompts import prompt
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import REVISIONS

@@ -13,7 +13,7 @@ from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import MODERN, REVISIONS
 

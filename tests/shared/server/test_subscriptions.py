@@ -10,7 +10,7 @@ from ragmcp.legacy import server as legacy_server
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.subscriptions import Change, list_changed, resource_updated
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.subscriptions import Broadcast
 from ragmcp.server.tools import tool
 from tests.shared.server.test_prompts import hello

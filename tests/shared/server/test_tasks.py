@@ -15,7 +15,7 @@ from ragmcp.protocol.schema.base import TASKS_EXTENSION
 from ragmcp.protocol.schema.input import Elicit
 from ragmcp.server import tasks as tasks_module
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server
+from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool, tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.raw_mcp import RawClient, raw_client

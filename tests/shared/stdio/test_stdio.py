@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from ragmcp.client.client import EraName
+from ragmcp.client.features import EraName
 from ragmcp.errors import MessageTooLarge, RequestTimedOut, WireError
 from tests.support.mcp_process import ENV, SERVER, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, Held

@@ -11,7 +11,7 @@ from ragchat.console import is_styled
 if TYPE_CHECKING:
     from ragchat.ingest.loading import OnProgress as OnLoading
     from ragchat.ingest.loading import Progress
-    from ragmcp.client.client import OnProgress
+    from ragmcp.client.features import OnProgress
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""MCP over standard streams: the server's half reserves its own, the client's half starts a server.
-
-Both halves pass a stream to `server.serve` or `client.connect`. Each imports its dependencies when it is
-called, so that a server starts without the client's code and a client without the server's.
-"""
+"""Serve on our own standard streams, which are reserved for the protocol, until the host disappears."""
 
 from __future__ import annotations
 
@@ -10,25 +6,16 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.peer import FINISH_SECONDS
-from ragmcp.protocol.schema.base import Implementation
+from ragmcp.server.core import Server, serve
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
-
-if TYPE_CHECKING:
-    from ragmcp.client.client import Client, EraName
-    from ragmcp.client.handlers import Handlers
-    from ragmcp.server.server import Server
-    from ragmcp.stdio.process import Stderr
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +38,6 @@ async def serve_stdio(
     `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer.
     `on_leaving` is called after the last answer, before this waits for threads that cannot be cancelled.
     """
-    from ragmcp.server.server import serve
-
     async with standard_streams(on_leaving) as stream:
         await serve(
             server, stream, message_bytes=message_bytes, on_listening=on_listening, on_leaving=on_leaving
@@ -129,48 +114,3 @@ async def _host_gone(parent: int, stream: Pipes) -> str:
             return "the host has closed stdin, and there is no more time for the answers"
         await anyio.sleep(WATCH_SECONDS)
     return "its parent process has died"
-
-
-@asynccontextmanager
-async def open_stdio(
-    command: Sequence[str],
-    *,
-    client_name: str,
-    client_version: str,
-    message_bytes: int,
-    stderr: Stderr | None = None,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    era: EraName | None = None,
-    handlers: Handlers | None = None,
-) -> AsyncIterator[Client]:
-    """Start a server and connect to it; the server is stopped at the end of the body.
-
-    `stderr` None: it shares our own; `message_bytes` is the longest message read; `era` None: probe the
-    server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
-    Raises ServerNotStarted, and what `ragmcp.client.client.connect` raises.
-    """
-    from ragmcp.client.client import connect
-    from ragmcp.client.handlers import NO_HANDLERS
-    from ragmcp.stdio.process import ServerProcess
-
-    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
-        identity = Implementation(name=client_name, version=client_version)
-        answered = False
-        try:
-            async with connect(
-                process.stream,
-                identity,
-                message_bytes=message_bytes,
-                era=era,
-                handlers=handlers or NO_HANDLERS,
-            ) as client:
-                answered = True
-                yield client
-        except ConnectionClosed as error:
-            if error.reason:  # The error of another connection, raised in the body.
-                raise
-            reason = await process.exit_reason()
-            if answered:
-                raise ConnectionClosed(error.method, reason) from None
-            raise ServerNotStarted(command, reason) from None

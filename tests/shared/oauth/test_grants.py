@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragmcp.client.oauth.discovery import ServerMetadata
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.grants import code_of
+from ragmcp.oauth.discovery import ServerMetadata
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.grants import code_of
 
 HONEST = "https://honest.org"
 

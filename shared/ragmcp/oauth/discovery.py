@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from httpx2 import URL, InvalidURL
 from msgspec import Struct
 
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.web import Web, check_secure
 from ragmcp.http.client import origin
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.web import Web, check_secure
 
 _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 import anyio
 import httpx2
 
-from ragmcp.client.oauth import discovery, dpop
-from ragmcp.client.oauth.discovery import ServerMetadata
-from ragmcp.client.oauth.dpop import Prover
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.grants import TokenSource, Wanted, refresh
-from ragmcp.client.oauth.store import Grant, RunStore, Store
-from ragmcp.client.oauth.web import Web, open_web
 from ragmcp.http.reach import Reach
+from ragmcp.oauth import discovery, dpop
+from ragmcp.oauth.discovery import ServerMetadata
+from ragmcp.oauth.dpop import Prover
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.grants import TokenSource, Wanted, refresh
+from ragmcp.oauth.store import Grant, RunStore, Store
+from ragmcp.oauth.web import Web, open_web
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from ragmcp.http.connect import open_http
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server, serve
+from ragmcp.server.core import Server, serve
 from ragmcp.server.tools import tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.http_server import http_client, request

@@ -13,14 +13,14 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragmcp.client.client import Client
-from ragmcp.client.oauth.authorization import OAuth
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.grants import ClientCredentials, Login
-from ragmcp.client.oauth.registration import Identity
-from ragmcp.client.oauth.store import Registration, RunStore
+from ragmcp.client.features import Client
 from ragmcp.http.connect import open_http
 from ragmcp.http.reach import AddressRefused
+from ragmcp.oauth.authorization import OAuth
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.grants import ClientCredentials, Login
+from ragmcp.oauth.registration import Identity
+from ragmcp.oauth.store import Registration, RunStore
 from tests.support.authorization_server import Agreeing, Protected, protected
 from tests.support.http_script import Said, Scripted
 from tests.support.http_server import served

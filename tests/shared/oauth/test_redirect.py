@@ -9,7 +9,7 @@ import anyio
 import httpx2
 from anyio.abc import SocketAttribute
 
-from ragmcp.client.oauth.redirect import open_redirect
+from ragmcp.oauth.redirect import open_redirect
 from tests.support.processes import LONGEST_SECONDS
 
 

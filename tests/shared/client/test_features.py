@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from ragmcp.client import core
-from ragmcp.client.client import Client, EraName
+from ragmcp.client.features import Client, EraName
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ragmcp.client.oauth.discovery import challenge_of, find_resource, find_server
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.web import LARGEST_BYTES, check_secure, open_web
 from ragmcp.http.reach import AddressRefused, Reach
+from ragmcp.oauth.discovery import challenge_of, find_resource, find_server
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.web import LARGEST_BYTES, check_secure, open_web
 from tests.support.http_script import Heard, Said, Scripted
 from tests.support.http_server import served
 

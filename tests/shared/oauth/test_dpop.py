@@ -7,7 +7,7 @@ import hashlib
 
 import jwt
 
-from ragmcp.client.oauth.dpop import ALGORITHM, Prover
+from ragmcp.oauth.dpop import ALGORITHM, Prover
 
 
 def test_a_proof_can_be_verified_and_names_the_request_the_token_and_the_nonce() -> None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import httpx2
 import msgspec
 
-from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.http.reach import Reach, guard, is_loopback
+from ragmcp.oauth.errors import AuthorizationFailed
 from ragmcp.protocol.decoding import DECODE_ERRORS
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragmcp.client.oauth.discovery import ServerMetadata
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.store import Registration, Store
-from ragmcp.client.oauth.web import Web
+from ragmcp.oauth.discovery import ServerMetadata
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.store import Registration, Store
+from ragmcp.oauth.web import Web
 from ragmcp.protocol.decoding import DECODE_ERRORS
 
 

@@ -17,13 +17,13 @@ import msgspec
 from httpx2 import URL
 from msgspec import Struct
 
-from ragmcp.client.oauth.discovery import ServerMetadata
-from ragmcp.client.oauth.dpop import Prover, base64url
-from ragmcp.client.oauth.errors import AuthorizationFailed
-from ragmcp.client.oauth.redirect import has_state
-from ragmcp.client.oauth.registration import Identity, register
-from ragmcp.client.oauth.store import Grant, Registration, Store
-from ragmcp.client.oauth.web import Answer, Web
+from ragmcp.oauth.discovery import ServerMetadata
+from ragmcp.oauth.dpop import Prover, base64url
+from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.redirect import has_state
+from ragmcp.oauth.registration import Identity, register
+from ragmcp.oauth.store import Grant, Registration, Store
+from ragmcp.oauth.web import Answer, Web
 from ragmcp.protocol.decoding import DECODE_ERRORS
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"

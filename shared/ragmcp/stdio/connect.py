@@ -1,0 +1,54 @@
+"""Start a server and connect to it over its standard streams."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from ragmcp.client.features import Client, EraName, connect
+from ragmcp.client.handlers import NO_HANDLERS, Handlers
+from ragmcp.errors import ConnectionClosed, ServerNotStarted
+from ragmcp.protocol.schema.base import Implementation
+from ragmcp.stdio.process import ServerProcess, Stderr
+
+
+@asynccontextmanager
+async def open_stdio(
+    command: Sequence[str],
+    *,
+    client_name: str,
+    client_version: str,
+    message_bytes: int,
+    stderr: Stderr | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    era: EraName | None = None,
+    handlers: Handlers = NO_HANDLERS,
+) -> AsyncIterator[Client]:
+    """Start a server and connect to it; the server is stopped at the end of the body.
+
+    `stderr` None: it shares our own; `message_bytes` is the longest message read; `era` None: probe the
+    server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
+    Raises ServerNotStarted, and what `ragmcp.client.features.connect` raises.
+    """
+    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
+        identity = Implementation(name=client_name, version=client_version)
+        answered = False
+        try:
+            async with connect(
+                process.stream,
+                identity,
+                message_bytes=message_bytes,
+                era=era,
+                handlers=handlers,
+            ) as client:
+                answered = True
+                yield client
+        except ConnectionClosed as error:
+            if error.reason:  # The error of another connection, raised in the body.
+                raise
+            reason = await process.exit_reason()
+            if answered:
+                raise ConnectionClosed(error.method, reason) from None
+            raise ServerNotStarted(command, reason) from None
