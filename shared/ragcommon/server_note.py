@@ -22,7 +22,7 @@ from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
 FOLDER = "servers"
-LARGEST_BYTES = 1 << 14
+MAX_NOTE_BYTES = 1 << 14
 # Where a server serves every tool to the bearer of its key.
 OWNER_PATH = "/owner"
 # The parameter of /health with the challenge, and the field of its answer.
@@ -94,6 +94,6 @@ def _path(memory: str, state: Path) -> Path:
 
 def _read(path: Path) -> Note | None:
     try:
-        return msgspec.json.decode(read_regular(path, LARGEST_BYTES, private=True), type=Note)
+        return msgspec.json.decode(read_regular(path, MAX_NOTE_BYTES, private=True), type=Note)
     except (OSError, msgspec.DecodeError):
         return None

@@ -61,7 +61,7 @@ class LatestQueue(Generic[K, T]):
         return self._items.pop(next(iter(self._items)))
 
 
-async def confined(work: Awaitable[T]) -> T:
+async def contain_cancellation(work: Awaitable[T]) -> T:
     """Await `work`; a cancellation of another task becomes a RuntimeError.
 
     A task that awaits a future cancelled elsewhere gets that cancellation. Not converted, it would silently
@@ -77,7 +77,7 @@ async def confined(work: Awaitable[T]) -> T:
 
 
 @asynccontextmanager
-async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
+async def background_task(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
     """Run `task` in the background while the body runs, and what the body starts in the yielded group.
 
     Errors of the body are not wrapped in a group.
@@ -95,7 +95,7 @@ async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator
 
 
 @coroutine
-def watched(
+def observe_blocking(
     work: Coroutine[Any, Any, T], on_wait: Callable[[], None], on_end: Callable[[], None]
 ) -> Generator[Any, Any, T]:
     """Await `work`; call `on_wait` when it first has to wait, and in that case `on_end` at its end."""

@@ -15,7 +15,7 @@ import anyio.abc
 from anyio.lowlevel import checkpoint
 from msgspec import Raw
 
-from ragmcp.concurrency import beside, watched
+from ragmcp.concurrency import background_task, observe_blocking
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
@@ -30,11 +30,11 @@ FINISH_SECONDS = 10.0
 # How late a timeout may be.
 TICK_SECONDS = 0.02
 # A peer that sends more unusable lines than this within a second is given up: reading them keeps us busy.
-MOST_UNUSABLE = 5_000
+MAX_UNUSABLE_LINES = 5_000
 # Of those, so many are logged.
 LOGGED_UNUSABLE = 10
 # A line that is too long is skipped. A peer that sends this much without ending it is given up.
-MOST_OVERLONG_BYTES = 2**28
+MAX_OVERLONG_BYTES = 2**28
 # Of one peer so many lines are read in one turn of the event loop, at most.
 LINES_AT_ONCE = 50
 # How many there are is estimated from the last bytes: counting them all takes a millisecond for each MiB.
@@ -145,7 +145,7 @@ class Peer:
     async def run(self) -> None:
         """Run until the other side has closed and its requests are answered."""
         try:
-            async with beside(self._watch_clock), anyio.create_task_group() as self._workers:
+            async with background_task(self._watch_clock), anyio.create_task_group() as self._workers:
                 self._start_worker()
             with anyio.move_on_after(FINISH_SECONDS):
                 await self._stream.drain(0)
@@ -264,8 +264,8 @@ class Peer:
             if start:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
-            if self.connection.decoder.overlong_bytes > MOST_OVERLONG_BYTES:
-                self._stream.fault = f"it sent more than {MOST_OVERLONG_BYTES >> 20} MiB without a line end"
+            if self.connection.decoder.overlong_bytes > MAX_OVERLONG_BYTES:
+                self._stream.fault = f"it sent more than {MAX_OVERLONG_BYTES >> 20} MiB without a line end"
             if self._stream.fault:
                 self._close()
                 return
@@ -295,8 +295,10 @@ class Peer:
         self._unusable += 1
         if self._unusable <= LOGGED_UNUSABLE:
             log.info("Ignored a message of the other side: %s", error)
-        elif self._unusable > MOST_UNUSABLE:
-            self._stream.fault = f"it sent more than {MOST_UNUSABLE:,} lines in a second that are no messages"
+        elif self._unusable > MAX_UNUSABLE_LINES:
+            self._stream.fault = (
+                f"it sent more than {MAX_UNUSABLE_LINES:,} lines in a second that are no messages"
+            )
 
     def _close(self) -> None:
         self.closed.set()
@@ -312,7 +314,7 @@ class Peer:
         line = b""
         try:
             try:
-                outcome = await watched(self._handle(request), self._on_wait, self._on_end)
+                outcome = await observe_blocking(self._handle(request), self._on_wait, self._on_end)
             except Exception as error:
                 if not isinstance(error, RemoteProtocolError):
                     log.error("%s failed", request.method, exc_info=error)

@@ -13,7 +13,7 @@ from ragmcp.concurrency import Pulse
 # Writers wait when this much is queued: enough to keep a pipe busy, and little memory.
 HIGH_WATER_BYTES = 2**20
 # Transports that read events wait when the receiver has this much to take.
-MOST_UNTAKEN_BYTES = 2**16
+MAX_UNTAKEN_BYTES = 2**16
 
 
 class Stream:
@@ -62,7 +62,7 @@ class Stream:
     async def deliver(self, message: bytes | bytearray) -> None:
         """As `feed_line`; waits while the receiver has much to take."""
         self.feed_line(message)
-        if self.untaken > MOST_UNTAKEN_BYTES:
+        if self.untaken > MAX_UNTAKEN_BYTES:
             await self.wait_until_taken()
 
     def feed_end(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragcommon.text.rules import LONGEST_HEADING
+from ragcommon.text.rules import MAX_HEADING
 from ragmemory.files.formats.text import title_of
 from ragmemory.ingest.blocks import Block, markdown_blocks, paragraphs
 from ragmemory.ingest.documents import first_heading
@@ -18,7 +18,7 @@ from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 LONG = 500_000
 PROCESSOR_SECONDS = 4.0
 # A heading path names at most the six levels above.
-LONGEST_PATH = 6 * (LONGEST_HEADING + len(" > "))
+LONGEST_PATH = 6 * (MAX_HEADING + len(" > "))
 
 
 def check(text: str, blocks: list[Block]) -> None:

@@ -8,13 +8,13 @@ import threading
 import anyio
 import pytest
 
-from ragmcp.concurrency import Pulse, beside, confined, in_daemon_thread
+from ragmcp.concurrency import Pulse, background_task, contain_cancellation, in_daemon_thread
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
 async def test_what_the_body_raises_comes_out_as_it_is(error: type[BaseException]) -> None:
     with pytest.raises(error):
-        async with beside(anyio.sleep_forever):
+        async with background_task(anyio.sleep_forever):
             raise error
 
 
@@ -27,7 +27,7 @@ async def test_the_task_ends_with_the_body() -> None:
         finally:
             ended.set()
 
-    async with beside(task):
+    async with background_task(task):
         await anyio.lowlevel.checkpoint()
     assert ended.is_set()
 
@@ -38,14 +38,14 @@ async def test_the_body_may_outlive_the_task() -> None:
     async def task() -> None:
         done.set()
 
-    async with beside(task):
+    async with background_task(task):
         await done.wait()
         await anyio.lowlevel.checkpoint()
 
 
 async def test_a_cancelled_body_stays_cancelled() -> None:
     with anyio.CancelScope() as scope:
-        async with beside(anyio.sleep_forever):
+        async with background_task(anyio.sleep_forever):
             scope.cancel()
             await anyio.sleep_forever()
     assert scope.cancelled_caught
@@ -74,13 +74,13 @@ async def awaits_what_is_cancelled() -> None:
 
 async def test_the_cancellation_of_what_was_awaited_is_a_failure() -> None:
     with pytest.raises(RuntimeError, match="the awaited work was cancelled elsewhere"):
-        await confined(awaits_what_is_cancelled())
+        await contain_cancellation(awaits_what_is_cancelled())
 
 
 @pytest.mark.parametrize("native", [False, True])
 async def test_a_cancellation_of_ones_own_stays_one(native: bool) -> None:
     with anyio.CancelScope() as scope:
-        task = asyncio.create_task(confined(anyio.sleep_forever()))
+        task = asyncio.create_task(contain_cancellation(anyio.sleep_forever()))
         await anyio.wait_all_tasks_blocked()
         if native:
             task.cancel()

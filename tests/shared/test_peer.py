@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, MethodNotFound, WireError
 from ragmcp.peer import LINES_AT_ONCE, Peer, Waiter
 from ragmcp.protocol import jsonrpc
@@ -38,7 +38,7 @@ async def peers(handle: Handle) -> AsyncIterator[tuple[Peer, Peer]]:
     asking = Peer(here, Connection[Waiter](10_000, refuses=False), refuse)
     answering = Peer(there, Connection[Waiter](10_000, refuses=True), handle)
     with anyio.fail_after(10):
-        async with beside(asking.run), beside(answering.run):
+        async with background_task(asking.run), background_task(answering.run):
             yield asking, answering
 
 
@@ -162,7 +162,7 @@ async def test_a_flood_of_notifications_lets_others_have_their_turn() -> None:
     for number in range(FLOOD):
         there.write(jsonrpc.encode_notification("n", {"number": number}))
     with anyio.fail_after(10):
-        async with beside(take_turns), beside(listening.run):
+        async with background_task(take_turns), background_task(listening.run):
             there.flush()
             await done.wait()
     assert max(heard) < 2 * LINES_AT_ONCE

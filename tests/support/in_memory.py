@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.server.core import Server, serve
 from ragmcp.streams import Stream
@@ -53,7 +53,7 @@ async def open_memory(
         await serve(server, there, message_bytes=message_bytes)
         there.close()
 
-    async with beside(answer):
+    async with background_task(answer):
         try:
             client = Implementation(name="ragmcp", version="0")
             async with connect(

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.server.core import Server, serve
 from tests.support import schemas
 from tests.support.in_memory import MemoryStream, memory_pair
@@ -104,7 +104,7 @@ async def raw_client(
         await serve(server, there, message_bytes=message_bytes)
         there.close()
 
-    async with beside(answer):
+    async with background_task(answer):
         client = RawClient(here)
         if revision:
             await client.speak(revision, **capabilities)

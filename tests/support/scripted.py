@@ -11,7 +11,7 @@ import anyio
 
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.protocol.schema.base import Implementation
 from tests.support.in_memory import memory_pair
 
@@ -64,7 +64,7 @@ async def connected(
     server = Scripted(script)
     with anyio.fail_after(60):
         async with (
-            beside(server.run),
+            background_task(server.run),
             connect(server.here, ME, message_bytes=message_bytes, era=era, handlers=handlers) as client,
         ):
             yield client, server

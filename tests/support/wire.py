@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import httpx2
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.http.exchange import App, Receive, Scope, Send
 from ragmcp.protocol.framing import EventDecoder, Line
 from tests.support import schemas
@@ -84,7 +84,7 @@ class Recording:
                         pass
                     open_here.cancel()
 
-                async with beside(until_gone):
+                async with background_task(until_gone):
                     await self._pass_on(client, request, send)
 
         return app

@@ -153,11 +153,11 @@ _FIRST_BYTE_SECONDS = 3.0
 def read_stdin(*, may_be_empty: bool = False) -> str:
     """All of stdin as text, decoded like a file. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
-    from ragcommon.files.decoding import LARGEST_BYTES, EmptyText, NotText, decode
+    from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
 
-    data = _stdin(LARGEST_BYTES + 1)
-    if len(data) > LARGEST_BYTES:
-        raise StdinUnusable(f"is larger than {LARGEST_BYTES:,} bytes")
+    data = _stdin(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise StdinUnusable(f"is larger than {MAX_FILE_BYTES:,} bytes")
     try:
         return decode(data)[0]
     except NotText as error:

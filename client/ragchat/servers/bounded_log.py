@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from ragchat.log import ServerLog, prepare
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 
 # The log is copied in such portions with a pause after each (6 MB a second are enough), so that a server that
 # floods its log does not keep us busy, not even line by line.
@@ -27,7 +27,7 @@ async def bounded_log(path: Path) -> AsyncIterator[ServerLog]:
         return
     log = _Copied(path)
     try:
-        async with beside(log.copy):
+        async with background_task(log.copy):
             yield log
     finally:
         log.close()

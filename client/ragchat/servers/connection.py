@@ -31,7 +31,7 @@ from ragchat.servers.watching import Watched
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.features import Client, OnProgress
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import RagMcpError, RequestTimedOut, ServerNotStarted
 from ragmcp.oauth.errors import LoginRequired
 from ragmcp.protocol.schema.base import LogLevel
@@ -186,8 +186,8 @@ class Connection(ManagedServer):
                     self._state, self._failure = State.READY, None
                     self._settled.set()
                     async with (
-                        beside(lambda: self._follow(client)),
-                        beside(lambda: self._watched.follow(client)),
+                        background_task(lambda: self._follow(client)),
+                        background_task(lambda: self._watched.follow(client)),
                     ):
                         yield client
             if start.cancelled_caught:

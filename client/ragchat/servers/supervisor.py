@@ -15,7 +15,7 @@ import anyio
 
 from ragmcp.backoff import Backoff
 from ragmcp.client.features import Client, OnProgress
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
@@ -82,7 +82,7 @@ class Supervised:
         """Why it could not be started or ended last, until it runs again."""
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(beside(self._keep_running))
+        await self._stack.enter_async_context(background_task(self._keep_running))
         return self
 
     async def __aexit__(

@@ -89,7 +89,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
     """
     from ragchat.errors import AttachmentUnusable
     from ragchat.servers import media
-    from ragcommon.files.decoding import LARGEST_BYTES
+    from ragcommon.files.decoding import MAX_FILE_BYTES
     from ragcommon.files.safe_open import KeptOpen, read_regular
     from ragcommon.sqlite import wal
 
@@ -104,7 +104,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
     try:
         # Closing it would drop SQLite's POSIX locks: another process could remove the log in use.
         kept_open = (wal.identity(sessions), *wal.companions(sessions).values())
-        content = read_regular(path, LARGEST_BYTES, kept_open=kept_open)
+        content = read_regular(path, MAX_FILE_BYTES, kept_open=kept_open)
     except KeptOpen:
         raise AttachmentUnusable(name, "holds the saved conversations") from None
     except OSError as error:

@@ -19,7 +19,7 @@ import anyio
 from anyio import BrokenWorkerProcess
 from anyio.lowlevel import RunVar
 
-from ragcommon.files.decoding import LARGEST_BYTES, NoText, NotText
+from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
 from ragmemory.files.formats.read import Read
 
@@ -140,7 +140,7 @@ def _parse(read: Parser, path: Path, seconds: float, memory: int) -> Read | NoTe
     faulthandler.dump_traceback_later(seconds + 1, exit=True)
     try:
         with _limited_memory(memory):
-            return read(path, read_regular(path, LARGEST_BYTES, links=False))
+            return read(path, read_regular(path, MAX_FILE_BYTES, links=False))
     except NoText as error:
         return NoText(str(error))
     except NotText as error:

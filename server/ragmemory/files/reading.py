@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in, read_regular
 from ragmemory.files.formats import text
@@ -26,9 +26,9 @@ def read_file(path: Path, folder: Folder | None = None) -> Read | Parser:
     if parser := parser_for(path):
         return parser
     if folder:
-        data = read_in(folder, path.name, LARGEST_BYTES)
+        data = read_in(folder, path.name, MAX_FILE_BYTES)
     else:
-        data = read_regular(path, LARGEST_BYTES, links=False)
+        data = read_regular(path, MAX_FILE_BYTES, links=False)
     module = module_of(path, data)
     return text.read(path, data) if module == TEXT else Parser(module)
 

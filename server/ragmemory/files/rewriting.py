@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from ragcommon.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
+from ragcommon.files.decoding import BYTE_ORDER_MARKS, MAX_FILE_BYTES, NotText, decode
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in
 from ragcommon.files.uris import path_of
@@ -84,7 +84,7 @@ class Rewriting:
             raise NotWrittenBack(self._uri, _reason(error)) from error
 
     def _content(self) -> bytes:
-        return read_in(self._folder, self.path.name, LARGEST_BYTES)
+        return read_in(self._folder, self.path.name, MAX_FILE_BYTES)
 
     def _check_writable(self) -> None:
         """Only the folder must be writable to replace a file, also one that its owner has protected."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import too_large
 from ragcommon.files.uris import path_of
@@ -194,8 +194,8 @@ def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
     named = path == root
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
-    if status.st_size > LARGEST_BYTES:
-        return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
+    if status.st_size > MAX_FILE_BYTES:
+        return Refusal(path, f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}", named)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.text.rules import FENCE, ITEM, LONGEST_HEADING, atx_heading, name_columns
+from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, atx_heading, name_columns
 
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
@@ -146,7 +146,7 @@ def joined(names: list[str]) -> str:
 
 def setext_heading(above: str, line: str) -> tuple[int, str] | None:
     """Level and text of the setext heading that `line` underlines; None if it underlines none."""
-    if max(len(above), len(line)) > LONGEST_HEADING or not UNDERLINE.match(line.rstrip()):
+    if max(len(above), len(line)) > MAX_HEADING or not UNDERLINE.match(line.rstrip()):
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)
     return (1 if "=" in line else 2, above.strip()) if is_title else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ragcommon.text.rules import LONGEST_HEADING
+from ragcommon.text.rules import MAX_HEADING
 from ragmemory.code.languages import EXTENSIONS
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import markdown_blocks
@@ -78,7 +78,7 @@ def complete(text: str, metadata: Metadata) -> Document:
     return Document(
         document_id=document_id(uri),
         uri=uri,
-        title=title[:LONGEST_HEADING],
+        title=title[:MAX_HEADING],
         text=text,
         digest=digest.digest(),
         metadata=msgspec.json.encode(metadata, order="sorted").decode(),

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 # Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
-LARGEST_BYTES = 128 << 20
+MAX_FILE_BYTES = 128 << 20
 # UTF-32 before UTF-16: the little-endian mark of UTF-32 begins with that of UTF-16.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

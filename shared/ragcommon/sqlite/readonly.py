@@ -33,7 +33,7 @@ _COMPANIONS = ("-wal", "-journal")
 # The copy is repeated if the file changed meanwhile.
 _ATTEMPTS = 3
 # With less room than this SQLite cannot create the -shm (32 KiB) and the first pages of a -wal.
-_LEAST_BYTES = 1 << 17
+_MIN_FREE_BYTES = 1 << 17
 
 Obstacle: TypeAlias = Literal["full", "read-only"]
 _FileState: TypeAlias = tuple[int, int, int] | None
@@ -204,6 +204,6 @@ def is_full(folder: Path) -> bool:
     import shutil
 
     try:
-        return shutil.disk_usage(folder).free < _LEAST_BYTES
+        return shutil.disk_usage(folder).free < _MIN_FREE_BYTES
     except OSError:
         return False

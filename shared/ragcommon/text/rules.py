@@ -19,7 +19,7 @@ ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
 # Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is none.
-LONGEST_HEADING = 300
+MAX_HEADING = 300
 # Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
 # took half a minute.
 MAX_QUERY_CHARACTERS = 10_000
@@ -60,7 +60,7 @@ def is_rule(line: str) -> bool:
 
 def atx_heading(line: str) -> tuple[int, str] | None:
     """Level and text of a line of Markdown that is a heading with `#`; None for any other line."""
-    if len(line) > LONGEST_HEADING:
+    if len(line) > MAX_HEADING:
         return None
     match = re.match(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)", line.rstrip())
     if match is None:

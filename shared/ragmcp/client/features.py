@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from ragmcp.client.core import Core, negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.concurrency import beside, confined
+from ragmcp.concurrency import background_task, contain_cancellation
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel, Peer
@@ -195,7 +195,7 @@ class Client(Core):
         """Answer a legacy server. Raises RemoteProtocolError for what we do not declare."""
         if request.method == "ping":
             return base.EmptyResult()
-        return await confined(self.handlers.answer(request.method, request.params))
+        return await contain_cancellation(self.handlers.answer(request.method, request.params))
 
 
 @asynccontextmanager
@@ -219,7 +219,7 @@ async def connect(
         lambda notification: client.handle_notification(notification),
     )
     client = Client(peer, identity, handlers)
-    async with beside(peer.run):
+    async with background_task(peer.run):
         try:
             if era is None:
                 await negotiate(client.discover, client.initialize)

@@ -15,7 +15,7 @@ import msgspec
 
 from ragmcp.backoff import Backoff
 from ragmcp.client.core import Core
-from ragmcp.concurrency import LatestQueue, beside
+from ragmcp.concurrency import LatestQueue, background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.jsonrpc import Id, Notification
@@ -27,7 +27,7 @@ ACKNOWLEDGE_SECONDS = 60.0
 UNSUBSCRIBE_SECONDS = 1.0
 # Proxies cut silent streams, some of them every minute.
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 10.0
 
 
@@ -71,7 +71,7 @@ class Subscription:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Subscribe, and keep the subscription during the body. Raises RagMcpError if the server refuses."""
-        async with beside(self._listen if self._core.modern else self._wait):
+        async with background_task(self._listen if self._core.modern else self._wait):
             with anyio.move_on_after(ACKNOWLEDGE_SECONDS):
                 await self._acknowledged.wait()
             if not self._acknowledged.is_set():
@@ -95,7 +95,7 @@ class Subscription:
                 await watch(self._core, "resources/unsubscribe", uris)
 
     async def _listen(self) -> None:
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         while True:
             started = anyio.current_time()
             params = schema.ListenParams(meta=self._core.meta(), notifications=self._filter)

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
 # The most addresses that have a bucket; the least recently used bucket is evicted.
-MOST_ADDRESSES = 10_000
+MAX_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
 
 # A name and an optional port; the name is compared as a whole, so its grammar does not matter.
@@ -118,7 +118,7 @@ class Access(Struct, frozen=True, kw_only=True):
 class Buckets:
     """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
 
-    def __init__(self, rate: float, burst: int, most: int = MOST_ADDRESSES) -> None:
+    def __init__(self, rate: float, burst: int, most: int = MAX_ADDRESSES) -> None:
         self._rate = rate
         self._burst = burst
         self._most = most

@@ -51,7 +51,7 @@ ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 NO_ANSWER = "its stream ended without an answer"
 
 # How often one request may be repeated with a renewed authorization.
-MOST_RENEWALS = 2
+MAX_RENEWALS = 2
 
 # Delivers one message of the server, as it was sent and parsed.
 Deliver: TypeAlias = Callable[[Line, Message], Awaitable[None]]
@@ -144,10 +144,10 @@ class Http:
         authorization = self._authorization
         if authorization is None:
             return await self._send(verb, method, headers, body, url)
-        for renewals in range(MOST_RENEWALS + 1):
+        for renewals in range(MAX_RENEWALS + 1):
             own = await authorization.headers(verb, str(url), self._reach)
             response = await self._send(verb, method, {**headers, **own}, body, url)
-            if response.status_code not in (401, 403) or renewals == MOST_RENEWALS:
+            if response.status_code not in (401, 403) or renewals == MAX_RENEWALS:
                 break
             try:
                 may_repeat = await authorization.renew(response, self._reach)

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 from ragmcp.client.core import negotiate
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
@@ -150,7 +150,7 @@ class _Opening:
         )
         client = Client(channel, self._identity, self._handlers)
         async with AsyncExitStack() as attempt:
-            await attempt.enter_async_context(beside(channel.run))
+            await attempt.enter_async_context(background_task(channel.run))
             await client.initialize()
             await self._stack.enter_async_context(attempt.pop_all())
         return client

@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 from msgspec import UNSET, Struct
 
-from ragmcp.concurrency import watched
+from ragmcp.concurrency import observe_blocking
 from ragmcp.errors import LocalProtocolError, MethodNotFound, RemoteProtocolError
 from ragmcp.http.errors import HttpError
 from ragmcp.http.exchange import Exchange
@@ -120,7 +120,7 @@ class Dispatcher:
         outcome = "CANCELLED"
         try:
             call = open()
-            result = await watched(self.server.handle(call), watch.start, watch.stop)
+            result = await observe_blocking(self.server.handle(call), watch.start, watch.stop)
             outcome = failure_of(result)
             return encode(request.id, result), None
         except Exception as error:

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from ragmcp.concurrency import watched
+from ragmcp.concurrency import observe_blocking
 from ragmcp.http import errors
-from ragmcp.http.limits import LEAST_BYTES_PER_SECOND, HttpLimits
+from ragmcp.http.limits import MIN_BYTES_PER_SECOND, HttpLimits
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.jsonrpc import Id
 
@@ -126,7 +126,7 @@ class Exchange:
         Raises BodyTooLarge, ClientGone.
         """
         if self._body is None:
-            self._body = await watched(self._read(), self._start_clock, self._stop_clock)
+            self._body = await observe_blocking(self._read(), self._start_clock, self._stop_clock)
         return self._body
 
     def _start_clock(self) -> None:
@@ -149,7 +149,7 @@ class Exchange:
             size += len(part)
             if size > self._limits.message_bytes:
                 raise errors.BodyTooLarge(self._limits.message_bytes)
-            self.scope.deadline += len(part) / LEAST_BYTES_PER_SECOND
+            self.scope.deadline += len(part) / MIN_BYTES_PER_SECOND
             if not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)

@@ -10,7 +10,7 @@ SESSION_REQUESTS = 1_000
 # less than `replay_bytes`.
 ALL_REPLAY_BYTES = 2**28
 # The slowest rate at which a body may arrive: slower clients must not hold connections.
-LEAST_BYTES_PER_SECOND = 2**17
+MIN_BYTES_PER_SECOND = 2**17
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import anyio
 import anyio.abc
 import msgspec
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import RagMcpError
 from ragmcp.http.client import Http
 from ragmcp.legacy.session_client import INITIALIZED, SessionClient
@@ -53,7 +53,7 @@ class LegacyHttp(Stream):
         async with anyio.create_task_group() as self._tasks:
             self._session = SessionClient(self._http, self._tasks, self._deliver)
             try:
-                async with beside(self._peer.run):
+                async with background_task(self._peer.run):
                     await self.send_each(self._send)
             finally:
                 with anyio.move_on_after(END_SECONDS, shield=True):

@@ -14,7 +14,7 @@ from ragmcp.errors import InvalidRequest
 from ragmcp.http.exchange import KEEP_ALIVE, ClientGone, Exchange, event
 
 # How many streams of a session can be resumed.
-MOST_STREAMS = 100
+MAX_STREAMS = 100
 _EVENT_ID = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
@@ -51,7 +51,7 @@ class Replay:
 
     def remember(self, stream: SessionStream) -> None:
         """Let a stream that begins be resumed, if need be instead of the oldest one without a response."""
-        if len(self._streams) >= MOST_STREAMS:
+        if len(self._streams) >= MAX_STREAMS:
             standing = [old for old in self._streams.values() if old.standing]
             ended = (old for old in self._streams.values() if not old.live and old not in standing[-1:])
             if oldest := next(ended, None):

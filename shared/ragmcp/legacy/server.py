@@ -25,9 +25,9 @@ from ragmcp.server.call import Call, Methods, method
 from ragmcp.server.subscriptions import Broadcast
 
 # The most resources that one connection may watch.
-MOST_WATCHED = 1_000
+MAX_WATCHED = 1_000
 # The longest URI that can be watched, in characters: the session keeps it.
-LONGEST_WATCHED = 8_192
+MAX_WATCHED_URI = 8_192
 
 
 def legacy_methods(
@@ -69,10 +69,10 @@ async def _set_level(call: Call, params: SetLevelParams) -> Result:
 
 async def _subscribe(call: Call, params: ResourceParams) -> Result:
     watched = call.session.subscriptions
-    if len(params.uri) > LONGEST_WATCHED:
-        raise InvalidParams("$.uri", f"it is longer than {LONGEST_WATCHED:,} characters")
-    if len(watched) >= MOST_WATCHED and params.uri not in watched:
-        raise InvalidParams("$.uri", f"this connection watches {MOST_WATCHED:,} resources already")
+    if len(params.uri) > MAX_WATCHED_URI:
+        raise InvalidParams("$.uri", f"it is longer than {MAX_WATCHED_URI:,} characters")
+    if len(watched) >= MAX_WATCHED and params.uri not in watched:
+        raise InvalidParams("$.uri", f"this connection watches {MAX_WATCHED:,} resources already")
     watched.add(params.uri)
     return EmptyResult()
 

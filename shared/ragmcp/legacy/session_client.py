@@ -38,8 +38,8 @@ OPEN_SECONDS = 1.0
 MAX_RESUMES = 5
 # The pause if the server names none: without it, a failing server would cause a busy loop.
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 30.0
-LEAST_PAUSE_SECONDS = 0.05
+MAX_PAUSE_SECONDS = 30.0
+MIN_PAUSE_SECONDS = 0.05
 # The server may accept the request later; all other refusals are final.
 LATER_STATUSES = frozenset({429, 502, 503, 504})
 
@@ -132,7 +132,7 @@ class SessionClient:
         await self._resume(method, id, events, deliver)
 
     async def _resume(self, method: str, id: Id, events: EventDecoder, deliver: Deliver) -> None:
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         tries = 0
         while events.last_id and tries < MAX_RESUMES:
             last_id = events.last_id
@@ -234,7 +234,7 @@ class SessionClient:
 
     async def _receive(self, opened: anyio.Event) -> None:
         session, events = self._id, None
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
 
         async def deliver(line: Line, message: Message) -> None:
             backoff.reset()
@@ -265,7 +265,7 @@ class SessionClient:
 
     async def _renew_in_time(self, lost: str) -> None:
         """Renew the session as soon as the server can, even if no request comes."""
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         while True:
             await anyio.sleep(backoff.next())
             try:
@@ -282,7 +282,7 @@ def pause(events: EventDecoder | None, backoff: Backoff) -> float:
     ours = backoff.next()
     if events is None or events.retry_ms is None:
         return ours
-    return max(events.retry_ms / 1000, LEAST_PAUSE_SECONDS)
+    return max(events.retry_ms / 1000, MIN_PAUSE_SECONDS)
 
 
 def _uri(request: Request) -> str:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import RagMcpError, RequestTimedOut
 from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, shown
 from ragmcp.http.errors import HttpRefused
@@ -28,7 +28,7 @@ async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
             raise HttpRefused(shown(http.url), response.status, "it does not speak MCP")
         stream = SseClientStream(http, response)
         await stream.find_endpoint()
-        async with beside(stream.read_on), beside(stream.write_on):
+        async with background_task(stream.read_on), background_task(stream.write_on):
             yield stream
 
 

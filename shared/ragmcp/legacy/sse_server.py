@@ -9,7 +9,7 @@ import secrets
 from contextlib import suppress
 from urllib.parse import parse_qs
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.http.exchange import EVENTS, ClientGone, Exchange, event
@@ -76,7 +76,7 @@ class SseSessions:
                         stream.mark_sent(len(events))
                 stream.close()
 
-            async with beside(watch), beside(write_on):
+            async with background_task(watch), background_task(write_on):
                 await serve(
                     self._server,
                     stream,

@@ -14,7 +14,7 @@ from anyio.abc import SocketAttribute, SocketStream
 HOST = "127.0.0.1"
 PATH = "/callback"
 # The longest request that is read; a code takes far less.
-LARGEST_BYTES = 2**16
+MAX_REQUEST_BYTES = 2**16
 REQUEST_SECONDS = 10.0
 
 _PAGE = "<!doctype html><meta charset=utf-8><title>{title}</title><p>{title}"
@@ -75,7 +75,7 @@ async def _target(stream: SocketStream) -> str:
     """The target in the first line of a request; "" for anything else."""
     request = b""
     try:
-        while b"\r\n\r\n" not in request and len(request) < LARGEST_BYTES:
+        while b"\r\n\r\n" not in request and len(request) < MAX_REQUEST_BYTES:
             request += await stream.receive()
     except (anyio.EndOfStream, anyio.BrokenResourceError):
         return ""

@@ -19,7 +19,7 @@ from ragmcp.protocol.decoding import DECODE_ERRORS
 T = TypeVar("T")
 
 # A larger answer is not one of those that are read here.
-LARGEST_BYTES = 2**20
+MAX_ANSWER_BYTES = 2**20
 SECONDS = 30.0
 # A proxy would make plain HTTP to this machine leave it.
 _WITHOUT_PROXY = ("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]")
@@ -76,8 +76,10 @@ class Web:
                 body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
-                    if len(body) > LARGEST_BYTES:
-                        raise AuthorizationFailed(url, f"its answer is longer than {LARGEST_BYTES:,} bytes")
+                    if len(body) > MAX_ANSWER_BYTES:
+                        raise AuthorizationFailed(
+                            url, f"its answer is longer than {MAX_ANSWER_BYTES:,} bytes"
+                        )
                 return Answer(response.status_code, response.headers, bytes(body))
             finally:
                 await response.aclose()

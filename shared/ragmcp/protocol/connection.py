@@ -25,7 +25,7 @@ CANCELLED = "notifications/cancelled"
 
 
 # Over stdio a host may pipe many requests at once; HTTP clients get a lower limit.
-MOST_IN_PROGRESS = 100_000
+MAX_IN_PROGRESS = 100_000
 
 
 class Answered(Struct, Generic[Waiter], frozen=True):
@@ -73,7 +73,7 @@ class Connection(Generic[Waiter]):
     the peer may be in progress at a time.
     """
 
-    def __init__(self, limit: int, *, refuses: bool, most: int = MOST_IN_PROGRESS) -> None:
+    def __init__(self, limit: int, *, refuses: bool, most: int = MAX_IN_PROGRESS) -> None:
         self.batches = False  # Whether the peer may send batches.
         self.decoder = LineDecoder(limit)
         self._refuses = refuses

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ragmcp import errors
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import Line
+from ragmcp.protocol.schema.base import ErrorObject
 
 Id: TypeAlias = int | str
 
@@ -45,20 +46,6 @@ class Success(Struct, frozen=True):
 
     id: Id
     result: Raw
-
-
-class ErrorObject(Struct, frozen=True, omit_defaults=True):
-    """JSON-RPC's error object."""
-
-    code: int
-    message: str
-    data: Any = UNSET
-
-    def as_error(self, http_status: int = 0) -> errors.WireError:
-        """The exception that the request raises."""
-        return errors.WireError(
-            self.code, self.message, None if self.data is UNSET else self.data, http_status
-        )
 
 
 class Failure(Struct, frozen=True):
@@ -121,7 +108,7 @@ _id: msgspec.json.Decoder[Id] = msgspec.json.Decoder(int | str)
 _ARRAY = re.compile(rb"\s*\[")
 
 # The members of a batch are handled at the same time.
-MOST_IN_A_BATCH = 100
+MAX_BATCH_MESSAGES = 100
 
 # 2**63: beyond it other languages lose digits, and the answer would have another id than the request.
 _ID_LIMIT = 2**63
@@ -147,8 +134,8 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
         return _unreadable(bytes(line), error)
     if not members:
         return Unreadable(None, errors.InvalidRequest("a batch must not be empty"))
-    if len(members) > MOST_IN_A_BATCH:
-        return Unreadable(None, errors.InvalidRequest(f"a batch holds at most {MOST_IN_A_BATCH} messages"))
+    if len(members) > MAX_BATCH_MESSAGES:
+        return Unreadable(None, errors.InvalidRequest(f"a batch holds at most {MAX_BATCH_MESSAGES} messages"))
     return [parse(member) for member in members]
 
 

@@ -17,11 +17,11 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw
 
-from ragmcp.concurrency import beside, confined
+from ragmcp.concurrency import background_task, contain_cancellation
 from ragmcp.errors import MethodNotFound
 from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel, Peer
-from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
+from ragmcp.protocol.connection import MAX_IN_PROGRESS, Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params
 from ragmcp.protocol.eras import MODERN_REVISIONS, ConnectionState, Era
 from ragmcp.protocol.jsonrpc import Request
@@ -173,7 +173,7 @@ class Server:
             params = call.params
             if isinstance(params, base.RetryableParams) and params.request_state is not UNSET:
                 call.params = params = self._rounds.resume(call.method, params)
-            result = await confined(method.handler(call, params))
+            result = await contain_cancellation(method.handler(call, params))
         except InputNeeded as needed:
             result = self._rounds.pause(call.method, needed.params, needed.requests)
         if call.terms.era is Era.LEGACY:
@@ -213,7 +213,7 @@ async def serve(
     message_bytes: int,
     on_listening: Callable[[], Awaitable[None]] | None = None,
     on_leaving: Callable[[], None] = lambda: None,
-    in_progress: int = MOST_IN_PROGRESS,
+    in_progress: int = MAX_IN_PROGRESS,
     host: str = "",
 ) -> None:
     """Answer all requests of `stream` until it ends.
@@ -246,6 +246,6 @@ async def serve(
             log.exception("Warming up failed")
 
     peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)
-    async with beside(warm_up) as tasks:
+    async with background_task(warm_up) as tasks:
         await peer.run()
         on_leaving()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, Raw
 
-from ragmcp.concurrency import LatestQueue, beside
+from ragmcp.concurrency import LatestQueue, background_task
 from ragmcp.protocol.eras import Era
 from ragmcp.protocol.schema import subscriptions as schema
 from ragmcp.protocol.schema.base import SERVER_INFO, TASKS_EXTENSION, Implementation, Result
@@ -63,7 +63,7 @@ def subscription_methods(
                     change = await queue.get()
                     await call.channel.notify(change.method, {**change.params, "_meta": meta})
 
-            async with beside(forward):
+            async with background_task(forward):
                 await call.channel.closed.wait()
         return Result(meta=Raw(msgspec.json.encode({**meta, SERVER_INFO: info})))
 

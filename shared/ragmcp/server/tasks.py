@@ -18,11 +18,11 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, UnsetType
 
-from ragmcp.concurrency import Pulse, confined
+from ragmcp.concurrency import Pulse, contain_cancellation
 from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
 from ragmcp.protocol.eras import Era
-from ragmcp.protocol.jsonrpc import ErrorObject, encode, error_object
-from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, ProgressParams, Result
+from ragmcp.protocol.jsonrpc import encode, error_object
+from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, ErrorObject, ProgressParams, Result
 from ragmcp.protocol.schema.input import InputRequest
 from ragmcp.protocol.schema.subscriptions import TASK_CHANGED, Change
 from ragmcp.protocol.schema.tasks import Status, TaskParams, TaskState, UpdateTaskParams
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 TTL = timedelta(hours=1)
 POLL_MS = 500
 # With this many tasks, further calls do not become tasks.
-MOST_TASKS = 1000
+MAX_TASKS = 1000
 
 
 class Task:
@@ -72,7 +72,7 @@ class Task:
         try:
             with self.scope:
                 try:
-                    outcome = await confined(work())
+                    outcome = await contain_cancellation(work())
                 except Exception as error:
                     outcome = error
         finally:
@@ -200,7 +200,7 @@ class Tasks:
     def register(self, task: Task) -> bool:
         """Make a task known to clients; False if there are too many."""
         self._forget_old()
-        if len(self._tasks) >= MOST_TASKS:
+        if len(self._tasks) >= MAX_TASKS:
             return False
         self._tasks[task.state.task_id] = task
         return True

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import Process
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ServerNotStarted
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
@@ -29,7 +29,7 @@ KILL_SECONDS = 2.0
 POLL_SECONDS = 0.02
 # How much is read of a server that is being stopped, and the pause after each portion: some write without
 # end, and must not keep us busy. Portions of large messages are large.
-MOST_UNREAD_BYTES = 1 << 28
+MAX_UNREAD_BYTES = 1 << 28
 READ_PAUSE_SECONDS = 0.005
 # How long to wait for the exit code after the end of stdout.
 EXIT_CODE_SECONDS = 1.0
@@ -112,7 +112,7 @@ class ServerProcess:
         self.stream.end()
         try:
             # A server that is sending a long answer exits only when that has been read.
-            async with beside(self._read_to_end):
+            async with background_task(self._read_to_end):
                 await self._exits_within(LEAVE_SECONDS)
                 # Wrappers such as npx and shells may exit before the server that they started.
                 if self._signal("SIGTERM"):
@@ -122,7 +122,7 @@ class ServerProcess:
         await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
-        unread = MOST_UNREAD_BYTES
+        unread = MAX_UNREAD_BYTES
         while unread > 0 and (data := await self.stream.receive()):
             unread -= len(data)
             await anyio.sleep(READ_PAUSE_SECONDS)

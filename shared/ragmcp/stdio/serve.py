@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.server.core import Server, serve
 from ragmcp.stdio.opening import open_pipes
@@ -60,7 +60,7 @@ async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
                 on_gone()
                 life.cancel()
 
-            async with beside(watch):
+            async with background_task(watch):
                 yield stream
 
 

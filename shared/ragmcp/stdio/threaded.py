@@ -13,7 +13,7 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.stdio.pipes import Pipes
 
 READ_BYTES = 2**16
@@ -53,7 +53,7 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
     """A stream on two descriptors of any kind; owns them."""
     stream = ThreadedPipes(read_fd, write_fd)
     try:
-        async with beside(stream.read_on), beside(stream.write_on):
+        async with background_task(stream.read_on), background_task(stream.write_on):
             yield stream
     finally:
         stream.close()

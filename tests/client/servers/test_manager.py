@@ -21,7 +21,7 @@ from ragchat.servers.managed import State
 from ragchat.servers.tools import ServerTool
 from ragchat.turn.tools import Toolbox
 from ragcommon.hosts import SERVER_NAME
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.stdio import process
 from tests.support.mcp_process import SERVER, gone
 from tests.support.processes import LONGEST_SECONDS, processes_in
@@ -170,7 +170,7 @@ async def turns_during_calls(echo: ServerTool) -> list[float]:
             await anyio.lowlevel.checkpoint()
             turns.append(time.thread_time() - began)
 
-    async with beside(watch):
+    async with background_task(watch):
         for _ in range(CALLS):
             assert (await echo.call({"text": "x"})).ok
     return turns

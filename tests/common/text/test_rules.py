@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragcommon.text.rules import LONGEST_HEADING, atx_heading, name_columns, passage_names, searchable
+from ragcommon.text.rules import MAX_HEADING, atx_heading, name_columns, passage_names, searchable
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: 
         ("#hashtag", None),
         ("####### seven", None),
         ("    # code", None),
-        (f"# {'a' * LONGEST_HEADING}", None),
+        (f"# {'a' * MAX_HEADING}", None),
     ],
 )
 def test_headings_are_recognised_with_their_level(line: str, heading: tuple[int, str] | None) -> None:

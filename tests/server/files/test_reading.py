@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.safe_open import FileTooLarge, NotARegularFile
-from ragcommon.text.rules import LONGEST_HEADING
+from ragcommon.text.rules import MAX_HEADING
 from ragmemory.files.formats.text import title_of
 from ragmemory.files.reading import read_file
 
@@ -23,8 +23,8 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
 
 
 def test_a_line_too_long_for_a_title_is_none() -> None:
-    assert title_of(Path("a.md"), f"# {'a' * (LONGEST_HEADING - 2)}") == "a" * (LONGEST_HEADING - 2)
-    assert title_of(Path("a.md"), f"# {'a' * (LONGEST_HEADING - 1)}\n# Second") == "Second"
+    assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 2)}") == "a" * (MAX_HEADING - 2)
+    assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 1)}\n# Second") == "Second"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,6 @@ def test_a_file_that_has_become_a_pipe_since_the_walk_is_not_waited_for(tmp_path
 
 def test_a_file_that_has_grown_since_the_walk_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "a.md").open("wb") as file:
-        file.truncate(LARGEST_BYTES + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     with pytest.raises(FileTooLarge):
         read_file(tmp_path / "a.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcommon.files.decoding import LARGEST_BYTES
+from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragmemory.files.walking import Found, find_files, is_walked
 from tests.support.users import ordinary_user
 
@@ -197,7 +197,7 @@ def test_a_walk_that_is_cancelled_ends_at_the_next_entry(tmp_path: Path) -> None
 def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:
     path = tmp_path / "large.md"
     with path.open("wb") as file:
-        file.truncate(LARGEST_BYTES + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     reason = "cannot be read: it is larger than 134,217,728 bytes (134,217,729)"
     assert reasons(find_files([tmp_path])) == {"large.md": (reason, False)}
     assert reasons(find_files([path])) == {"large.md": (reason, True)}

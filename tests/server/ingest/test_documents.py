@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcommon.text.rules import LONGEST_HEADING
+from ragcommon.text.rules import MAX_HEADING
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.documents import document_id, first_heading, is_markdown, make_document
 
@@ -55,7 +55,7 @@ def test_a_heading_inside_fenced_code_is_none() -> None:
 
 def test_a_title_is_no_longer_than_a_heading_and_kept_whole_in_the_metadata() -> None:
     document = make_document("text", {"title": "word " * 10_000})
-    assert len(document.title) == LONGEST_HEADING
+    assert len(document.title) == MAX_HEADING
     assert len(document.metadata) > 50_000
 
 

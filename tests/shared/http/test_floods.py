@@ -7,7 +7,7 @@ import pytest
 
 from ragmcp.client.features import EraName
 from ragmcp.client.handlers import Handlers
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import background_task
 from ragmcp.peer import NOTIFICATIONS_AT_ONCE
 from ragmcp.protocol.schema.logging import LogMessage
 from tests.support.http_script import Heard, Said, event, initialized, result, scripted
@@ -41,7 +41,7 @@ async def test_a_flood_of_notifications_lets_others_have_their_turn(era: EraName
         heard[-1] += 1
 
     async with (
-        beside(take_turns),
+        background_task(take_turns),
         scripted(flood_before_answer, era, handlers=Handlers(on_log=note)) as (client, _),
     ):
         await client.call_tool("t", timeout=30)

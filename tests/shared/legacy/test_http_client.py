@@ -258,7 +258,7 @@ async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
 def test_no_server_makes_a_client_ask_without_a_pause() -> None:
     backoff = Backoff(1, 10)
     pauses = [session_client.pause(EventDecoder(10, "1", wanted), backoff) for wanted in (0, 200, None)]
-    assert pauses == [session_client.LEAST_PAUSE_SECONDS, 0.2, 2]
+    assert pauses == [session_client.MIN_PAUSE_SECONDS, 0.2, 2]
 
 
 async def test_an_error_is_an_error_in_whatever_way_it_comes() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ragmcp.http.reach import AddressRefused, Reach
 from ragmcp.oauth.discovery import challenge_of, find_resource, find_server
 from ragmcp.oauth.errors import AuthorizationFailed
-from ragmcp.oauth.web import LARGEST_BYTES, check_secure, open_web
+from ragmcp.oauth.web import MAX_ANSWER_BYTES, check_secure, open_web
 from tests.support.http_script import Heard, Said, Scripted
 from tests.support.http_server import served
 
@@ -62,7 +62,7 @@ async def test_metadata_must_be_about_this_server(resource: str, is_ours: bool) 
         (Said(status=404, body={}), "does not describe itself"),
         (Said(body=[1, 2]), "does not describe itself"),
         (Said(body={"issuer": "https://evil.org", "token_endpoint": "https://evil.org/t"}), "another issuer"),
-        (Said(body=b'"' + b"x" * LARGEST_BYTES + b'"'), "longer than"),
+        (Said(body=b'"' + b"x" * MAX_ANSWER_BYTES + b'"'), "longer than"),
         (Said(status=302, body={}, headers={"location": "https://evil.org"}), "does not describe itself"),
     ],
 )

@@ -180,7 +180,7 @@ async def test_nothing_is_told_before_the_handshake() -> None:
 async def test_a_legacy_client_watches_a_bounded_number_of_resources(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(legacy_server, "MOST_WATCHED", 2)
+    monkeypatch.setattr(legacy_server, "MAX_WATCHED", 2)
     async with raw_client(server(), "2025-11-25") as client:
         for uri in ("test://1", "test://2", "test://1"):
             assert (await client.request("resources/subscribe", {"uri": uri}))["result"] == {}

@@ -300,7 +300,7 @@ async def test_a_server_without_tasks_has_no_such_methods() -> None:
 
 
 async def test_a_call_that_goes_to_the_background_twice_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks_module, "MOST_TASKS", 2)
+    monkeypatch.setattr(tasks_module, "MAX_TASKS", 2)
 
     @tool(background=True)
     async def twice(call: Call) -> str:

@@ -105,11 +105,11 @@ def _is_converted(place: Place, path: Path) -> bool:
 
 def _line_in_file(path: Path, place: Place) -> int | None:
     """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
-    from ragcommon.files.decoding import LARGEST_BYTES, NotText, decode
+    from ragcommon.files.decoding import MAX_FILE_BYTES, NotText, decode
     from ragcommon.files.safe_open import read_regular
 
     try:
-        text = decode(read_regular(path, LARGEST_BYTES)).text
+        text = decode(read_regular(path, MAX_FILE_BYTES)).text
     except (NotText, OSError):
         return None
     return place.line if path.suffix.lower() in _SAME_LINES else _line_in(text, place)

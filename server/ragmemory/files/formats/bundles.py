@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile
 
-from ragcommon.files.decoding import LARGEST_BYTES, NotText
+from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS, open_archive
 from ragmemory.files.formats.members import Members
 from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText
@@ -72,7 +72,7 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
     if stream.peek(TAR_AT + len(TAR))[TAR_AT : TAR_AT + len(TAR)] == TAR:
         yield from _tarred(stream)
     else:
-        content = stream.read(LARGEST_BYTES + 1)
+        content = stream.read(MAX_FILE_BYTES + 1)
         yield Packed(path.stem, len(content), lambda: content)
 
 

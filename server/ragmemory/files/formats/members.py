@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ragcommon.files.decoding import LARGEST_BYTES, NotText
+from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS
 from ragmemory.files.formats.read import MARKDOWN, Read, TextBuilder, one_line
@@ -86,8 +86,8 @@ class Members:
     def _reserved(self, size: int) -> Iterator[None]:
         """Take a file and its bytes from what is left, and a level as long as it is read. Raises NotText."""
         left = self._left
-        if size > LARGEST_BYTES:
-            raise NotText(too_large(size, LARGEST_BYTES))
+        if size > MAX_FILE_BYTES:
+            raise NotText(too_large(size, MAX_FILE_BYTES))
         if not left.files or size > left.bytes:
             raise NotText(f"only {MOST_MEMBERS:,} files and {MOST_BYTES >> 20} MiB are read")
         if not left.levels:

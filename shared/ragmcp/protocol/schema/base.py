@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from ragmcp.errors import WireError
+
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -108,3 +110,18 @@ class Page(CacheableResult, frozen=True, kw_only=True):
 
 class EmptyResult(Result, frozen=True, kw_only=True):
     """Success without data."""
+
+
+# Errors
+
+
+class ErrorObject(Struct, frozen=True, omit_defaults=True):
+    """JSON-RPC's error object."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+    def as_error(self, http_status: int = 0) -> WireError:
+        """The exception that the request raises."""
+        return WireError(self.code, self.message, None if self.data is UNSET else self.data, http_status)

@@ -6,8 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Raw, UnsetType
 
-from ragmcp.protocol.jsonrpc import ErrorObject
-from ragmcp.protocol.schema.base import Params, Result
+from ragmcp.protocol.schema.base import ErrorObject, Params, Result
 from ragmcp.protocol.schema.input import WireRequest
 
 Status = Literal["working", "input_required", "completed", "cancelled", "failed"]
