@@ -60,7 +60,7 @@ class Protected:
             challenge = f'Bearer resource_metadata="{place}", {wanted}'
             await _respond(send, 403, {}, (b"www-authenticate", challenge.encode()))
         else:
-            await self._endpoint.mcp(scope, receive, send)
+            await self._endpoint(scope, receive, send)
 
     async def _authorize(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith("/.well-known/oauth-protected-resource"):

@@ -241,7 +241,7 @@ async def http_client(
     unlimited = httpx2.Limits(max_connections=None)
     async with (
         form(server or make_server(), chosen, **options) as endpoint,
-        served(app := ObservedApp(endpoint.mcp)) as url,
+        served(app := ObservedApp(endpoint)) as url,
         httpx2.AsyncClient(timeout=LONGEST_SECONDS, trust_env=False, limits=unlimited) as http,
     ):
         yield HttpClient(http, url, endpoint, app)

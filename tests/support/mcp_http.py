@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "tests.support.mcp_http"]
 async def main(port: int) -> None:
     """Serve until a signal comes, at the paths where other libraries look."""
     async with Endpoint(make_whole_server(), LIMITS) as endpoint:
-        apps: dict[str, App] = {"/mcp": endpoint.mcp, "/sse": endpoint.sse, "/messages": endpoint.messages}
+        apps: dict[str, App] = {"/mcp": endpoint, "/sse": endpoint.sse, "/messages": endpoint.messages}
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":

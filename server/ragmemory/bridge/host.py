@@ -26,8 +26,8 @@ from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
-from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Message, Notification, Request, Unreadable
-from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams
+from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Message, Notification, Request, Unreadable
+from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams, ErrorObject
 from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)

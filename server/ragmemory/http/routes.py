@@ -57,10 +57,10 @@ def make_app(
             Route("/.well-known/mcp", views.description),
             Route("/metrics", views.metrics_text),
             Route(OPENAPI, views.openapi),
-            Route(MCP, _Application(endpoint.mcp)),
+            Route(MCP, _Application(endpoint)),
             Route(SSE, _Application(endpoint.sse)),
             Route(MESSAGES, _Application(endpoint.messages)),
-            Route(OWNER_PATH, _Application(owner.mcp)),
+            Route(OWNER_PATH, _Application(owner)),
         ],
         redirect_slashes=False,
     )

@@ -30,6 +30,8 @@ T = TypeVar("T")
 PROBE_SECONDS = 5.0
 # A server may load a lot before its first answer; a server that never answers must not hang its host.
 ANSWER_SECONDS = 60.0
+# For a client that gives itself no name.
+ANONYMOUS = base.Implementation(name="ragmcp", version="0")
 # A list with more pages is taken to be endless.
 MAX_PAGES = 10_000
 # A server that wants more input than this will not stop by itself.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ragmcp.client.core import Core, negotiate
+from ragmcp.client.core import ANONYMOUS, ANSWER_SECONDS, Core, negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import background_task, contain_cancellation
 from ragmcp.errors import ConnectionClosed, WireError
@@ -22,6 +22,7 @@ from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH
+from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.content import ResourceContents
@@ -46,7 +47,12 @@ class Client(Core):
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     """
 
-    def __init__(self, channel: Channel, identity: base.Implementation, handlers: Handlers) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        identity: base.Implementation = ANONYMOUS,
+        handlers: Handlers = NO_HANDLERS,
+    ) -> None:
         super().__init__(channel, identity, handlers)
         self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
         """The tools, of those listed, that the transport can call."""
@@ -66,7 +72,7 @@ class Client(Core):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None,
+        timeout: float | None = ANSWER_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> ToolCallResult:
         """Call a tool and wait; cancelling the wait cancels the call. A tool that fails gives `is_error`.
@@ -201,10 +207,10 @@ class Client(Core):
 @asynccontextmanager
 async def connect(
     stream: Stream,
-    identity: base.Implementation,
+    identity: base.Implementation = ANONYMOUS,
     *,
-    message_bytes: int,
-    era: EraName | None,
+    message_bytes: int = MESSAGE_BYTES,
+    era: EraName | None = None,
     handlers: Handlers = NO_HANDLERS,
 ) -> AsyncIterator[Client]:
     """A client on `stream`. `era` None: probe the server; "modern": no probe; "legacy": handshake only.

@@ -47,7 +47,7 @@ class Endpoint:
     def __init__(
         self,
         server: Server,
-        limits: HttpLimits,
+        limits: HttpLimits = HttpLimits(),  # noqa: B008 (frozen)
         *,
         guard: Guard | None = LOCAL,
         on_answered: Callable[[RequestRecord], None] | None = None,
@@ -104,7 +104,7 @@ class Endpoint:
 
     # The ASGI applications
 
-    async def mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The MCP endpoint."""
         await self._enter(self._serve, scope, receive, send)
 

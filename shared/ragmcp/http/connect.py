@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal, Protocol, TypeAlias
 
-from ragmcp.client.core import negotiate
+from ragmcp.client.core import ANONYMOUS, negotiate
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import background_task
@@ -21,6 +21,7 @@ from ragmcp.http.modern_client import ModernHttp
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol.eras import MODERN_ERRORS
+from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.streams import Stream
 
@@ -51,9 +52,9 @@ _found: dict[str, OldTransport] = {}
 async def open_http(
     url: str,
     *,
-    client_name: str,
-    client_version: str,
-    message_bytes: int,
+    client_name: str = ANONYMOUS.name,
+    client_version: str = ANONYMOUS.version,
+    message_bytes: int = MESSAGE_BYTES,
     era: EraName | None = None,
     token: str | None = None,
     headers: Mapping[str, str] = {},

@@ -12,6 +12,8 @@ from msgspec import Struct
 from ragmcp.errors import MessageTooLarge
 
 END_BYTES = 256
+# The longest message read unless a program sets another limit: a 64 MiB document, escaped as JSON, must fit.
+MESSAGE_BYTES = 2**28
 
 Line: TypeAlias = bytes | bytearray
 

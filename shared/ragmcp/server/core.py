@@ -24,6 +24,7 @@ from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MAX_IN_PROGRESS, Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params
 from ragmcp.protocol.eras import MODERN_REVISIONS, ConnectionState, Era
+from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.jsonrpc import Request
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
@@ -52,8 +53,8 @@ class Server:
     def __init__(
         self,
         name: str,
-        version: str,
-        tools: Iterable[Tool],
+        version: str = "0",
+        tools: Iterable[Tool] = (),
         instructions: str | None = None,
         *,
         resources: Resources | None = None,
@@ -210,7 +211,7 @@ async def serve(
     server: Server,
     stream: Stream,
     *,
-    message_bytes: int,
+    message_bytes: int = MESSAGE_BYTES,
     on_listening: Callable[[], Awaitable[None]] | None = None,
     on_leaving: Callable[[], None] = lambda: None,
     in_progress: int = MAX_IN_PROGRESS,

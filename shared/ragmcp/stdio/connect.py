@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from ragmcp.client.core import ANONYMOUS
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
+from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.stdio.process import ServerProcess, Stderr
 
@@ -17,9 +19,9 @@ from ragmcp.stdio.process import ServerProcess, Stderr
 async def open_stdio(
     command: Sequence[str],
     *,
-    client_name: str,
-    client_version: str,
-    message_bytes: int,
+    client_name: str = ANONYMOUS.name,
+    client_version: str = ANONYMOUS.version,
+    message_bytes: int = MESSAGE_BYTES,
     stderr: Stderr | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,

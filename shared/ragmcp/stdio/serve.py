@@ -13,6 +13,7 @@ import anyio
 
 from ragmcp.concurrency import background_task
 from ragmcp.peer import FINISH_SECONDS
+from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.server.core import Server, serve
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
@@ -29,7 +30,7 @@ _HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 async def serve_stdio(
     server: Server,
     *,
-    message_bytes: int,
+    message_bytes: int = MESSAGE_BYTES,
     on_listening: Callable[[], Awaitable[None]] | None = None,
     on_leaving: Callable[[], None] = lambda: None,
 ) -> None:

@@ -36,26 +36,12 @@ async def client() -> None:
 
 def serve_http() -> None:
     from ragmcp.http.asgi import Endpoint
-    from ragmcp.http.limits import HttpLimits
 
-    limits = HttpLimits(
-        message_bytes=MESSAGE_BYTES,
-        header_bytes=16_384,
-        headers=64,
-        body_seconds=30,
-        keep_alive_seconds=15,
-        sessions=2_000,
-        session_idle_seconds=600,
-        replay_bytes=1 << 20,
-        streams=2_000,
-        retry_ms=1_000,
-        leave_seconds=5,
-    )
-    endpoint = Endpoint(Server("bench", "1", [length]), limits)
+    endpoint = Endpoint(Server("bench", tools=[length]))
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            await endpoint.mcp(scope, receive, send)
+            await endpoint(scope, receive, send)
             return
         async with endpoint:
             for step in ("startup", "shutdown"):
@@ -68,7 +54,7 @@ def serve_http() -> None:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
-            anyio.run(partial(serve_stdio, Server("bench", "1", [length]), message_bytes=MESSAGE_BYTES))
+            anyio.run(partial(serve_stdio, Server("bench", tools=[length]), message_bytes=MESSAGE_BYTES))
         case ["serve-http"]:
             serve_http()
         case _:

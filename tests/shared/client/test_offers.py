@@ -37,7 +37,7 @@ everywhere = pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(way))
 
 def routed(endpoint: Endpoint) -> App:
     """Its three applications, each at its path."""
-    apps: dict[str, App] = {"/mcp": endpoint.mcp, "/sse": endpoint.sse, "/messages": endpoint.messages}
+    apps: dict[str, App] = {"/mcp": endpoint, "/sse": endpoint.sse, "/messages": endpoint.messages}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await apps[scope["path"]](scope, receive, send)

@@ -203,7 +203,7 @@ async def test_a_web_page_of_another_machine_is_refused_unless_somebody_lets_it_
     for guard, status in ((LOCAL, 403), (None, 200)):
         async with (
             Endpoint(make_server(), limits(), guard=guard) as endpoint,
-            served(endpoint.mcp) as url,
+            served(endpoint) as url,
             httpx2.AsyncClient(trust_env=False) as http,
         ):
             assert (await http.post(url, json=message, headers=usual)).status_code == status
@@ -231,7 +231,7 @@ async def test_a_call_for_which_no_time_was_left_is_told_so(
     hanging, answered = Hanging(), anyio.Event()
     keep_alive = 0.01 if streams else 10
     endpoint = Endpoint(hanging.server, limits(leave_seconds=0.1, keep_alive_seconds=keep_alive))
-    app = ObservedApp(endpoint.mcp)
+    app = ObservedApp(endpoint)
     message = modern_request("tools/call", {"name": "hang", "arguments": {}})
     async with (
         served(app) as url,
@@ -543,7 +543,7 @@ async def test_an_endpoint_that_is_cancelled_while_it_leaves_is_left_all_the_sam
         async with anyio.create_task_group() as tasks:
             with anyio.CancelScope() as life:
                 async with Endpoint(Server("s", "1", [block]), limits(leave_seconds=60)) as endpoint:
-                    tasks.start_soon(endpoint.mcp, scope, body_then_silence(message), send)
+                    tasks.start_soon(endpoint, scope, body_then_silence(message), send)
                     await started.wait()
                     life.cancel()
             assert life.cancelled_caught

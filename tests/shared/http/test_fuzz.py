@@ -202,7 +202,7 @@ async def open_session(here: Endpoint, revision: str) -> bytes:
     client = Client([encoded(request("initialize", params))], ends=True)
     head = [(b"host", b"localhost"), (b"accept", b"*/*"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": head}
-    await here.mcp(scope, client.receive, client.send)
+    await here(scope, client.receive, client.send)
     id: bytes = dict(client.sent[0]["headers"])[b"mcp-session-id"]
     return id
 
@@ -228,7 +228,7 @@ raw = (
 @settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
 @given(pieces=st.lists(raw, min_size=30, max_size=30))
 async def test_any_bytes_on_a_socket_are_survived(pieces: list[bytes]) -> None:
-    async with endpoint() as here, served(here.mcp) as url:
+    async with endpoint() as here, served(here) as url:
         port = int(url.rpartition(":")[2])
         async with anyio.create_task_group() as tasks:
             for piece in pieces:

@@ -661,7 +661,7 @@ async def test_a_stream_that_is_catching_up_ends_with_its_session() -> None:
         scope = asgi_scope("GET", headers | {"last-event-id": first["id"]})
 
         async def get() -> None:
-            await client.endpoint.mcp(scope, body_then_silence(), send)
+            await client.endpoint(scope, body_then_silence(), send)
             ended.set()
 
         tasks.start_soon(get)

@@ -13,7 +13,6 @@ from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.jsonrpc import (
     BOM,
-    ErrorObject,
     Failure,
     Notification,
     Request,
@@ -21,6 +20,7 @@ from ragmcp.protocol.jsonrpc import (
     Unreadable,
     parse,
 )
+from ragmcp.protocol.schema.base import ErrorObject
 
 
 def reason(line: bytes) -> tuple[object, type[Exception]]:

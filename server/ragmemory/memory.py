@@ -1,0 +1,54 @@
+"""A memory for scripts: `async with Memory("notes.db") as memory`. Programs may have the file open too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ragconfig.settings import load_settings
+from ragmemory.app import make_service
+from ragmemory.types.search import QueryResult
+from ragmemory.types.writes import Injected, Origin
+
+
+class Memory:
+    """A memory in one file: an async context manager. Its methods raise RagMemoryErrors."""
+
+    def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
+        """`path` is the SQLite file, which is made if there is none. Raises SettingsError.
+
+        Everything else comes from the settings that `ragmemory` has too; `config` replaces the user's file.
+        """
+        flags = {"memory.path": str(path), "memory.read_only": read_only or None}
+        self.service = make_service(load_settings(config, flags))
+        """All that a memory can do beyond the methods here."""
+
+    async def __aenter__(self) -> Self:
+        await self.service.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return await self.service.__aexit__(type, error, traceback)
+
+    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+        """Store a document, Markdown or plain text; returns when it is on the disk.
+
+        `metadata` may have `uri`, which makes it an upsert of that document, `title`, `tags` (a list),
+        `created_at` (ISO 8601), and any other keys with JSON values, which `filter` can name.
+        """
+        return await self.service.writer.inject(text, metadata or {}, Origin())
+
+    async def query(
+        self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None, min_score: float = 0.0
+    ) -> QueryResult:
+        """The passages that fit best, at most `top_k`, the best first; scores are from 0 to 1.
+
+        `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
+        """
+        return await self.service.search.query(text, top_k, filter, min_score)

@@ -1,0 +1,70 @@
+"""The examples of docs/library.md: run as they stand there, they print what stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+import ragmcp
+from ragconfig.settings import packaged
+from ragmcp import Call, Client, Endpoint, RagMcpError, Server, ToolError, ToolResult, open_http, tool
+from ragmcp.http.limits import HttpLimits
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS, Held
+
+PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
+CLIENT_OUTPUT, MEMORY_OUTPUT = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path / "home"))
+    for name, code in EXAMPLES.items():
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    return tmp_path
+
+
+def printed(folder: Path, *words: str) -> str:
+    command = [sys.executable, "-W", "error", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONGEST_SECONDS)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_client_uses_the_server_over_stdio(examples: Path) -> None:
+    assert printed(examples, "client.py") == CLIENT_OUTPUT
+
+
+async def test_the_client_uses_the_server_over_http(examples: Path) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
+    command = [sys.executable, str(examples / "server.py"), str(port)]
+    with Held(command, stderr=subprocess.PIPE) as server:
+        assert server.stderr is not None
+        while b"running on" not in await anyio.to_thread.run_sync(server.stderr.readline):
+            pass
+        assert await anyio.to_thread.run_sync(printed, examples, "client.py", url) == CLIENT_OUTPUT
+
+
+def test_the_script_remembers_and_finds(examples: Path) -> None:
+    assert printed(examples, "notes.py") == MEMORY_OUTPUT
+
+
+def test_every_name_is_imported_when_it_is_first_used() -> None:
+    code = "import sys, ragmcp, ragmemory; print(*(name for name in sys.modules if name.startswith('ragm')))"
+    assert printed(Path(), "-c", code).split() == ["ragmcp", "ragmemory"]
+    assert [Client, Endpoint, RagMcpError, Server, ToolError, ToolResult, Call, open_http, tool]
+    assert not hasattr(ragmcp, "Nothing")
+
+
+def test_the_limits_of_the_library_are_those_of_the_program() -> None:
+    table = packaged("memory.toml")["http"]
+    assert {name: table[name] for name in HttpLimits.__struct_fields__} == {
+        name: getattr(HttpLimits(), name) for name in HttpLimits.__struct_fields__
+    }
