@@ -123,7 +123,7 @@ async def serving() -> AsyncIterator[str]:
     async with (
         anyio.create_task_group() as tasks,
         Endpoint(server, LIMITS) as endpoint,
-        served(endpoint.mcp) as url,
+        served(endpoint) as url,
     ):
         server.allow_tasks(tasks)
         yield f"{url}/mcp"

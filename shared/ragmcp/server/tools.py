@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ragmcp import errors
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.decoding import decode
-from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE
+from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE, Era
 from ragmcp.protocol.json_schema import flat_schema, input_schema
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema import tools as schema
@@ -26,6 +27,8 @@ from ragmcp.protocol.schema.content import Content, TextContent
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, method
 
 log = logging.getLogger(__name__)
+
+_NO_TOOLS = Raw(b"[]")
 
 T = TypeVar("T")
 Function: TypeAlias = Callable[..., Awaitable[Any]]
@@ -160,10 +163,20 @@ def tool_methods(
     tools: Mapping[str, Tool], run_in_background: Callable[[Call, Work], Awaitable[Result]]
 ) -> Methods:
     """`tools/list` and `tools/call`; `run_in_background` runs what may become a task."""
+    # By revision and cursor: the tools of a page and their JSON. Encoding 46 tools takes 200 µs.
+    pages: dict[tuple[str, object], tuple[list[schema.ToolInfo], Raw]] = {}
 
-    async def list_tools(_: Call, params: ListParams) -> schema.ListToolsResult:
+    async def list_tools(call: Call, params: ListParams) -> schema.EncodedToolsResult:
         items, cursor = page([tool.info for tool in tools.values()], params.cursor)
-        return schema.ListToolsResult(tools=items, next_cursor=cursor)
+        key = call.terms.revision, params.cursor
+        listed, encoded = pages.get(key, ([], _NO_TOOLS))
+        if items != listed:  # They have changed; the same objects are equal without a look into them.
+            result = schema.ListToolsResult(tools=items)
+            if call.terms.era is Era.LEGACY:
+                result = require_legacy("downgrade").downgrade(call.terms.revision, result)
+            encoded = Raw(msgspec.json.encode(result.tools))
+            pages[key] = items, encoded
+        return schema.EncodedToolsResult(tools=encoded, next_cursor=cursor)
 
     async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)

@@ -9,6 +9,7 @@ import json
 from typing import Annotated, Any, Literal, cast
 
 import jsonschema
+import msgspec
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct
 
@@ -16,8 +17,10 @@ from ragmcp.errors import BadFunction, InvalidParams
 from ragmcp.protocol.json_schema import flat_schema
 from ragmcp.protocol.schema.content import Content, ImageContent, TextContent
 from ragmcp.server.call import Call
+from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool, ToolResult, tool
 from tests.support.mcp_process import SERVER, spawned
+from tests.support.raw_mcp import raw_client
 
 CALL = cast(Call, None)  # None of these tools looks at its call.
 
@@ -261,3 +264,21 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
     for function, reason in cases:
         with pytest.raises(BadFunction, match=reason):
             tool()(function)
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25", "2026-07-28"])
+async def test_the_list_is_encoded_once_until_a_tool_changes(revision: str) -> None:
+    server = Server("s", tools=[find, plain])
+    async with raw_client(server, revision) as other, raw_client(server, "2026-07-28") as modern:
+        assert [tool["name"] for tool in (await modern.request("tools/list"))["result"]["tools"]] == [
+            "find",
+            "plain",
+        ]
+        before = (await other.request("tools/list"))["result"]["tools"]
+        assert ("outputSchema" in before[0]) == (revision != "2024-11-05")
+        described = msgspec.structs.replace(find.info, description="Changed.")
+        server.tools["find"] = msgspec.structs.replace(find, info=described)
+        for client in (other, modern):
+            after = (await client.request("tools/list"))["result"]["tools"]
+            assert (after[0]["description"], after[1]["name"]) == ("Changed.", "plain")
+        assert (await other.request("tools/list"))["result"]["tools"][1] == before[1]

@@ -39,6 +39,12 @@ class ListToolsResult(Page, frozen=True, kw_only=True):
     tools: list[ToolInfo]
 
 
+class EncodedToolsResult(Page, frozen=True, kw_only=True):
+    """The same as the server sends it: encoded once for all clients."""
+
+    tools: Raw
+
+
 class CallToolParams(RetryableParams, frozen=True, kw_only=True):
     """A tool call as the server receives it; the tool knows the type of its arguments and decodes them."""
 
