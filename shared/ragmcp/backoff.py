@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 
-class Backoff:
+
+class Backoff(Struct):
     """No pause before the first attempt; then `first` seconds, doubled each time up to `longest`."""
 
-    def __init__(self, first: float, longest: float) -> None:
-        self._first = first
-        self._longest = longest
-        self._pause = 0.0
+    first: float
+    longest: float
+    _pause: float = 0.0
 
     def next(self) -> float:
         """The pause before the next attempt, in seconds."""
         pause = self._pause
-        self._pause = min(max(self._first, 2 * pause), self._longest)
+        self._pause = min(max(self.first, 2 * pause), self.longest)
         return pause
 
     def reset(self) -> None:

@@ -47,10 +47,6 @@ PAUSE_SECONDS = 0.01
 OnSent: TypeAlias = Callable[[Id], None]
 
 
-def ignore_id(_: Id) -> None:
-    """For requests that nothing refers to."""
-
-
 class Channel(Protocol):
     """Sends to the other side: through a connection, or over HTTP through the stream of one request."""
 
@@ -62,7 +58,7 @@ class Channel(Protocol):
         """Send a notification; waits while the other side does not read."""
 
     async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
         """Send a request and wait for its result; servers send requests in the legacy era only.
 
@@ -153,7 +149,7 @@ class Peer:
             self._close()
 
     async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
         """As `Channel.request`. Cancelling the wait cancels the request.
 

@@ -15,18 +15,9 @@ from time import monotonic
 
 from msgspec import Struct
 
+from ragmcp.http import exchange
 from ragmcp.http.errors import HeaderMismatch, HttpError
-from ragmcp.http.exchange import (
-    App,
-    Header,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    client_address,
-    respond,
-    respond_error,
-)
+from ragmcp.http.exchange import App, Header, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +32,8 @@ PREFLIGHT_SECONDS = 600
 # A name and an optional port; the name is compared as a whole, so its grammar does not matter.
 _HOST = re.compile(r"(.+?)(?::([1-9][0-9]{0,4}))?", re.DOTALL)
 
-_CHECKED_HEADERS = frozenset(
-    {
-        b"host",
-        b"origin",
-        b"authorization",
-        b"access-control-request-method",
-        b"access-control-request-headers",
-    }
-)
+_CHECKED_HEADERS = {b"host", b"origin", b"authorization"}
+_CHECKED_HEADERS |= {b"access-control-request-method", b"access-control-request-headers"}
 
 
 class HostNotAllowed(HttpError):
@@ -168,7 +152,7 @@ class Guard:
             if (origin := headers.get(b"origin")) is not None:
                 self._check_origin(origin)
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-                    await respond(send, 204, extra=_preflight(origin, headers))
+                    await exchange.respond(send, 204, extra=_preflight(origin, headers))
                     return
                 send = _readable_by(origin, send)
             self._check_rate(scope)
@@ -176,7 +160,7 @@ class Guard:
         except HttpError as error:
             log.info("Refused a request: %s", error)
             self._on_refused(error)
-            await respond_error(send, error, error.status)
+            await exchange.respond_error(send, error, error.status)
             return
         await app(scope, receive, send)
 
@@ -189,7 +173,9 @@ class Guard:
             raise OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
-        if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
+        if self._buckets is not None and (
+            wait := self._buckets.wait(exchange.client_address(scope), self._clock())
+        ):
             raise RateLimited(ceil(wait))
 
     def _check_token(self, given: str | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Protocol, Self
+from typing import Self
 
 import anyio
 
@@ -25,20 +25,6 @@ from ragmcp.http.server import ModernRequests
 from ragmcp.older_revisions import find_legacy
 from ragmcp.protocol import headers
 from ragmcp.server.core import Server
-
-
-class LegacyRequests(Protocol):
-    """What `ragmcp.legacy.sessions` adds to an endpoint."""
-
-    @property
-    def count(self) -> int: ...
-    async def run(self) -> None: ...
-    def close(self) -> None: ...
-    def claims(self, exchange: Exchange) -> bool: ...
-    async def post(self, exchange: Exchange, body: bytes) -> None: ...
-    async def serve(self, exchange: Exchange) -> None: ...
-    async def listen_sse(self, exchange: Exchange) -> None: ...
-    async def post_sse(self, exchange: Exchange) -> None: ...
 
 
 class Endpoint:
@@ -62,8 +48,8 @@ class Endpoint:
         self._streams: set[Exchange] = set()
         self._dispatcher = Dispatcher(server, limits, on_answered)
         self.modern = ModernRequests(self._dispatcher)
-        sessions = find_legacy("sessions")
-        self._legacy: LegacyRequests | None = sessions and sessions.Sessions(self._dispatcher)
+        legacy = find_legacy("sessions")
+        self._legacy = legacy and legacy.Sessions(self._dispatcher)
         self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
         self._closed = Pulse()
@@ -71,7 +57,8 @@ class Endpoint:
     @property
     def session_count(self) -> int:
         """How many legacy sessions there are."""
-        return self._legacy.count if self._legacy else 0
+        count: int = self._legacy.count if self._legacy else 0
+        return count
 
     @property
     def stream_count(self) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from ragmcp.client.core import ANONYMOUS, negotiate
 from ragmcp.client.features import Client, EraName, connect
@@ -19,11 +21,9 @@ from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
 from ragmcp.older_revisions import require_legacy
-from ragmcp.peer import Channel
 from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.schema.base import Implementation
-from ragmcp.streams import Stream
 
 # How long a server may send nothing while we wait for it. After that, event streams are opened again.
 SILENCE_SECONDS = 300.0
@@ -32,13 +32,6 @@ SILENCE_SECONDS = 300.0
 FINAL_STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504})
 # How a server that only supports HTTP+SSE answers `initialize`.
 SSE_STATUSES = frozenset({400, 404, 405})
-
-
-class RunningChannel(Channel, Protocol):
-    """A channel that needs a task beside the requests."""
-
-    async def run(self) -> None:
-        """Run until cancelled."""
 
 
 # Streamable HTTP with sessions, and what came before it.
@@ -95,16 +88,13 @@ async def open_http(
             raise ConnectionClosed(error.method, http.failure.reason) from None
 
 
-class _Opening:
+class _Opening(Struct):
     """Tries one transport after the other; `stack` closes the one that works."""
 
-    def __init__(
-        self, http: Http, identity: Implementation, handlers: Handlers, stack: AsyncExitStack
-    ) -> None:
-        self._http = http
-        self._identity = identity
-        self._handlers = handlers
-        self._stack = stack
+    http: Http
+    identity: Implementation
+    handlers: Handlers
+    stack: AsyncExitStack
 
     async def find(self, known: OldTransport | None) -> tuple[Client, OldTransport | None]:
         """A client, and the old transport that it uses; None: the modern one."""
@@ -128,8 +118,8 @@ class _Opening:
 
     def modern(self) -> Client:
         """A client of a server known to be modern."""
-        channel = ModernHttp(self._http, lambda notification: client.handle_notification(notification))
-        client = Client(channel, self._identity, self._handlers)
+        channel = ModernHttp(self.http, lambda notification: client.handle_notification(notification))
+        client = Client(channel, self.identity, self.handlers)
         client.admit_tools = channel.admit_tools
         return client
 
@@ -144,28 +134,20 @@ class _Opening:
 
     async def _streamable(self) -> Client:
         client: Client
-        channel: RunningChannel = require_legacy("http_client").LegacyHttp(
-            self._http,
+        channel = require_legacy("http_client").LegacyHttp(
+            self.http,
             lambda request: client.answer(request),
             lambda notification: client.handle_notification(notification),
         )
-        client = Client(channel, self._identity, self._handlers)
+        client = Client(channel, self.identity, self.handlers)
         async with AsyncExitStack() as attempt:
             await attempt.enter_async_context(background_task(channel.run))
             await client.initialize()
-            await self._stack.enter_async_context(attempt.pop_all())
+            await self.stack.enter_async_context(attempt.pop_all())
         return client
 
     async def _sse(self) -> Client:
-        stream: Stream = await self._stack.enter_async_context(
-            require_legacy("sse_client").open_sse(self._http)
-        )
-        return await self._stack.enter_async_context(
-            connect(
-                stream,
-                self._identity,
-                message_bytes=self._http.message_bytes,
-                era="legacy",
-                handlers=self._handlers,
-            )
-        )
+        stream = await self.stack.enter_async_context(require_legacy("sse_client").open_sse(self.http))
+        limit = self.http.message_bytes
+        connecting = connect(stream, self.identity, message_bytes=limit, era="legacy", handlers=self.handlers)
+        return await self.stack.enter_async_context(connecting)

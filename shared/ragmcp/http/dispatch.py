@@ -51,30 +51,23 @@ def response_status(error: Exception | None) -> int:
     return 400 if isinstance(error, RemoteProtocolError) else 200
 
 
-class ClientWatch:
+class ClientWatch(Struct):
     """Watches the client of an exchange while its calls wait, and keeps the connection alive."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        exchange: Exchange,
-        on_gone: Callable[[], None],
-        keep_alive: Callable[[], Awaitable[None]],
-    ) -> None:
-        """`on_gone` is called when the client has disconnected, `keep_alive` after each silence."""
-        self._dispatcher = dispatcher
-        self._exchange = exchange
-        self._on_gone = on_gone
-        self._keep_alive = keep_alive
-        self._scope: anyio.CancelScope | None = None
-        self._calls = 0
+    dispatcher: Dispatcher
+    exchange: Exchange
+    # Called when the client has disconnected, and after each silence.
+    on_gone: Callable[[], None]
+    keep_alive: Callable[[], Awaitable[None]]
+    _scope: anyio.CancelScope | None = None
+    _calls: int = 0
 
     def start(self) -> None:
         """Count a call that has to wait."""
         self._calls += 1
         if self._scope is None:
             self._scope = anyio.CancelScope()
-            self._dispatcher.tasks.start_soon(self._watch, self._scope)
+            self.dispatcher.tasks.start_soon(self._watch, self._scope)
 
     def stop(self) -> None:
         """Count down when such a call has ended."""
@@ -86,11 +79,11 @@ class ClientWatch:
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                await self._exchange.watch(self._keep_alive)
+                await self.exchange.watch(self.keep_alive)
             except Exception:  # One client must not end the others' tasks.
                 log.exception("Watching a client failed")
-            self._exchange.close()
-            self._on_gone()
+            self.exchange.close()
+            self.on_gone()
 
 
 class Dispatcher:
@@ -153,14 +146,8 @@ class Dispatcher:
         if wanted:
             trace = call.params.meta.traceparent if call else UNSET
             said = trace if trace is not UNSET else exchange.header("traceparent")
-            log.info(
-                "%s %s: %s in %.1f ms, traceparent %s",
-                name or "-",
-                tool or "-",
-                outcome or "OK",
-                seconds * 1000,
-                loggable(said),
-            )
+            answered = f"{name or '-'} {tool or '-'}: {outcome or 'OK'} in {seconds * 1000:.1f} ms"
+            log.info("%s, traceparent %s", answered, loggable(said))
         if self._on_answered is not None:
             self._on_answered(RequestRecord(name, tool, outcome, seconds))
 

@@ -45,11 +45,7 @@ class NotAcceptable(HttpError):
     required: Sequence[str]
     code = "NOT_ACCEPTABLE"
     status = 406
-    sentence = "The Accept header must list {types}."
-
-    @property
-    def types(self) -> str:
-        return " and ".join(self.required)
+    sentence = "The Accept header must list {required}."
 
 
 class UnsupportedMediaType(HttpError):
@@ -58,11 +54,7 @@ class UnsupportedMediaType(HttpError):
     given: str
     code = "UNSUPPORTED_MEDIA_TYPE"
     status = 415
-    sentence = "The body must be application/json, uncompressed; this one is {label}."
-
-    @property
-    def label(self) -> str:
-        return self.given or "not labelled"
+    sentence = "The body must be application/json, uncompressed; this one is {given}."
 
 
 class HeadersTooLarge(HttpError):
@@ -100,16 +92,12 @@ class BodyTooSlow(HttpError):
 
 
 class SessionRequired(HttpError):
-    """A legacy request without a session. `method` is "" for an HTTP request that names none."""
+    """A legacy request without a session."""
 
     method: str
     code = "SESSION_REQUIRED"
-    sentence = "{subject} needs the header Mcp-Session-Id, which initialize returns."
+    sentence = "{method} needs the header Mcp-Session-Id, which initialize returns."
     hint = "Send initialize first, or the headers and _meta of a revision that has no sessions."
-
-    @property
-    def subject(self) -> str:
-        return self.method or "This request"
 
 
 class SessionNotFound(HttpError):

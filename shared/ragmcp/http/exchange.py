@@ -104,7 +104,7 @@ class Exchange:
         """Raises UnsupportedMediaType, BodyTooLarge."""
         kind = self.headers.get(b"content-type", b"")
         if not _is_json(kind):
-            raise errors.UnsupportedMediaType(kind.decode("latin-1"))
+            raise errors.UnsupportedMediaType(kind.decode("latin-1") or "not labelled")
         if (coding := self.headers.get(b"content-encoding", b"identity")) != b"identity":
             raise errors.UnsupportedMediaType(coding.decode("latin-1"))
         length = self.headers.get(b"content-length", b"0")

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from ragmcp.errors import RequestTimedOut
 from ragmcp.http.client import Http, unreadable
-from ragmcp.peer import Notifications, OnSent, ignore_id
+from ragmcp.peer import Notifications, OnSent
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.framing import Line
@@ -52,7 +52,7 @@ class ModernHttp:
         return admitted
 
     async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
         self._last_id = id = self._last_id + 1

@@ -22,7 +22,7 @@ from ragmcp.http.exchange import Exchange
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.legacy.replay import Replay, SessionStream
 from ragmcp.legacy.server import forward_changes
-from ragmcp.peer import OnSent, Waiter, ignore_id
+from ragmcp.peer import OnSent, Waiter
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Reply, Unusable
 from ragmcp.protocol.eras import LATEST_MODERN, ConnectionState, Era
@@ -242,7 +242,7 @@ class SessionChannel:
             await stream.send(jsonrpc.encode_notification(method, params))
 
     async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
         """Send the client a request; its answer comes with another POST. Raises as `Channel.request`."""
         if self.closed.is_set():

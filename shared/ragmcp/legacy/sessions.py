@@ -79,7 +79,7 @@ class Sessions:
             case Unreadable(_, reason) | [Unreadable(_, reason)]:
                 raise reason
             case _:
-                raise errors.SessionRequired("")
+                raise errors.SessionRequired("This request")
 
     async def serve(self, exchange: Exchange) -> None:
         """Answer any other request. Raises RemoteProtocolError."""

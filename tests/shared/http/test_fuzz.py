@@ -193,7 +193,7 @@ async def test_any_request_gets_a_response(
                 "headers": [*given_headers.items()],
                 "client": ("127.0.0.1", 1),
             }
-            app = getattr(here, where)
+            app = here if where == "mcp" else getattr(here, where)
             await Client(pieces, ends=ends and where == "mcp").ask(app, scope, plain=plain)
 
 
