@@ -6,7 +6,7 @@ import errno
 import sys
 from typing import Any, ClassVar, dataclass_transform
 
-# Not where it is needed: a library cannot be loaded once memory is short.
+# Imported early: a library cannot be loaded once memory is short.
 if sys.platform != "win32":
     import resource
 
@@ -91,12 +91,12 @@ class OutOfMemory(StructuredError):
         return "" if self.limit is None else f"; its limit is {self.limit / 1e6:,.0f} MB (`ulimit -v`)"
 
 
-# What the dynamic linker and Python say where memory is short.
+# Messages of the dynamic linker and of Python when memory is short.
 _NO_MEMORY = (
     *("failed to map segment", "annot allocate memory", "cannot create shared object descriptor"),
     *("can't start new thread", "can't allocate lock"),
 )
-# Where an allocation of this size succeeds, memory is not short.
+# Memory is not short if an allocation of this size succeeds.
 _ENOUGH_BYTES = 2**26
 
 
@@ -113,12 +113,12 @@ def of_the_system(error: BaseException) -> StructuredError | None:
 
 
 def _is_shortage(error: BaseException) -> bool:
-    """Whether an exception comes of a lack of memory."""
+    """Whether an exception was caused by a lack of memory."""
     if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
         return True
     if not isinstance(error, ImportError | RuntimeError | SystemError):
         return False
-    # A library that could not be mapped fails in other words when it is imported again.
+    # The second import of a library that could not be mapped raises another error.
     return any(text in str(error) for text in _NO_MEMORY) or (
         isinstance(error, ImportError | SystemError)
         and not isinstance(error, ModuleNotFoundError)
@@ -127,12 +127,12 @@ def _is_shortage(error: BaseException) -> bool:
 
 
 def is_memory_short() -> bool:
-    """Whether a MemoryError means what it says: a damaged file can state a length that no machine has."""
+    """Whether memory is really short: a damaged file can declare an impossible length."""
     return _memory_limit() is not None or not _can_allocate()
 
 
 def _can_allocate() -> bool:
-    """Whether there is memory for usual work."""
+    """Whether there is enough memory for normal work."""
     try:
         bytearray(_ENOUGH_BYTES)
     except MemoryError:

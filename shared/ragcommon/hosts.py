@@ -27,8 +27,8 @@ class Host(NamedTuple):
     """The key of the servers."""
     started: Mapping[str, Any] = {}
     """Further members of a server that the host starts."""
-    beside: Mapping[str, Any] = {}
-    """Further members of one that it is to start in the folder that is open in it."""
+    workspace_fields: Mapping[str, Any] = {}
+    """Further members of a server that runs in the folder open in the host."""
     reached: Mapping[str, Any] | None = None
     """Further members of a server with a URL; None: the host only starts servers."""
     names: Mapping[str, str] = {}
@@ -36,10 +36,10 @@ class Host(NamedTuple):
     token: Mapping[str, Any] = {}
     """The members that send the token, by reference: the settings do not hold it."""
     inputs: tuple[Mapping[str, Any], ...] = ()
-    """What the host must ask its user for, to resolve that reference."""
+    """What the host must ask its user for to resolve that reference."""
     format: Format = "json"
     around: Mapping[str, Any] = {}
-    """Further members beside `key`, whose value is then a list of servers with names."""
+    """Further members next to `key`, whose value is then a list of servers with names."""
 
 
 def _bearer(secret: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ HOSTS = {
         {"type": "stdio"},
         reached={"type": "http"},
         # Its own default where the block is in .vscode/mcp.json, but not in the user's.
-        beside={"cwd": "${workspaceFolder}"},
+        workspace_fields={"cwd": "${workspaceFolder}"},
         token=_bearer("${input:ragmemory-token}"),
         inputs=(
             {
@@ -168,7 +168,7 @@ def started(
     entry: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
     if environ:
         entry["env"] = dict(environ)
-    return _settings(host, entry, {**host.started, **(host.beside if in_open_folder else {})})
+    return _settings(host, entry, {**host.started, **(host.workspace_fields if in_open_folder else {})})
 
 
 def reached(

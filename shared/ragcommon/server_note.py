@@ -41,7 +41,7 @@ class Note(Struct, frozen=True):
     key: str
 
     def proof(self, challenge: str) -> str:
-        """What only this server, and who can read its note, answers."""
+        """The answer to a challenge, which requires the key in the note."""
         text = f"{challenge}\0{self.memory}".encode()
         return hmac.new(self.key.encode(), text, hashlib.sha256).hexdigest()
 
@@ -56,11 +56,11 @@ def make_note(url: str, memory: Path, settings: str) -> Note:
 
 @contextmanager
 def kept(note: Note, state: Path) -> Iterator[None]:
-    """Keep the note in the state folder, for this user alone, unless the disk cannot be written."""
+    """Write the note to the state folder, readable by this user only; a read-only disk is no error."""
     path = _path(note.memory, state)
     with suppress(OSError):
         private_folder(path.parent)
-        path.unlink(missing_ok=True)  # Its mode must not be kept, nor a link be followed.
+        path.unlink(missing_ok=True)  # Neither keep the old file's mode nor follow a link.
         replace_file(path, msgspec.json.encode(note))
     try:
         yield

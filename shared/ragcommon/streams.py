@@ -1,4 +1,4 @@
-"""The standard streams and the text of the process: closed streams are replaced, ASCII is left."""
+"""The standard streams and the text of the process: closed streams are replaced, ASCII locales avoided."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def open_closed_streams() -> None:
 
 
 def leave_ascii() -> None:
-    """Start Python again in UTF-8 mode where its locale is ASCII and it was told to keep to that.
+    """Restart Python in UTF-8 mode if its locale is ASCII and its coercion is off.
 
-    Arguments and file names would be no text there. Elsewhere this returns at once.
+    Otherwise arguments and file names could not be decoded.
     """
-    # With the variable set, Python was told to ignore variables: it would start for ever.
+    # The variable is set but ignored (-E): restarting would never end.
     if sys.getfilesystemencoding() != "ascii" or os.environ.get("PYTHONUTF8") == "1":
         return
     os.environ["PYTHONUTF8"] = "1"

@@ -123,7 +123,7 @@ def observe_blocking(
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """The result of a function that may compute for seconds. Cancelling the wait does not stop it.
 
-    A program waits for anyio's threads when it exits, for a daemon thread it does not.
+    A program that exits waits for anyio's worker threads, but not for daemon threads.
     """
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()

@@ -24,22 +24,22 @@ from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
-# How long open requests may take after the other side has closed: `cat requests | ragmemory` waits for its
-# answers. A host that does not want to wait terminates us.
+# How long open requests may run after the peer has closed its end, so that `cat requests | ragmemory` gets
+# its answers. A host that does not want to wait terminates us.
 FINISH_SECONDS = 10.0
-# How late a timeout may be.
+# The resolution of timeouts.
 TICK_SECONDS = 0.02
-# A peer that sends more unusable lines than this within a second is given up: reading them keeps us busy.
+# Invalid lines within a second after which the connection is closed.
 MAX_UNUSABLE_LINES = 5_000
-# Of those, so many are logged.
+# The number of them that are logged.
 LOGGED_UNUSABLE = 10
-# A line that is too long is skipped. A peer that sends this much without ending it is given up.
+# A line over the limit is skipped. After this many bytes without a line end the connection is closed.
 MAX_OVERLONG_BYTES = 2**28
-# Of one peer so many lines are read in one turn of the event loop, at most.
+# The most lines of one peer that are read in one turn of the event loop.
 LINES_AT_ONCE = 50
-# How many there are is estimated from the last bytes: counting them all takes a millisecond for each MiB.
+# Their number is estimated from the last bytes: counting them takes a millisecond per MiB.
 SAMPLE_BYTES = 2**13
-# After so many notifications of a peer there is a pause. It reads 5,000 a second, which is enough.
+# Notifications of a peer between pauses, which limits it to 5,000 a second.
 NOTIFICATIONS_AT_ONCE = 50
 PAUSE_SECONDS = 0.01
 
@@ -70,7 +70,7 @@ class Channel(Protocol):
 class Notifications:
     """Passes the notifications of a peer to `handle`.
 
-    It slows down a peer that floods us with them, so that it does not disturb other connections.
+    It throttles a peer that sends too many, so that other connections get their turn.
     """
 
     def __init__(self, handle: Callable[[Notification], None]) -> None:
@@ -290,11 +290,9 @@ class Peer:
             self._unusable, self._unusable_since = 0, now
         self._unusable += 1
         if self._unusable <= LOGGED_UNUSABLE:
-            log.info("Ignored a message of the other side: %s", error)
+            log.info("Ignored an invalid message of the peer: %s", error)
         elif self._unusable > MAX_UNUSABLE_LINES:
-            self._stream.fault = (
-                f"it sent more than {MAX_UNUSABLE_LINES:,} lines in a second that are no messages"
-            )
+            self._stream.fault = f"it sent more than {MAX_UNUSABLE_LINES:,} invalid lines within a second"
 
     def _close(self) -> None:
         self.closed.set()

@@ -10,6 +10,7 @@ import pytest
 
 from ragmcp import errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
+from ragmcp.http import access
 from ragmcp.http import errors as http_errors
 from ragmcp.http.reach import AddressRefused
 from ragmcp.oauth import errors as oauth_errors
@@ -66,19 +67,19 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     ),
     (
         http_errors.NotAcceptable(("application/json", "text/event-stream")),
-        "The Accept header must list application/json and text/event-stream.",
+        "The Accept header must list application/json, text/event-stream.",
     ),
     (
         http_errors.UnsupportedMediaType("text/plain"),
         "The body must be application/json, uncompressed; this one is text/plain.",
     ),
     (
-        http_errors.UnsupportedMediaType(""),
+        http_errors.UnsupportedMediaType("not labelled"),
         "The body must be application/json, uncompressed; this one is not labelled.",
     ),
     (
-        http_errors.HeadersTooLarge("there are 300, and 100 are the limit"),
-        "The headers are too large: there are 300, and 100 are the limit.",
+        http_errors.HeadersTooLarge("there are 300, over the limit of 100"),
+        "The headers are too large: there are 300, over the limit of 100.",
     ),
     (http_errors.BodyTooLarge(1_000_000), "The body is over the limit of 1,000,000 bytes."),
     (http_errors.BodyTooSlow(30.0), "The body did not arrive within 30 s."),
@@ -92,6 +93,13 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         "The limit of 10,000 event streams is reached; try again later.",
     ),
     (http_errors.ServerLeaving(), "The server is shutting down."),
+    (access.HostNotAllowed("evil.example"), "The host 'evil.example' is not allowed."),
+    (
+        access.OriginNotAllowed("https://evil.example"),
+        "Pages from 'https://evil.example' may not use this server.",
+    ),
+    (access.Unauthorized("none was sent"), "This server requires its token: none was sent."),
+    (access.RateLimited(3), "Too many requests; try again in 3 s."),
     (
         errors.ServerUnreachable("http://127.0.0.1:1/mcp", "nothing listens there"),
         "The server at http://127.0.0.1:1/mcp cannot be reached: nothing listens there.",
@@ -103,7 +111,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (
         AddressRefused("https://a.org/mcp", "b.org:443", "10.0.0.1", "in a private network"),
         "The server at https://a.org/mcp leads to b.org:443 (10.0.0.1), which is in a private network. "
-        "The server itself is elsewhere, so nothing was sent.",
+        "The server itself is not there, so nothing was sent.",
     ),
     (
         oauth_errors.AuthorizationFailed("https://a.org", "it has no page to log in"),

@@ -1,4 +1,4 @@
-"""The examples of docs/library.md: run as they stand there, they print what stands there."""
+"""The examples of docs/library.md print what the page says (`ragmemory.memory`, the names of `ragmcp`)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def config(run: Run) -> int:
     """Print the block on stdout, and where to paste it on stderr."""
     host = HOSTS[run.arguments.host]
     run.console.note(f"Paste this into {host.where} and restart the program:")
-    if run.arguments.repository and not host.beside:
+    if run.arguments.repository and not host.workspace_fields:
         run.console.note("The program must start the server in a folder of the repository.")
     settings = _running(host, run) if run.arguments.url else _own(host, run)
     if run.console.json or host.format == "json":

@@ -19,7 +19,7 @@ from ragcommon.files.decoding import BYTE_ORDER_MARKS, MAX_FILE_BYTES, NotText, 
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in
 from ragcommon.files.uris import path_of
-from ragcommon.files.writing import replace_in, written_beside
+from ragcommon.files.writing import replace_in, write_temporary
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.reader import TEXT, module_of
 from ragmemory.files.roots import is_within
@@ -44,7 +44,7 @@ class Rewriting:
                 self._old = self._content()
                 self._check_writable()
                 self._new = self._rewritten(before, after)
-                self._beside = written_beside(self._folder, self.path.name, self._new)
+                self._beside = write_temporary(self._folder, self.path.name, self._new)
             except NotText as error:
                 raise NotWrittenBack(uri, f"its file {error}") from None
             except OSError as error:

@@ -1,4 +1,4 @@
-"""Decoding: bytes to text and its encoding, or why they are no text. Both programs read files."""
+"""Decode bytes to text and its encoding, or say why they are not text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
-# Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
+# Half of limits.message_bytes, because text grows when it is escaped as JSON.
 MAX_FILE_BYTES = 128 << 20
 # UTF-32 before UTF-16: the little-endian mark of UTF-32 begins with that of UTF-16.
 BYTE_ORDER_MARKS = (
@@ -19,14 +19,14 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 SNIFFED_BYTES = 8192
-# A text with so many bytes that are not ASCII, and no more letters that are, is in no western language.
+# With this many non-ASCII bytes, and no more ASCII letters, assume a non-Western encoding.
 FOREIGN_BYTES = 8
-# The encodings of such texts that are told apart; with more of them, more texts are taken for the wrong one.
+# The candidates for such texts; each further one makes wrong guesses more likely.
 ENCODINGS = [
     *("gb18030", "big5", "cp949", "euc_jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
     *("cp1256", "cp874"),
 ]
-# Half of a Japanese text are these. A text in another encoding that is read as Japanese has hardly any.
+# Kana make up half of a Japanese text, and hardly occur in other text decoded as Japanese.
 KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 # The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
 UTF_16_SHARE = 0.9
@@ -40,11 +40,11 @@ class NotText(Exception):
 
 
 class NoText(NotText):
-    """A file that was read holds no text: not only none that this program can read, or can read now."""
+    """The content of a file is not text, whatever programs or libraries are installed."""
 
 
 class EmptyText(NoText):
-    """A file holds nothing but white space."""
+    """A file contains only white space."""
 
 
 class Text(NamedTuple):
@@ -112,7 +112,7 @@ def _foreign(head: bytes) -> str:
                 return encoding
     from charset_normalizer import from_bytes
 
-    # Without a part of a character at the end.
+    # Without an incomplete character at the end.
     whole = head[: head.rfind(b"\n") + 1] if len(head) == SNIFFED_BYTES else head
     best = from_bytes(whole or head, cp_isolation=ENCODINGS).best()
     return best.encoding if best is not None else "cp1252"

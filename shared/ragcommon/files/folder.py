@@ -74,7 +74,7 @@ class Folder:
             return os.access(name, os.W_OK, dir_fd=self._handle)
 
         def entries(self) -> list[os.DirEntry[str]]:
-            """What is in it, ordered by name. They can be examined until it is closed."""
+            """Its entries, ordered by name; they can be examined until it is closed."""
             with os.scandir(self._handle) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
 
@@ -158,7 +158,7 @@ if sys.platform != "win32":
         """Whether a link is why an entry could not be opened."""
         if error.errno != errno.ENOTDIR:
             return error.errno in (errno.ELOOP, errno.EMLINK)  # EMLINK: FreeBSD
-        # Neither a link nor a file will do for a folder. If it is a folder by now, it was a link.
+        # Both a link and a file fail as a folder. If it is a folder now, it was a link.
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         except OSError:
@@ -177,7 +177,7 @@ else:
 
     def _reach(path: Path, listed: bool) -> int:
         """A handle that keeps a folder from being renamed, because others may not delete it meanwhile."""
-        del listed  # It can always be.
+        del listed  # POSIX has no such restriction.
         handle: int | None = _kernel.CreateFileW(
             str(path), _LIST_FOLDER, _SHARE_READ_WRITE, None, _EXISTING, _FOLDERS_TOO, None
         )

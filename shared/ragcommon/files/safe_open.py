@@ -32,7 +32,7 @@ class FileTooLarge(OSError):
 
 
 class KeptOpen(OSError):
-    """A file that this process must not close, and so has left open."""
+    """A file that this process must not close, so it was left open."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EBUSY, "it is in use", str(path))
@@ -56,7 +56,7 @@ def read_regular(
 ) -> bytes:
     """The content of a regular file of at most `most` bytes; links are followed.
 
-    Without `links`, `path` is resolved, and one that leads elsewhere by now is an error: see `Folder`. With
+    Without `links`, `path` is resolved, and one that has changed since is an error: see `Folder`. With
     `private`, only the owner may have access to the file (not checked on Windows, which has no file modes).
     The files with the identities `kept_open` (device and inode) are opened and not closed. Raises
     NotARegularFile, FileTooLarge, ReadableByOthers, KeptOpen, LinkInPath, and OSError as `open` does; the

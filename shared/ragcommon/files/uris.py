@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 
 def path_of(uri: str) -> Path:
-    """The path in a file's URI. Raises ValueError for what is no URI."""
+    """The path in a file's URI. Raises ValueError for an invalid URI."""
     parts = urlsplit(uri)
     path = os.fsdecode(unquote_to_bytes(parts.path))  # a name need not be UTF-8
     if parts.netloc:

@@ -1,4 +1,4 @@
-"""Replace a file as a whole: at any moment, other programs see the old content or the new one."""
+"""Replace a file as a whole: other programs see either the old content or the new one."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def replace_file(path: Path, data: bytes, new_mode: int = PRIVATE) -> None:
 
 def replace_in(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> None:
     """`replace_file` for a file in an open folder; a link in its place is replaced."""
-    beside = written_beside(folder, name, data, new_mode)
+    temporary = write_temporary(folder, name, data, new_mode)
     try:
-        folder.replace(name, by=beside)
+        folder.replace(name, by=temporary)
     except BaseException:
         with suppress(OSError):
-            folder.remove(beside)
+            folder.remove(temporary)
         raise
 
 
@@ -48,66 +48,66 @@ def replace_in(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) 
 def appearing(folder: Folder, name: str) -> Iterator[IO[bytes]]:
     """A file that takes the place of `name`, synced, when the block ends without an error; it is private.
 
-    Otherwise nothing of it stays. Raises OSError.
+    On an error it is removed. Raises OSError.
     """
-    beside, descriptor = _new_beside(folder, name)
+    temporary, descriptor = _new_temporary(folder, name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(descriptor)
-        folder.replace(name, by=beside)
+        folder.replace(name, by=temporary)
     except BaseException:
         with suppress(OSError):
-            folder.remove(beside)
+            folder.remove(temporary)
         raise
 
 
-def written_beside(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> str:
+def write_temporary(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> str:
     """The name of a new hidden file in the folder, synced, with the mode, owner and attributes of `name`.
 
     If there is no such file, it has `new_mode`. Raises OSError.
     """
-    beside, descriptor = _new_beside(folder, name)
+    temporary, descriptor = _new_temporary(folder, name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
             try:
-                _make_like(folder, name, beside, descriptor)
+                _make_like(folder, name, temporary, descriptor)
             except FileNotFoundError:
-                _set_mode(folder, beside, descriptor, new_mode)
+                _set_mode(folder, temporary, descriptor, new_mode)
     except BaseException:
         with suppress(OSError):
-            folder.remove(beside)
+            folder.remove(temporary)
         raise
-    return beside
+    return temporary
 
 
-def _new_beside(folder: Folder, name: str) -> tuple[str, int]:
+def _new_temporary(folder: Folder, name: str) -> tuple[str, int]:
     """The name and descriptor of a new hidden file; only its owner may read it."""
-    beside = f".{name}-{os.urandom(8).hex()}"
+    temporary = f".{name}-{os.urandom(8).hex()}"
     try:
-        return beside, folder.open(beside, CREATE, PRIVATE)
+        return temporary, folder.open(temporary, CREATE, PRIVATE)
     except OSError as error:
-        error.filename = str(folder.path)  # The user does not know the other name.
+        error.filename = str(folder.path)  # The error must name the file that the user knows.
         raise
 
 
-def _make_like(folder: Folder, name: str, beside: str, descriptor: int) -> None:
-    """Give the open file `beside` the mode of `name`, and its owner and attributes if this process may.
+def _make_like(folder: Folder, name: str, temporary: str, descriptor: int) -> None:
+    """Give the open file `temporary` the mode of `name`, and its owner and attributes if this process may.
 
     On Linux an access list is one of the attributes. Not the times: the file has changed. Raises OSError.
     """
     old, new = folder.stat(name), os.fstat(descriptor)
     if sys.platform != "win32" and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        # Apart: a user may give a file to a group of theirs, but not to another user.
+        # Separately: a user may change a file's group to one of their own, but not its owner.
         for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
             with suppress(OSError):
                 os.fchown(descriptor, owner, group)
     # After chown, which clears some of its bits.
-    _set_mode(folder, beside, descriptor, stat.S_IMODE(old.st_mode))
+    _set_mode(folder, temporary, descriptor, stat.S_IMODE(old.st_mode))
     if sys.platform == "linux":
         with suppress(OSError):
             _copy_attributes(folder, name, descriptor)

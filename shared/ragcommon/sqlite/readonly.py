@@ -68,16 +68,16 @@ class Readable:
 
 
 def check_regular(path: Path) -> None:
-    """Raise OSError if `path`, or a file beside it that SQLite opens as well, exists and is no regular file.
+    """Raise OSError if `path`, or its -wal, -shm or -journal, exists and is not a regular file.
 
-    SQLite would wait for a FIFO, and no signal would end that.
+    SQLite would block on a FIFO, uninterruptibly.
     """
     if path.exists() and not path.is_file():
         raise NotARegularFile(path)
     for suffix in (*_COMPANIONS, "-shm"):
-        beside = path.with_name(path.name + suffix)
-        if beside.exists() and not beside.is_file():
-            raise OSError(errno.EINVAL, f"{beside.name} beside it is not a regular file", str(path))
+        companion = path.with_name(path.name + suffix)
+        if companion.exists() and not companion.is_file():
+            raise OSError(errno.EINVAL, f"its {companion.name} is not a regular file", str(path))
 
 
 def readable(path: Path, version: int) -> Readable:
@@ -157,7 +157,7 @@ def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
         case sqlite3.SQLITE_READONLY:
             return "read-only"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
-            # The code alone does not say whether -wal or -shm could not be created or the disk is broken.
+            # The code alone does not tell a -wal or -shm that cannot be created from a broken disk.
             if code == sqlite3.SQLITE_IOERR_SHMSIZE or is_full(_folder_of(path)):
                 return "full"
             if code & 0xFF == sqlite3.SQLITE_CANTOPEN and not may_write(path):
@@ -189,7 +189,7 @@ def may_read(path: Path) -> bool:
 
 
 def may_write(path: Path) -> bool:
-    """Whether this user may write the file, if it exists, and create files beside it."""
+    """Whether this user may write the file, if it exists, and create files in its folder."""
     folder = _folder_of(path)
     return os.access(folder, os.W_OK) and (os.access(path, os.W_OK) or not os.access(path, os.F_OK))
 
@@ -200,7 +200,7 @@ def _folder_of(path: Path) -> Path:
 
 
 def is_full(folder: Path) -> bool:
-    """Whether the disk has no room for what SQLite must create to write."""
+    """Whether the disk is too full for the files that SQLite must create."""
     import shutil
 
     try:

@@ -18,7 +18,7 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
-# Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is none.
+# Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is not a heading.
 MAX_HEADING = 300
 # Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
 # took half a minute.

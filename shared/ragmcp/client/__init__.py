@@ -1,4 +1,5 @@
 """What a client does: handshake, calls, lists, subscriptions, input for the server.
 
-Start with `client.Client`; `core` finds out which era the server speaks, and gives the input it wants.
+Start with `features.Client`; `core` negotiates the era and gives a server the input that it requires. Imports
+neither `server` nor a transport.
 """

@@ -28,13 +28,13 @@ T = TypeVar("T")
 # A server that does not answer `server/discover` is a legacy server: some ignore all requests before
 # `initialize`.
 PROBE_SECONDS = 5.0
-# A server may load a lot before its first answer; a server that never answers must not hang its host.
+# Long enough for a server that loads models first; a server that never answers must not hang its host.
 ANSWER_SECONDS = 60.0
 # For a client that gives itself no name.
 ANONYMOUS = base.Implementation(name="ragmcp", version="0")
-# A list with more pages is taken to be endless.
+# A list with more pages counts as endless.
 MAX_PAGES = 10_000
-# A server that wants more input than this will not stop by itself.
+# Rounds of input after which a request is given up.
 MAX_ROUNDS = 20
 
 
@@ -141,12 +141,12 @@ class Core:
             if (result := complete(method, answer, type)) is not None:
                 return result
             params = await self._with_input(method, params, answer)
-        raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
+        raise UnreadableAnswer(method, f"it still requires input after {MAX_ROUNDS} rounds")
 
     async def _with_input(self, method: str, params: base.Params, answer: Raw) -> base.Params:
         """The parameters of the repeated request. Raises UnreadableAnswer for a forbidden request."""
         if not isinstance(params, base.RetryableParams):
-            raise UnreadableAnswer(method, "it wants input, which this method does not allow")
+            raise UnreadableAnswer(method, "it requires input, which this method does not allow")
         from ragmcp.protocol.schema.input import InputRequiredResult
 
         needed = decode_answer(method, answer, InputRequiredResult)

@@ -56,7 +56,7 @@ class Subscription:
             raise self._failure or StopAsyncIteration from None
 
     def take(self, notification: Notification) -> None:
-        """Take a notification, if it is one of the changes wanted and not for another subscription."""
+        """Take a notification, if it is a change subscribed to, and not for another subscription."""
         params = msgspec.json.decode(notification.params, type=dict[str, Any])
         meta = params.pop("_meta", None)
         if isinstance(meta, dict) and meta.get(schema.SUBSCRIPTION_ID, self._id) != self._id:

@@ -21,11 +21,11 @@ from ragmcp.http.exchange import App, Header, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
-# As Host and Origin spell them. No ordinary client uses other spellings (0x7f.1, a final dot), so these count
-# as foreign.
+# As Host and Origin spell them. Unusual spellings (0x7f.1, a final dot) are refused: no ordinary client uses
+# them.
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
-# The most addresses that have a bucket; the least recently used bucket is evicted.
+# Addresses with a bucket; the least recently used bucket is evicted.
 MAX_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
 
@@ -102,10 +102,10 @@ class Access(Struct, frozen=True, kw_only=True):
 class Buckets:
     """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
 
-    def __init__(self, rate: float, burst: int, most: int = MAX_ADDRESSES) -> None:
+    def __init__(self, rate: float, burst: int, max_addresses: int = MAX_ADDRESSES) -> None:
         self._rate = rate
         self._burst = burst
-        self._most = most
+        self._max_addresses = max_addresses
         # The tokens of an address, and when they were counted; the most recently used is last.
         self._buckets: dict[str, tuple[float, float]] = {}
 
@@ -117,7 +117,7 @@ class Buckets:
         tokens, then = self._buckets.pop(address, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
         self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
-        if len(self._buckets) > self._most:
+        if len(self._buckets) > self._max_addresses:
             del self._buckets[next(iter(self._buckets))]
         return 0 if tokens >= 1 else (1 - tokens) / self._rate
 

@@ -35,7 +35,7 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 CONNECT_SECONDS = 10.0
 MAX_REDIRECTS = 3
 KEPT_CONNECTIONS = 32
-# How long to wait for the end of a stream after its answer, so that the connection can be reused.
+# How long to read on after the answer, to the end of the stream, so that the connection can be reused.
 END_SECONDS = 0.05
 # How much of an error page is quoted.
 PAGE_BYTES = 300
@@ -45,7 +45,7 @@ ADDRESS_HINT = "An address begins with http:// or https://."
 ACCEPT = "application/json, text/event-stream"
 EVENTS = "text/event-stream"
 JSON_HEADERS = {"content-type": "application/json"}
-# Statuses about the client's access, whatever the body says.
+# Statuses that concern the client's access, even with a JSON-RPC error in the body.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
 NO_ANSWER = "its stream ended without an answer"
@@ -307,7 +307,7 @@ class Response:
 
     async def _read(self) -> bytes | None:
         if self.header("content-encoding") not in ("", "identity"):
-            raise UnreadableAnswer(self._method, "it is compressed, though the request did not accept that")
+            raise UnreadableAnswer(self._method, "it is compressed, which the request did not accept")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
 

@@ -9,7 +9,7 @@ from ragmcp.errors import RagMcpError, RemoteProtocolError
 
 
 class HttpError(RemoteProtocolError):
-    """A request that HTTP, or MCP's rules for HTTP, do not allow."""
+    """A request that breaks the rules of HTTP, or those of MCP over HTTP."""
 
     status: ClassVar[int] = 400  # of the response
 

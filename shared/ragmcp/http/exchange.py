@@ -27,7 +27,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header: TypeAlias = tuple[bytes, bytes]
 
-# Another one for each process, so that no connection has the id of one to an earlier process.
+# Random per process, so that ids of connections do not repeat after a restart.
 _KEY = os.urandom(16)
 
 JSON, EVENTS = "application/json", "text/event-stream"
@@ -65,11 +65,11 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         # All work for the request; cancelled when the client has disconnected.
         self.scope = anyio.CancelScope()
-        # Whether the body did not arrive in time.
+        # Whether the body arrives too slowly.
         self.late = False
         self.streaming = False
         self.finished = False
-        # Set for a client that reads no events: only the answer is sent.
+        # Set for a client that reads no events: it gets the answer only.
         self.mute = False
         # Further headers of the response.
         self.extra: list[Header] = []
@@ -93,10 +93,10 @@ class Exchange:
         """Raises HeadersTooLarge, HeaderMismatch."""
         count = len(self._header_list)
         if count > self._limits.headers:
-            raise errors.HeadersTooLarge(f"there are {count:,}, and {self._limits.headers:,} are the limit")
+            raise errors.HeadersTooLarge(f"there are {count:,}, over the limit of {self._limits.headers:,}")
         size = sum(map(len, chain.from_iterable(self._header_list)))
         if size > self._limits.header_bytes:
-            raise errors.HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
+            raise errors.HeadersTooLarge(f"{size:,} bytes, over the limit of {self._limits.header_bytes:,}")
         if len(self.headers) != count:
             _refuse_duplicates(self._header_list)
 

@@ -8,7 +8,7 @@ from ragmcp.protocol.framing import MESSAGE_BYTES
 
 # Requests in progress of one legacy session: HTTP+SSE acknowledges posts before their answers.
 SESSION_REQUESTS = 1_000
-# Events that all legacy sessions together store for replay, in bytes. With very many sessions each stores
+# Events that all legacy sessions together store for replay, in bytes. With very many sessions each gets
 # less than `replay_bytes`.
 ALL_REPLAY_BYTES = 2**28
 # The slowest rate at which a body may arrive: slower clients must not hold connections.

@@ -1,6 +1,6 @@
-"""Which addresses a server may lead the client to: public ones, and those where the server itself is.
+"""Which addresses a server may send the client to: public ones, and those in its own network.
 
-A server gives addresses that the client then requests: redirects, endpoints, its metadata, its authorization
+The client requests addresses that a server names: redirects, endpoints, its metadata, its authorization
 server. A remote server must not reach the services of this machine or of the private network that way
 (server-side request forgery, CWE-918; basic/security_best_practices).
 """
@@ -19,7 +19,7 @@ import httpx2
 
 from ragmcp.errors import RagMcpError
 
-# Another address is tried beside one that has not answered for so long (RFC 8305, 5).
+# The next address is tried in parallel if one has not answered within this time (RFC 8305, 5).
 NEXT_ADDRESS_SECONDS = 0.25
 
 
@@ -53,7 +53,7 @@ _WITH_IPV4 = [
 
 
 class AddressRefused(RagMcpError):
-    """A server led to an address where only a server that is nearer may lead."""
+    """A server referred to an address in a more private network than its own."""
 
     server: str
     target: str
@@ -62,7 +62,7 @@ class AddressRefused(RagMcpError):
     code: ClassVar[str] = "ADDRESS_REFUSED"
     sentence = (
         "The server at {server} leads to {target} ({address}), which is {place}. "
-        "The server itself is elsewhere, so nothing was sent."
+        "The server itself is not there, so nothing was sent."
     )
     hint = "If both are yours, use the server's address in that network. If it has moved, connect again."
 
@@ -73,7 +73,7 @@ def zone_of(address: str) -> Zone:
     if ip.is_loopback or ip.is_unspecified:
         return Zone.THIS_MACHINE
     if isinstance(ip, ipaddress.IPv6Address):
-        # Not with its zone id, which no network has.
+        # Without its zone id: networks have none.
         plain = ipaddress.IPv6Address(int(ip))
         if any(plain in network for network in _WITH_IPV4):
             return zone_of(str(ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)))
@@ -104,7 +104,7 @@ def is_near(host: str) -> bool:
 
 async def addresses_of(host: str, port: int) -> list[str]:
     """The IP addresses of a host, the best first. Raises OSError."""
-    # UnicodeError: a name that no resolver can be asked for.
+    # UnicodeError: the name cannot be encoded for a resolver.
     try:
         found = await anyio.getaddrinfo(host, port, type=SOCK_STREAM)
     except UnicodeError as error:
@@ -115,8 +115,8 @@ async def addresses_of(host: str, port: int) -> list[str]:
 class Reach:
     """Where requests on behalf of the MCP server at `url` may go; `url` is without secrets.
 
-    The connections to the server show where it is: the most public address of all that it had counts, for a
-    name can get another address at any time (DNS rebinding).
+    Connections to the server show where it is. The most public address seen so far counts, because a name can
+    get another address at any time (DNS rebinding).
     """
 
     def __init__(self, url: str) -> None:
@@ -126,7 +126,7 @@ class Reach:
     async def check(self, url: str) -> None:
         """Raises AddressRefused if requests must not go there.
 
-        A host that is unknown here passes: a proxy may know it, and without one the connection fails.
+        A host that does not resolve here passes: a proxy may know it; without a proxy the connection fails.
         """
         target = httpx2.URL(url)
         try:
@@ -146,13 +146,13 @@ class Reach:
         return allowed
 
     def note_connection(self, host: str, address: str) -> None:
-        """A connection to this address of the host was made."""
+        """Record a connection to this address of the host."""
         if host == _host(self._url):
             zone = zone_of(address)
             self._zone = zone if self._zone is None else min(zone, self._zone)
 
     async def _place(self) -> Zone:
-        """Where the server is. Not connected to yet, or only through a proxy, it is where its name leads."""
+        """The zone of the server: of its connections so far, else of the addresses of its name."""
         if self._zone is not None:
             return self._zone
         try:
@@ -162,7 +162,7 @@ class Reach:
 
 
 def _may_lead(server: Zone, target: Zone) -> bool:
-    # What runs on this machine is in its private network too.
+    # This machine is part of its private network.
     return target in (Zone.PUBLIC, server) or (server, target) == (Zone.THIS_MACHINE, Zone.PRIVATE)
 
 
@@ -172,7 +172,7 @@ def _host(url: httpx2.URL) -> str:
 
 def guard(client: httpx2.AsyncClient, reach: Reach) -> None:
     """Let the connections of a client lead only where `reach` allows; its proxies are the user's choice."""
-    # Httpx2 has no parameter for the backend. Should these names change, this fails, and does not do nothing.
+    # Httpx2 has no parameter for the backend. If these names change, this raises instead of doing nothing.
     transport: Any = client._transport
     transport._pool._network_backend = _Guarded(reach, transport._pool._network_backend)
 
@@ -225,7 +225,7 @@ class _Guarded(httpcore2.AsyncNetworkBackend):
                 raise failures[0]
             return connected.pop(0)
         finally:
-            for stream in connected:  # those that lost the race
+            for stream in connected:  # the other connections of the race
                 await stream.aclose()
 
     async def sleep(self, seconds: float) -> None:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 # 192 bits.
 ID_BYTES = 24
-# Older clients do not accept an event without data. (SEP-1699)
+# Clients of earlier revisions reject an event without data (SEP-1699).
 PRIMING_SINCE = "2025-11-25"
 
 
@@ -56,7 +56,7 @@ class HttpSession:
         self.exchanges: set[Exchange] = set()
         self.state = ConnectionState(secrets.token_hex(4), host)
         self.connection: Connection[Waiter] = Connection(
-            limits.message_bytes, refuses=True, most=SESSION_REQUESTS
+            limits.message_bytes, refuses=True, max_in_progress=SESSION_REQUESTS
         )
         self.closed = anyio.Event()
         self._dispatcher = dispatcher

@@ -32,11 +32,11 @@ log = logging.getLogger(__name__)
 INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
 
-# How long requests wait for the standing stream: some servers send no headers before their first event.
+# How long requests wait for the standing stream: some servers send headers only with their first event.
 OPEN_SECONDS = 1.0
 # After this many resumptions without a new event the client gives up the stream.
 MAX_RESUMES = 5
-# The pause if the server names none: without it, a failing server would cause a busy loop.
+# The pauses unless the server sets one. Without them a failing server would cause a busy loop.
 FIRST_PAUSE_SECONDS = 0.5
 MAX_PAUSE_SECONDS = 30.0
 MIN_PAUSE_SECONDS = 0.05
@@ -48,7 +48,7 @@ class _SessionLost(ConnectionClosed):
     """The server no longer knows the session. It has not handled the request."""
 
     # Callers see the error only if a new session is lost as well.
-    reason: str = "the server forgets its sessions at once"
+    reason: str = "it loses new sessions immediately"
 
 
 class SessionClient:

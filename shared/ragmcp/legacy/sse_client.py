@@ -1,4 +1,4 @@
-"""The client of HTTP+SSE (2024-11-05): one event stream for the server's messages, a POST for each of ours.
+"""The client of HTTP+SSE (2024-11-05): one event stream from the server, one POST for each message to it.
 
 Source: 2024-11-05 basic/transports.
 """

@@ -28,7 +28,7 @@ OFFLINE_ACCESS = "offline_access"
 class OAuth:
     """Authorizes the requests to the server at `url`, as an `Authorization` of `ragmcp.http.client`.
 
-    `scope` are rights to ask for beside those that the server names, separated by spaces.
+    `scope` are scopes to request in addition to those that the server names, separated by spaces.
     Every method may raise AuthorizationFailed, AddressRefused.
     """
 

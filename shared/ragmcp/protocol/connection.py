@@ -69,15 +69,15 @@ class _Batch(Struct):
 class Connection(Generic[Waiter]):
     """One side of a connection; lines longer than `limit` bytes are refused.
 
-    `refuses` says whether unusable lines are answered: a server must, a client must not. `most` requests of
-    the peer may be in progress at a time.
+    `refuses` says whether unusable lines are answered: a server must, a client must not. At most
+    `max_in_progress` requests of the peer are handled at a time.
     """
 
-    def __init__(self, limit: int, *, refuses: bool, most: int = MAX_IN_PROGRESS) -> None:
+    def __init__(self, limit: int, *, refuses: bool, max_in_progress: int = MAX_IN_PROGRESS) -> None:
         self.batches = False  # Whether the peer may send batches.
         self.decoder = LineDecoder(limit)
         self._refuses = refuses
-        self._most = most
+        self._max_in_progress = max_in_progress
         self._last_id = 0
         self._asked: dict[Id, Waiter] = {}
         self._asking: dict[Id, _Batch | None] = {}
@@ -131,8 +131,10 @@ class Connection(Generic[Waiter]):
                 return self._unusable(id, reason, batch)
 
     def _receive_request(self, request: Request, batch: _Batch | None) -> Iterable[Event[Waiter]]:
-        if len(self._asking) >= self._most:
-            reason = InvalidRequest(f"{self._most:,} requests are in progress already, which is the limit")
+        if len(self._asking) >= self._max_in_progress:
+            reason = InvalidRequest(
+                f"{self._max_in_progress:,} requests are in progress already, which is the limit"
+            )
             return self._unusable(request.id, reason, batch)
         if request.id in self._asking:
             reason = InvalidRequest(f"the id {request.id!r} is that of a request still in progress")

@@ -1,6 +1,6 @@
 """Split bytes into pieces: lines (stdio) and events (SSE). Pure, and linear in time and memory.
 
-A piece may hold anything. Of an overlong line only the two ends are kept, because they may contain its id.
+Of an overlong line only the first and last bytes are kept, because they may contain its id.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def flat_schema(type: type) -> Schema:
 def input_schema(type: type) -> Schema:
     """The flat schema of arguments. One that may be left out has its own type, without null.
 
-    Null is accepted all the same: it is only that forms such as the MCP Inspector's cannot fill in `anyOf`.
+    Null is still accepted; it is left out because forms such as the MCP Inspector's cannot render `anyOf`.
     """
     schema: Schema = _without_null(flat_schema(type))
     return schema

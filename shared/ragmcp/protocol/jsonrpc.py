@@ -89,7 +89,7 @@ class _Envelope(Struct):
 
 
 class _Written(Struct):
-    """A message of ours; fields that are UNSET are left out."""
+    """An outgoing message; fields that are UNSET are omitted."""
 
     jsonrpc: str = "2.0"
     # The id comes early, so that the receiver finds it even if the line is too long to be read.
@@ -210,7 +210,7 @@ def _unreadable(line: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
         return salvaged(line, line, errors.NotJson("it is nested too deeply"))
     is_text = not isinstance(error, UnicodeDecodeError)
-    # RFC 8259's grammar lets lone surrogates through.
+    # RFC 8259's grammar permits lone surrogates.
     reason = "a string holds a lone surrogate" if is_text else "it is not UTF-8"
     readable = line.decode(errors="replace").replace("\ufffd", _NO_CHARACTER.decode()).encode()
     try:

@@ -246,7 +246,7 @@ async def serve(
         except Exception:
             log.exception("Warming up failed")
 
-    peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)
+    peer = Peer(stream, Connection(message_bytes, refuses=True, max_in_progress=in_progress), handle)
     async with background_task(warm_up) as tasks:
         await peer.run()
         on_leaving()

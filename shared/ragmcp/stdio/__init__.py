@@ -1,5 +1,5 @@
 """MCP over pipes: our own standard streams, and those of a server that we start.
 
-Start with `serve` and `connect`. `process` owns a child process; `opening` chooses between
-the two forms of `pipes`: `polled` (POSIX) and `threaded`.
+Start with `serve` (`serve_stdio`) and `connect` (`open_stdio`). `process` owns a child process; `opening`
+chooses between the two forms of `pipes`: `polled` (POSIX) and `threaded`.
 """

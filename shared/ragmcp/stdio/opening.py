@@ -39,5 +39,5 @@ def _pollable(fd: int) -> bool:
     if sys.platform == "win32":
         return False
     mode = os.fstat(fd).st_mode
-    # Not files, which epoll refuses; not terminals, which would become non-blocking for other programs too.
+    # Epoll refuses files; a terminal would become non-blocking for other programs too.
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -65,8 +65,8 @@ class PolledPipes(Pipes):
             data = os.read(self._read_fd, self._read_bytes)
         except BlockingIOError:
             return
-        # A reset socket counts as ended, and one without memory for a read: it stays readable, so the loop
-        # would try again at once, for ever.
+        # A reset socket, or a read without memory, ends the stream: it would stay readable and keep the loop
+        # busy.
         except (OSError, MemoryError):
             data = b""
         if data:

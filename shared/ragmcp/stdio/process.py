@@ -1,4 +1,4 @@
-"""A server's process, with an orderly end: close stdin → wait → terminate what runs of it → kill that."""
+"""A server's process, with an orderly shutdown: close stdin → wait → terminate → kill."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ragmcp.stdio.strays import Stray, strays
 LEAVE_SECONDS = 3.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
-# How often to look whether the rest of a process group has ended.
+# Interval for polling whether the process group has ended.
 POLL_SECONDS = 0.02
-# How much is read of a server that is being stopped, and the pause after each portion: some write without
-# end, and must not keep us busy. Portions of large messages are large.
+# Bytes read from a server that is being stopped, and the pause after each read: a server that writes
+# endlessly must not keep us busy.
 MAX_UNREAD_BYTES = 1 << 28
 READ_PAUSE_SECONDS = 0.005
 # How long to wait for the exit code after the end of stdout.
@@ -132,7 +132,7 @@ class ServerProcess:
             await self._process.wait()
 
     def _signal(self, name: str) -> bool:
-        """Signal all that runs of it; with "" no signal, and without looking for more."""
+        """Signal its group and strays. "" only tests whether any of them runs."""
         if name:
             self._strays |= strays(self._process.pid)
         return any([_signal(self._process, name), *(stray.signal(name) for stray in self._strays)])
@@ -144,12 +144,12 @@ class ServerProcess:
                 await anyio.sleep(POLL_SECONDS)
 
 
-# Also those whose pipes are not open yet.
+# Includes servers whose pipes are not open yet.
 _running: set[Process] = set()
 
 
 def kill_all() -> None:
-    """Kill every server that runs: for a program that ends without stopping them.
+    """Kill all running servers, for a program that exits without stopping them.
 
     A signal handler may call it.
     """

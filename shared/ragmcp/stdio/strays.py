@@ -1,7 +1,7 @@
-"""Processes of a server outside its process group: a child that began a session of its own, and its children.
+"""Processes of a server outside its process group: children that called setsid, and theirs (Linux).
 
-Only a living parent leads to them: what a server detached on purpose, or left behind when it crashed, is not
-found. macOS and Windows do not list the children of a process as Linux does; there none is found.
+They are found through their living parents, so daemons and orphans are not. macOS and Windows have no list of
+a process's children; none is found there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PROC = Path("/proc")
 
 
 class Stray(NamedTuple):
-    """A process; when it began tells it from a later one with its id."""
+    """A process; its start time tells it from a later one with the same id."""
 
     pid: int
     began: str
@@ -61,7 +61,7 @@ def strays(server: int) -> set[Stray]:
 
 
 def _children(pid: int) -> list[int]:
-    # The list is that of a thread. It is far cheaper than the status of every process of the machine.
+    # Each thread has a list. Reading them is far cheaper than the status of all processes.
     children: list[int] = []
     with suppress(OSError):  # It has ended, or the kernel has no such lists.
         for thread in (_PROC / str(pid) / "task").iterdir():

@@ -129,7 +129,7 @@ async def test_a_fifo_beside_a_memory_is_not_waited_for(tmp_path: Path, suffix: 
     await store.ensure_open()
     await store.close()
     os.mkfifo(tmp_path / f"m.db{suffix}")
-    with pytest.raises(MemoryUnusable, match=f"m.db{suffix} beside it is not a regular file"):
+    with pytest.raises(MemoryUnusable, match=f"its m.db{suffix} is not a regular file"):
         await Store(tmp_path / "m.db", 5, 100, read_only=read_only).ensure_open()
 
 

@@ -333,7 +333,7 @@ def test_a_network_of_ipv6_is_counted_as_one_address(address: str, counted_as: s
 
 
 def test_the_table_of_addresses_is_bounded() -> None:
-    buckets = Buckets(1, 1, most=3)
+    buckets = Buckets(1, 1, max_addresses=3)
     for number in range(100):
         assert not buckets.wait(str(number), 0)
     assert len(buckets) == 3

@@ -290,7 +290,7 @@ def test_slicing_makes_no_difference(messages: list[Any], cuts: list[int]) -> No
 
 
 def test_a_bounded_number_of_requests_is_in_progress() -> None:
-    connection: Connection[str] = Connection(LIMIT, refuses=True, most=2)
+    connection: Connection[str] = Connection(LIMIT, refuses=True, max_in_progress=2)
     lines = [b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % id for id in (1, 2, 3)]
     *taken, refused = connection.receive(b"".join(lines))
     assert [event.id for event in taken if isinstance(event, Request)] == [1, 2]

@@ -1,4 +1,4 @@
-"""The server's process and its client's half: real pipes, real signals."""
+"""The server on its standard streams (`serve`) and the client that starts it (`connect`): real pipes."""
 
 from __future__ import annotations
 
