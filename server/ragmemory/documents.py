@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ragcommon.contract.documents import DocumentInfo, DocumentPart, Passage
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText, Passage
+from ragmemory.types.documents import DocumentOrder, DocumentText
 
 
 class Documents:

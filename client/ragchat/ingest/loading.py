@@ -17,20 +17,15 @@ from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.ingest.report import Document, InjectReport
-from ragchat.memory.types import Ingestion, IngestionStatus, Injected
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.errors import FATAL
+from ragcommon.contract.files import Ingestion, IngestionStatus
 
 # How long one request waits for the end of a job: progress is shown this often.
 WAIT_SECONDS = 0.1
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
 ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# Error codes that every other document would get as well.
-FATAL = frozenset(
-    {
-        *("EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "NOT_A_MEMORY"),
-        *("MEMORY_DAMAGED", "MEMORY_FULL", "MEMORY_READ_ONLY", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE"),
-    }
-)
 
 
 class Memory(Protocol):

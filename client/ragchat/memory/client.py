@@ -11,46 +11,49 @@ import msgspec
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryRefused
-from ragchat.memory.answers import decoded, mapped_errors, refusal
-from ragchat.memory.symbols import Trace
-from ragchat.memory.types import (
-    AddedSource,
-    AddedSources,
-    Backup,
-    Comparison,
-    Difference,
-    DifferencePart,
+from ragchat.memory.answers import decoded, mapped_errors, passages, refusal
+from ragchat.memory.types import DocumentText, FilledPrompt, ToolResult
+from ragchat.uris import references
+from ragcommon.contract.code import TracePage
+from ragcommon.contract.documents import (
+    DOCUMENT_URIS,
     DocumentInfo,
     DocumentPage,
     DocumentPart,
-    Documents,
-    DocumentText,
-    Entry,
-    ExportPage,
-    FilledPrompt,
     Forgotten,
-    Imported,
-    ImportOutcome,
+    Injected,
+)
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
+from ragcommon.contract.files import (
+    AddedSource,
+    AddedSources,
     Ingestion,
     IngestionStatus,
-    Injected,
-    Journal,
-    Passages,
-    PortableDocument,
-    QueryResult,
-    Reembedded,
     RemovedSource,
-    Repaired,
-    Restored,
     Source,
-    Sources,
-    Stats,
-    ToolResult,
+    SourcePage,
+)
+from ragcommon.contract.history import (
+    Difference,
+    DifferencePart,
+    Entry,
+    JournalPage,
+    Restored,
     Undone,
-    Verified,
     Versions,
 )
-from ragchat.uris import references
+from ragcommon.contract.maintenance import (
+    Backup,
+    ExportPage,
+    Imported,
+    ImportOutcome,
+    PortableDocument,
+    Reembedded,
+    Repaired,
+    Stats,
+    Verified,
+)
+from ragcommon.contract.search import Comparison, QueryResult
 from ragconfig.settings import Settings
 from ragmcp.client.client import OnProgress
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
@@ -62,8 +65,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DOCUMENTS = "ragchat://document/"  # what the URIs of resources begin with
-DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
 # The most that one call may return: larger results come in parts.
@@ -138,7 +139,7 @@ class MemoryClient:
         sources: list[Source] = []
         arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
         while True:
-            page = await self._typed("list_sources", arguments, Sources)
+            page = await self._typed("list_sources", arguments, SourcePage)
             sources += page.sources
             if not page.next_cursor:
                 return sources
@@ -158,7 +159,7 @@ class MemoryClient:
         """End a job; what it has stored stays stored."""
         return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
-    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
+    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         """The first documents by URI, or all, that match a filter, which is one as for `query`."""
         documents: list[DocumentInfo] = []
         arguments: dict[str, Any] = {"filter": filter, "max_tokens": MOST_TOKENS}
@@ -168,7 +169,7 @@ class MemoryClient:
             page = await self._typed("list_documents", arguments, DocumentPage)
             documents += page.documents
             if not page.next_cursor or len(documents) == limit:
-                return Documents(documents, page.total)
+                return DocumentPage(documents, page.total)
             arguments["cursor"] = page.next_cursor
 
     async def show(self, document: str) -> DocumentText:
@@ -213,7 +214,7 @@ class MemoryClient:
         entries: list[Entry] = []
         arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
         while True:
-            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, Journal)
+            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, JournalPage)
             entries += page.entries
             if not page.next_cursor or len(entries) == limit:
                 return entries
@@ -253,9 +254,9 @@ class MemoryClient:
         arguments = {"documents": documents, "group": group}
         return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
 
-    async def trace(self, name: str) -> Trace:
+    async def trace(self, name: str) -> TracePage:
         """The definitions and the first uses of a symbol of source code."""
-        return await self._typed("trace_symbol", {"name": name}, Trace)
+        return await self._typed("trace_symbol", {"name": name}, TracePage)
 
     async def stats(self) -> Stats:
         return await self._typed("get_memory_stats", {}, Stats)
@@ -284,7 +285,7 @@ class MemoryClient:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
         with mapped_errors(name):
             result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
-        hits = [] if result.is_error else decoded(name, result, Passages).hits
+        hits = [] if result.is_error else passages(name, result)
         return ToolResult(not result.is_error, result.text, hits)
 
     async def prompts(self) -> list[PromptInfo]:
@@ -300,7 +301,7 @@ class MemoryClient:
         documents: list[str] = []
         changes: list[DocumentText] = []
         for resource in (content.resource for content in contents if isinstance(content, EmbeddedResource)):
-            document, _, versions = resource.uri.removeprefix(DOCUMENTS).partition("/")
+            document, _, versions = resource.uri.removeprefix(DOCUMENT_URIS).partition("/")
             if not versions:
                 documents.append(document)
             elif resource.text:  # equal versions have no changes

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from anyio import to_thread
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, RerankerUnavailable
@@ -22,7 +24,6 @@ from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.text.analysis import content_words, telling_words
-from ragmemory.types.search import Comparison, Hit, QueryResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,7 +168,7 @@ class Search:
         """
         similarities = await self._mended(partial(self._similarities, query, texts))
         matches = await self._embedder.word_matches(words, texts) if words else None
-        return Comparison(similarities, None if matches is None else matches.astype(float).round(4).tolist())
+        return Comparison(similarities, UNSET if matches is None else matches.astype(float).round(4).tolist())
 
     async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np

@@ -1,6 +1,6 @@
 """Typed calls to memory: their results, and how errors of the server and the protocol are mapped.
 
-Covers `answers`, `symbols` and `types`.
+Covers `answers` and `types`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.types import QueryResult
+from ragcommon.contract.search import QueryResult
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,

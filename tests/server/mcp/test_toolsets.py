@@ -15,6 +15,7 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
+from ragcommon.contract.search import Hit, QueryResult
 from ragcommon.text.rules import passage_names
 from ragconfig.errors import SettingsError
 from ragmcp.client.client import Client
@@ -25,7 +26,6 @@ from ragmemory.mcp import toolsets
 from ragmemory.mcp.result_text import AFTER, more_turns, readable
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
-from ragmemory.types.search import Hit, QueryResult
 from ragmemory.types.writes import Embedding
 from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.search import QueryResult
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_GROUP, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.result_text import MORE, MOST_TURNS, READ, more_turns, readable
-from ragmemory.types.search import QueryResult
-from ragmemory.types.writes import Injected
 
 if TYPE_CHECKING:
     from ragmemory.service import MemoryService
