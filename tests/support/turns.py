@@ -10,6 +10,7 @@ import anyio
 
 from ragchat import CLIENT_NAME
 from ragchat.errors import RagChatError
+from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText, ToolResult
 from ragchat.servers.manager import ServerManager
 from ragchat.turn.retrieval import Memory
@@ -74,7 +75,7 @@ def turn(
     )
 
 
-class ListMemory:
+class ListMemory(MemoryClient):
     """A memory whose every query finds the same; `error` or `hang` make it fail instead."""
 
     def __init__(

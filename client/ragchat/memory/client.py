@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
@@ -54,14 +52,12 @@ from ragcommon.contract.maintenance import (
     Verified,
 )
 from ragcommon.contract.search import Comparison, QueryResult
-from ragconfig.settings import Settings
-from ragmcp.client.client import OnProgress
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
+    from ragmcp.client.client import Client, OnProgress
+    from ragmcp.protocol.schema.prompts import PromptInfo
 
 T = TypeVar("T")
 
@@ -69,25 +65,36 @@ T = TypeVar("T")
 READ_SECONDS = 300.0
 # The most that one call may return: larger results come in parts.
 MOST_TOKENS, MOST_DOCUMENTS = 1_000_000, 10_000
+# Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
+REPEATABLE = frozenset(
+    {
+        *(
+            "Query",
+            "Inject",
+            "list_documents",
+            "get_document",
+            "list_journal",
+            "get_memory_stats",
+            "verify_memory",
+        ),
+        *("list_versions", "diff_versions", "export_documents", "import_documents"),
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
+    }
+)
 
 
 class Server(Protocol):
-    """The part of a connection to the server that is used here."""
+    """A connection to the server, which may outlive it."""
 
-    async def list_tools(self) -> list[ToolInfo]: ...
-    async def list_prompts(self) -> list[PromptInfo]: ...
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] = {}) -> GetPromptResult: ...
-    async def complete(
-        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] = {}
-    ) -> Completion: ...
-    async def call_tool(
+    async def ask(
         self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
+        what: str,
+        request: Callable[[Client], Awaitable[T]],
         *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult: ...
+        repeatable: bool = ...,
+        timeout: float | None = ...,
+    ) -> T: ...
 
 
 class MemoryClient:
@@ -278,24 +285,20 @@ class MemoryClient:
         return await self._typed("repair_memory", {}, Repaired, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
-        with mapped_errors("tools/list"):
-            return await self._server.list_tools()
+        return await self._ask("tools/list", lambda client: client.list_tools())
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
-        with mapped_errors(name):
-            result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
+        result = await self._call(name, arguments, READ_SECONDS)
         hits = [] if result.is_error else passages(name, result)
         return ToolResult(not result.is_error, result.text, hits)
 
     async def prompts(self) -> list[PromptInfo]:
-        with mapped_errors("prompts/list"):
-            return await self._server.list_prompts()
+        return await self._ask("prompts/list", lambda client: client.list_prompts())
 
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
         """A prompt with its arguments."""
-        with mapped_errors("prompts/get"):
-            filled = await self._server.get_prompt(prompt, arguments)
+        filled = await self._ask("prompts/get", lambda client: client.get_prompt(prompt, arguments))
         contents = [message.content for message in filled.messages]
         text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
         documents: list[str] = []
@@ -314,8 +317,10 @@ class MemoryClient:
         """Values for an argument of a prompt, `others` being given; none where it takes any text."""
         from ragmcp.protocol.schema.completion import PromptReference
 
-        with mapped_errors("completion/complete"):
-            completion = await self._server.complete(PromptReference(name=prompt), argument, typed, others)
+        reference = PromptReference(name=prompt)
+        completion = await self._ask(
+            "completion/complete", lambda client: client.complete(reference, argument, typed, others)
+        )
         return completion.values
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
@@ -340,27 +345,29 @@ class MemoryClient:
         timeout: float | None = READ_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> T:
-        with mapped_errors(tool):
-            result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
+        result = await self._call(tool, arguments, timeout, on_progress)
         if result.is_error:
             raise refusal(result)
         return decoded(tool, result, type)
+
+    async def _call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult:
+        def request(client: Client) -> Awaitable[ToolCallResult]:
+            return client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
+
+        with mapped_errors(tool):
+            return await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
+
+    async def _ask(self, method: str, request: Callable[[Client], Awaitable[T]]) -> T:
+        with mapped_errors(method):
+            return await self._server.ask(method, request)
 
 
 def _given(**arguments: int | None) -> dict[str, int]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-@asynccontextmanager
-async def open_memory(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
-) -> AsyncIterator[MemoryClient]:
-    """The memory of the server that the settings name or that is found running; else of one of our own.
-
-    That one starts in the background and stops at the end of the block. Raises SettingsError.
-    """
-    from ragchat.memory.server import find_memory_server
-
-    async with await find_memory_server(settings, config_file, verbose=verbose) as server:
-        yield MemoryClient(server, server.url)
