@@ -23,8 +23,8 @@ from ragcommon.contract.files import Ingestion
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# How long one request waits for the end of a job: progress is shown this often.
-WAIT_SECONDS = 0.1
+# How long one request waits for the end of a job: the bar, which counts bytes, moves this often.
+WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
 ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
