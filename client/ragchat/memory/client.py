@@ -289,7 +289,11 @@ class MemoryClient:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
-        result = await self._call(name, arguments, READ_SECONDS)
+        request = _tool_call(name, arguments)
+        with mapped_errors(name):
+            result = await self._server.ask(
+                name, request, repeatable=name in REPEATABLE, timeout=READ_SECONDS
+            )
         hits = [] if result.is_error else passages(name, result)
         return ToolResult(not result.is_error, result.text, hits)
 
@@ -345,27 +349,23 @@ class MemoryClient:
         timeout: float | None = READ_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> T:
-        result = await self._call(tool, arguments, timeout, on_progress)
+        request = _tool_call(tool, arguments, on_progress)
+        with mapped_errors(tool):
+            result = await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
         if result.is_error:
             raise refusal(result)
         return decoded(tool, result, type)
 
-    async def _call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult:
-        def request(client: Client) -> Awaitable[ToolCallResult]:
-            return client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
-
-        with mapped_errors(tool):
-            return await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
-
     async def _ask(self, method: str, request: Callable[[Client], Awaitable[T]]) -> T:
         with mapped_errors(method):
             return await self._server.ask(method, request)
+
+
+def _tool_call(
+    tool: str, arguments: dict[str, Any], on_progress: OnProgress | None = None
+) -> Callable[[Client], Awaitable[ToolCallResult]]:
+    # The limit of `ask` includes the start of the server.
+    return lambda client: client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
 
 
 def _given(**arguments: int | None) -> dict[str, int]:

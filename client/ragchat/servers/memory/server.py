@@ -22,6 +22,7 @@ from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
+from ragmcp.http.errors import ServerLeaving
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -42,7 +43,6 @@ FILE_TOOLS = frozenset(
     }
 )
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-SERVER_LEAVING = "SERVER_LEAVING"
 # How long `/mcp` waits for the list of tools of a server that has just died.
 LISTING_SECONDS = 5.0
 
@@ -128,7 +128,7 @@ class MemoryServer(ManagedServer):
                 with time_limit(what, timeout):
                     return await request(self._client)
             except (ServerUnreachable, ConnectionClosed, WireError) as error:
-                if isinstance(error, WireError) and error.error_code != SERVER_LEAVING:
+                if isinstance(error, WireError) and error.error_code != ServerLeaving.code:
                     raise
                 log.info("Going on without the found server: %s", error)
                 self._leave_found()
