@@ -39,13 +39,13 @@ from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
 from ragchat.turn.prompt import load_prompts
-from ragchat.turn.retrieval import Memory
 from ragchat.turn.scope import Scope
 from ragchat.turn.tools import Toolbox
 from ragchat.types import Candidate, Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
 
@@ -92,7 +92,7 @@ class App:
     def __init__(
         self,
         settings: Settings,
-        memory: Memory,
+        memory: MemoryClient,
         servers: ServerManager,
         environ: Mapping[str, str] = os.environ,
         *,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from ragmemory.errors import ChunkNotFound, MemoryDamaged
+from ragcommon.contract.documents import DocumentInfo, DocumentPart, Passage
+from ragmemory.errors import ChunkNotFound
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText, Passage
+from ragmemory.types.documents import DocumentOrder, DocumentText
 
 
 class Documents:
@@ -67,14 +67,3 @@ class Documents:
         if not found:
             raise ChunkNotFound(chunk_id)
         return found
-
-    async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
-        """The texts around each of these chunks that is a turn of a conversation.
-
-        They are by chunk id, in the order of the conversation: at most `distance` before and after it. If one
-        of them lies on a damaged page, there are none.
-        """
-        try:
-            return await self._store.passages.turns_around(chunk_ids, distance)
-        except MemoryDamaged:
-            return {}

@@ -32,6 +32,8 @@ RESULT_BYTES = 32_768
 TOKEN_BYTES = 4
 # The most tokens that a client may ask for in one result: a program reads a large document in few calls.
 MOST_TOKENS = 1_000_000
+# Passages of one result of Query.
+MOST_HITS = 100
 # Documents of one result of search_documents, and passages among which they are sought.
 MOST_FOUND, MOST_SOUGHT = 100, 4_000
 # Chunks before a chunk, and after it.

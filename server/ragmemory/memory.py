@@ -6,10 +6,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.history import Origin
+from ragcommon.contract.search import QueryResult
 from ragconfig.settings import load_settings
 from ragmemory.app import make_service
-from ragmemory.types.search import QueryResult
-from ragmemory.types.writes import Injected, Origin
 
 
 class Memory:

@@ -21,7 +21,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import INTERCEPT, JUDGED, SIGNALS, signals_of
 from ragchat.grounding.question import Question
 from ragchat.memory.client import MemoryClient
-from ragchat.types import Hit
+from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 from tests.benchmarks.ndcg import FOLDER, Collection
 from tests.benchmarks.report import table

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from ragconfig.settings import load_settings
 from ragmemory.app import make_embedder
-from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.ingest.chunking import ChunkingSettings, Source, split
 from ragmemory.ingest.preparation import context
@@ -28,7 +27,8 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.text.languages import language_of
+from ragmemory.types.changes import Changes, Checkpoint
 from tests.benchmarks.report import table
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "retrieval"

@@ -15,7 +15,7 @@ from ragchat.app import App
 from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
 from ragchat.llm import tokens
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
-from ragchat.turn.retrieval import Memory
+from ragchat.memory.client import MemoryClient
 from ragchat.types import OFFLINE, Delta, Event
 from ragconfig.errors import SettingsError
 from tests.support.memory import memory_in
@@ -26,7 +26,7 @@ from tests.support.turns import ListMemory, hit, no_servers, notices, settings_i
 SKY = hit("The sky is blue because of Rayleigh scattering.")
 
 
-def app_in(folder: Path, memory: Memory | None = None, **flags: object) -> App:
+def app_in(folder: Path, memory: MemoryClient | None = None, **flags: object) -> App:
     settings = settings_in(folder, **flags)
     return App(settings, memory or ListMemory([SKY]), no_servers(settings), environ={})
 

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Metadata
 from ragmemory.errors import (
     BadArgument,
     DocumentNotFound,
@@ -36,7 +37,6 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import document_id
 from ragmemory.limits import LONGEST_URI
 from ragmemory.service import MemoryService
-from ragmemory.types.documents import Metadata
 from ragmemory.types.history import Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 

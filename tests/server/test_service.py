@@ -1,8 +1,7 @@
 """The memory as it is opened, closed, replaced and deleted while programs use it.
 
-Covers `app`, `documents` and the types: `ragmemory.types.blocks`, `ragmemory.types.code`,
-`ragmemory.types.documents`, `ragmemory.types.files`, `ragmemory.types.history`,
-`ragmemory.types.maintenance`, `ragmemory.types.search`, `ragmemory.types.writes`.
+Covers `app`, `documents` and the types: `ragmemory.types.blocks`, `ragmemory.types.changes`,
+`ragmemory.types.code`, `ragmemory.types.documents`, `ragmemory.types.history`, `ragmemory.types.writes`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ragcommon.contract.documents import Injected, Metadata
+from ragcommon.contract.history import Origin
 from ragconfig.settings import Settings, load_settings
 from ragmemory.app import make_service
 from ragmemory.embedders import WordWeights
@@ -17,9 +19,8 @@ from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import Metadata
 from ragmemory.types.history import Previous, Selection
-from ragmemory.types.writes import Chunk, Embedding, Injected, Origin, Write
+from ragmemory.types.writes import Chunk, Embedding, Write
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.process import TOOLSETS
+from ragchat.servers.memory.process import TOOLSETS
+from ragchat.servers.supervisor import time_limit
 from ragconfig.prompt_files import FOLDER
 from ragconfig.settings import load_settings
+from ragmcp.client.features import Client
 from ragmcp.server.core import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.prompts import Prompts
@@ -19,6 +22,26 @@ from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
 from tests.support.memories import SwitchableEmbedder
+
+T = TypeVar("T")
+
+
+class Direct:
+    """A connection whose server never dies."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def ask(
+        self,
+        what: str,
+        request: Callable[[Client], Awaitable[T]],
+        *,
+        repeatable: bool = True,  # noqa: ARG002
+        timeout: float | None = None,
+    ) -> T:
+        with time_limit(what, timeout):
+            return await request(self.client)
 
 
 @asynccontextmanager
@@ -51,4 +74,4 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
             complete=completer(documents, prompts),
         )
         async with open_pair(server, era="modern") as connection:
-            yield MemoryClient(connection)
+            yield MemoryClient(Direct(connection))

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragchat.memory.process import TOOLSETS
+from ragchat.servers.memory.process import TOOLSETS
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.schema.base import Implementation, RequestMeta
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment

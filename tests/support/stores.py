@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from ragcommon.contract.documents import Injected
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.writes import Injected
 from tests.support.memories import EMBEDDER, write_of
 
 

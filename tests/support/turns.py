@@ -10,11 +10,14 @@ import anyio
 
 from ragchat import CLIENT_NAME
 from ragchat.errors import RagChatError
-from ragchat.memory.types import Comparison, Documents, DocumentText, QueryResult, ToolResult
+from ragchat.memory.client import MemoryClient
+from ragchat.memory.types import DocumentText, ToolResult
 from ragchat.servers.manager import ServerManager
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
+from ragchat.types import Citation, Event, Notice, Trace, Turn, Usage
+from ragcommon.contract.documents import DocumentPage
+from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
@@ -42,6 +45,7 @@ def hit(text: str, *, score: float = 0.9, chunk_id: int = 1, title: str = "Notes
         start_line=1,
         end_line=text.count("\n") + 1,
         text=text,
+        metadata={},
         written_by=CLIENT_NAME,
     )
 
@@ -71,7 +75,7 @@ def turn(
     )
 
 
-class ListMemory:
+class ListMemory(MemoryClient):
     """A memory whose every query finds the same; `error` or `hang` make it fail instead."""
 
     def __init__(
@@ -109,7 +113,7 @@ class ListMemory:
             raise self.error
         if self.hang:
             await anyio.sleep_forever()
-        return QueryResult(self.hits[:top_k], self.empty, self.notice, self.corrections, self.weights)
+        return QueryResult(self.hits[:top_k], self.empty, self.notice, self.corrections, weights=self.weights)
 
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:  # noqa: ARG002
         """The share of the query's words that each text has; no vectors of single words."""
@@ -117,9 +121,9 @@ class ListMemory:
         asked = set(query.lower().strip("?").split())
         return Comparison([len(asked & set(text.lower().split())) / max(1, len(asked)) for text in texts])
 
-    async def documents(self, *_: object, **__: object) -> Documents:
+    async def documents(self, *_: object, **__: object) -> DocumentPage:
         """None of them has a name."""
-        return Documents([], 0)
+        return DocumentPage([], 0)
 
     async def show(self, document: str) -> DocumentText:
         """The passages of a document, one after the other."""

@@ -1,6 +1,6 @@
 """A repository's own memory and running servers, as a user meets them on the command line.
 
-Covers `ragchat.memory.repository`.
+Covers `ragchat.servers.memory.repository`.
 """
 
 from __future__ import annotations

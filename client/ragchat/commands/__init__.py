@@ -103,14 +103,14 @@ class Run:
 
     def use_own_memory(self, paths: Sequence[str]) -> None:
         """Load a whole repository into its own memory, which is made if need be. Raises SettingsError."""
-        from ragchat.memory.repository import with_own_memory
+        from ragchat.servers.memory.repository import with_own_memory
 
         self.settings, made = with_own_memory(self.settings, paths)
         if made:
             self.console.note(made)
 
     def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
-        from ragchat.memory.client import open_memory
+        from ragchat.servers.memory.server import open_memory
 
         return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
 

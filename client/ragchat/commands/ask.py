@@ -7,14 +7,11 @@ from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from ragchat.app import App, Keeps
 from ragchat.commands import Run, piped_text
 from ragchat.types import Event, Notice
-
-if TYPE_CHECKING:
-    from ragchat.memory.client import MemoryClient
 
 # Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
@@ -44,7 +41,7 @@ async def _answer(run: Run, question: str, text: str = "") -> int:
         if text or run.arguments.files:
             from ragchat.ingest.given import load_given
 
-            report = await load_given(cast("MemoryClient", app.memory), run.arguments.files, text)
+            report = await load_given(app.memory, run.arguments.files, text)
             for line in report.remarks(LISTED, ""):
                 run.console.note(line)
         app.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT

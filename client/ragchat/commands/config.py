@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from ragchat.commands import Run
 from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
-from ragchat.memory.process import STDERR_FILE
+from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragcommon.files.writing import private_folder
 from ragconfig.home import Home

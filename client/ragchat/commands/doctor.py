@@ -25,18 +25,18 @@ from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
-from ragchat.memory.client import open_memory
-from ragchat.memory.process import STDERR_FILE
-from ragchat.memory.types import Source
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
+from ragchat.servers.memory.process import STDERR_FILE
+from ragchat.servers.memory.server import open_memory
 from ragchat.servers.tools import ServerTool
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.types import OFFLINE
 from ragchat.uris import short_uri
+from ragcommon.contract.files import Source
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
 from ragconfig.errors import SettingsError

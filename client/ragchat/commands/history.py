@@ -12,14 +12,14 @@ from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, sentences
 from ragchat.memory.matching import about_one
 from ragchat.sanitize import sanitize
-from ragchat.types import format_uri
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
+from ragcommon.contract.search import format_uri
 from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragchat.memory.types import Restored, Version
+    from ragcommon.contract.history import Restored, Version
 
 
 # By the beginnings of lines, the longer ones first.

@@ -13,10 +13,10 @@ from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import about_one, listed, to_remove
-from ragchat.memory.types import Entry, Origin
 from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
+from ragcommon.contract.history import Entry, Origin
 
 
 async def ls(run: Run) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ragchat.app import Keeps
 from ragchat.commands import Run
@@ -11,7 +11,6 @@ from ragchat.sessions.document import report_as_document
 from ragchat.types import Emit, Event, Notice, Turn
 
 if TYPE_CHECKING:
-    from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
 
 
@@ -49,7 +48,7 @@ async def research(run: Run) -> int:
         error = ""
         if arguments.inject:
             text, metadata = report_as_document(report.turn)
-            document = await load_text(cast("MemoryClient", app.memory), text, metadata)
+            document = await load_text(app.memory, text, metadata)
             stored, error = {"stored": document.uri}, document.error or ""
             run.console.note(error or f"Stored as {document.uri}.")
     if run.console.json:

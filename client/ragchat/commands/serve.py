@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from ragchat.commands import Run
-from ragchat.memory.process import environment, program
+from ragchat.servers.memory.process import environment, program
 from ragcommon.hosts import TOKEN_VARIABLE
 
 

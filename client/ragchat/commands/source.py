@@ -20,7 +20,7 @@ from ragchat.uris import references, short_uri
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragchat.memory.types import AddedSource, RemovedSource, Source
+    from ragcommon.contract.files import AddedSource, RemovedSource, Source
 
 # The command that removes documents.
 REMOVE = "`ragchat memory rm`"

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
 from anyio import to_thread
+from msgspec import UnsetType
 
 from ragchat.commands import Run
 from ragchat.console import Failure
@@ -47,9 +48,10 @@ async def _write(
     memory: MemoryClient, file: IO[bytes], on_progress: OnProgress | None, *, vectors: bool
 ) -> int:
     """Write the lines of an export; return the number of documents."""
-    cursor, documents = "", 0
+    cursor: str | UnsetType = ""
+    documents = 0
     while True:
-        page = await memory.export(cursor, vectors=vectors)
+        page = await memory.export(cursor or "", vectors=vectors)
         if not cursor:
             file.write(line_of(Header(FORMAT, VERSION, page.embedder, page.dimensions)))
         file.writelines(map(line_of, page.documents))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from ragchat.quotes import ELLIPSIS
-from ragchat.types import Citation, Hit
+from ragchat.types import Citation
+from ragcommon.contract.search import Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
 MARKER = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")

@@ -23,10 +23,10 @@ from ragchat.errors import RagChatError
 from ragchat.grounding.pieces import Span, piece_spans
 from ragchat.grounding.question import Question, Word
 from ragchat.grounding.words import index_terms
-from ragchat.types import Hit
+from ragcommon.contract.search import Hit
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import Comparison
+    from ragcommon.contract.search import Comparison
 
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 

@@ -16,7 +16,8 @@ from ragchat.grounding.citations import MARKER, marked_numbers, without_quotatio
 from ragchat.grounding.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
 from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.words import content_words, index_terms
-from ragchat.types import Hit, Unsupported
+from ragchat.types import Unsupported
+from ragcommon.contract.search import Hit
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
 _LEADING_MARKERS = re.compile(rf"(?:{MARKER.pattern}[\s.]*)+")

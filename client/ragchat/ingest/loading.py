@@ -10,41 +10,24 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.ingest.report import Document, InjectReport
-from ragchat.memory.types import Ingestion, IngestionStatus, Injected
+from ragcommon.contract.errors import FATAL
+from ragcommon.contract.files import Ingestion
 
-# How long one request waits for the end of a job: progress is shown this often.
-WAIT_SECONDS = 0.1
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+
+# How long one request waits for the end of a job: the bar, which counts bytes, moves this often.
+WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
 ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# Error codes that every other document would get as well.
-FATAL = frozenset(
-    {
-        *("EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "NOT_A_MEMORY"),
-        *("MEMORY_DAMAGED", "MEMORY_FULL", "MEMORY_READ_ONLY", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE"),
-    }
-)
-
-
-class Memory(Protocol):
-    """What loading needs of `MemoryClient`."""
-
-    async def inject(
-        self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
-    ) -> Injected: ...
-    async def start_ingestion(
-        self, paths: list[str], *, prune: bool = False, group: str = ""
-    ) -> Ingestion: ...
-    async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion: ...
-    async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus: ...
-    async def cancel_ingestion(self, job_id: str) -> Ingestion: ...
 
 
 class Progress(Struct):
@@ -60,7 +43,7 @@ OnProgress = Callable[[Progress], None]
 
 
 async def load_files(
-    memory: Memory,
+    memory: MemoryClient,
     paths: Iterable[str | Path],
     on_progress: OnProgress | None = None,
     report: InjectReport | None = None,
@@ -80,7 +63,7 @@ async def load_files(
 
 
 async def sync_files(
-    memory: Memory,
+    memory: MemoryClient,
     paths: Iterable[str | Path] = (),
     on_progress: OnProgress | None = None,
     report: InjectReport | None = None,
@@ -103,7 +86,7 @@ async def sync_files(
 
 
 async def _load(
-    memory: Memory,
+    memory: MemoryClient,
     start: Callable[[], Awaitable[Ingestion]],
     on_progress: OnProgress | None,
     report: InjectReport,
@@ -126,7 +109,7 @@ async def _load(
 
 
 async def _follow(
-    memory: Memory, job: Ingestion, report: InjectReport, on_progress: OnProgress | None
+    memory: MemoryClient, job: Ingestion, report: InjectReport, on_progress: OnProgress | None
 ) -> Ingestion:
     """Fill the report until the job ends."""
     run_id, seen = job.run_id, len(report.outcomes)
@@ -169,7 +152,7 @@ def without_addresses(paths: Iterable[str | Path], report: InjectReport) -> list
     return files
 
 
-async def load_text(memory: Memory, text: str, metadata: dict[str, Any], group: str = "") -> Document:
+async def load_text(memory: MemoryClient, text: str, metadata: dict[str, Any], group: str = "") -> Document:
     """Load one document. Raises RagChatError if every other document would fail as well."""
     try:
         injected = await memory.inject(text, metadata, group)

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
-from ragchat.memory.types import FileOutcome
 from ragchat.uris import short_path, short_uri
+from ragcommon.contract.files import FileOutcome
 from ragcommon.files.uris import path_of
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragcommon.contract.search import Hit
 from ragmcp.errors import (
     ConnectionClosed,
     LocalProtocolError,
@@ -41,10 +43,27 @@ class ToolFailure(Struct, frozen=True, rename="camel"):
     details: FailureDetails = FailureDetails()
 
 
+class _Passages(Struct, frozen=True):
+    hits: list[dict[str, Any]] = []
+
+
 def decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
     """The structured content of a tool's result."""
-    try:
+    with _usable(tool):
         return result.structured(type)
+
+
+def passages(tool: str, result: ToolCallResult) -> list[Hit]:
+    """What a tool found; a tool that does not search finds nothing."""
+    with _usable(tool):
+        # Only `Query` sends the metadata of the documents.
+        return [msgspec.convert({"metadata": {}, **hit}, Hit) for hit in result.structured(_Passages).hits]
+
+
+@contextmanager
+def _usable(tool: str) -> Iterator[None]:
+    try:
+        yield
     except DECODE_ERRORS as error:
         raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
 

@@ -2,91 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryRefused
-from ragchat.memory.answers import decoded, mapped_errors, refusal
-from ragchat.memory.symbols import Trace
-from ragchat.memory.types import (
-    AddedSource,
-    AddedSources,
-    Backup,
-    Comparison,
-    Difference,
-    DifferencePart,
+from ragchat.memory.answers import decoded, mapped_errors, passages, refusal
+from ragchat.memory.types import DocumentText, FilledPrompt, ToolResult
+from ragchat.uris import references
+from ragcommon.contract.code import TracePage
+from ragcommon.contract.documents import (
+    DOCUMENT_URIS,
     DocumentInfo,
     DocumentPage,
     DocumentPart,
-    Documents,
-    DocumentText,
-    Entry,
-    ExportPage,
-    FilledPrompt,
     Forgotten,
-    Imported,
-    ImportOutcome,
+    Injected,
+)
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
+from ragcommon.contract.files import (
+    AddedSource,
+    AddedSources,
     Ingestion,
     IngestionStatus,
-    Injected,
-    Journal,
-    Passages,
-    PortableDocument,
-    QueryResult,
-    Reembedded,
     RemovedSource,
-    Repaired,
-    Restored,
     Source,
-    Sources,
-    Stats,
-    ToolResult,
+    SourcePage,
+)
+from ragcommon.contract.history import (
+    Difference,
+    DifferencePart,
+    Entry,
+    JournalPage,
+    Restored,
     Undone,
-    Verified,
     Versions,
 )
-from ragchat.uris import references
-from ragconfig.settings import Settings
-from ragmcp.client.features import OnProgress
+from ragcommon.contract.maintenance import (
+    Backup,
+    ExportPage,
+    Imported,
+    ImportOutcome,
+    PortableDocument,
+    Reembedded,
+    Repaired,
+    Stats,
+    Verified,
+)
+from ragcommon.contract.search import Comparison, QueryResult
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
+    from ragmcp.client.features import Client, OnProgress
+    from ragmcp.protocol.schema.prompts import PromptInfo
 
 T = TypeVar("T")
 
-DOCUMENTS = "ragchat://document/"  # what the URIs of resources begin with
-DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
 # The most that one call may return: larger results come in parts.
 MOST_TOKENS, MOST_DOCUMENTS = 1_000_000, 10_000
+# Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
+REPEATABLE = frozenset(
+    {
+        *(
+            "Query",
+            "Inject",
+            "list_documents",
+            "get_document",
+            "list_journal",
+            "get_memory_stats",
+            "verify_memory",
+        ),
+        *("list_versions", "diff_versions", "export_documents", "import_documents"),
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
+    }
+)
 
 
 class Server(Protocol):
-    """The part of a connection to the server that is used here."""
+    """A connection to the server, which may outlive it."""
 
-    async def list_tools(self) -> list[ToolInfo]: ...
-    async def list_prompts(self) -> list[PromptInfo]: ...
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] = {}) -> GetPromptResult: ...
-    async def complete(
-        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] = {}
-    ) -> Completion: ...
-    async def call_tool(
+    async def ask(
         self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
+        what: str,
+        request: Callable[[Client], Awaitable[T]],
         *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult: ...
+        repeatable: bool = ...,
+        timeout: float | None = ...,
+    ) -> T: ...
 
 
 class MemoryClient:
@@ -138,7 +146,7 @@ class MemoryClient:
         sources: list[Source] = []
         arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
         while True:
-            page = await self._typed("list_sources", arguments, Sources)
+            page = await self._typed("list_sources", arguments, SourcePage)
             sources += page.sources
             if not page.next_cursor:
                 return sources
@@ -158,7 +166,7 @@ class MemoryClient:
         """End a job; what it has stored stays stored."""
         return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
-    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
+    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         """The first documents by URI, or all, that match a filter, which is one as for `query`."""
         documents: list[DocumentInfo] = []
         arguments: dict[str, Any] = {"filter": filter, "max_tokens": MOST_TOKENS}
@@ -168,7 +176,7 @@ class MemoryClient:
             page = await self._typed("list_documents", arguments, DocumentPage)
             documents += page.documents
             if not page.next_cursor or len(documents) == limit:
-                return Documents(documents, page.total)
+                return DocumentPage(documents, page.total)
             arguments["cursor"] = page.next_cursor
 
     async def show(self, document: str) -> DocumentText:
@@ -213,7 +221,7 @@ class MemoryClient:
         entries: list[Entry] = []
         arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
         while True:
-            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, Journal)
+            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, JournalPage)
             entries += page.entries
             if not page.next_cursor or len(entries) == limit:
                 return entries
@@ -253,9 +261,9 @@ class MemoryClient:
         arguments = {"documents": documents, "group": group}
         return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
 
-    async def trace(self, name: str) -> Trace:
+    async def trace(self, name: str) -> TracePage:
         """The definitions and the first uses of a symbol of source code."""
-        return await self._typed("trace_symbol", {"name": name}, Trace)
+        return await self._typed("trace_symbol", {"name": name}, TracePage)
 
     async def stats(self) -> Stats:
         return await self._typed("get_memory_stats", {}, Stats)
@@ -277,30 +285,30 @@ class MemoryClient:
         return await self._typed("repair_memory", {}, Repaired, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
-        with mapped_errors("tools/list"):
-            return await self._server.list_tools()
+        return await self._ask("tools/list", lambda client: client.list_tools())
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
+        request = _tool_call(name, arguments)
         with mapped_errors(name):
-            result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
-        hits = [] if result.is_error else decoded(name, result, Passages).hits
+            result = await self._server.ask(
+                name, request, repeatable=name in REPEATABLE, timeout=READ_SECONDS
+            )
+        hits = [] if result.is_error else passages(name, result)
         return ToolResult(not result.is_error, result.text, hits)
 
     async def prompts(self) -> list[PromptInfo]:
-        with mapped_errors("prompts/list"):
-            return await self._server.list_prompts()
+        return await self._ask("prompts/list", lambda client: client.list_prompts())
 
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
         """A prompt with its arguments."""
-        with mapped_errors("prompts/get"):
-            filled = await self._server.get_prompt(prompt, arguments)
+        filled = await self._ask("prompts/get", lambda client: client.get_prompt(prompt, arguments))
         contents = [message.content for message in filled.messages]
         text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
         documents: list[str] = []
         changes: list[DocumentText] = []
         for resource in (content.resource for content in contents if isinstance(content, EmbeddedResource)):
-            document, _, versions = resource.uri.removeprefix(DOCUMENTS).partition("/")
+            document, _, versions = resource.uri.removeprefix(DOCUMENT_URIS).partition("/")
             if not versions:
                 documents.append(document)
             elif resource.text:  # equal versions have no changes
@@ -313,8 +321,10 @@ class MemoryClient:
         """Values for an argument of a prompt, `others` being given; none where it takes any text."""
         from ragmcp.protocol.schema.completion import PromptReference
 
-        with mapped_errors("completion/complete"):
-            completion = await self._server.complete(PromptReference(name=prompt), argument, typed, others)
+        reference = PromptReference(name=prompt)
+        completion = await self._ask(
+            "completion/complete", lambda client: client.complete(reference, argument, typed, others)
+        )
         return completion.values
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
@@ -339,27 +349,25 @@ class MemoryClient:
         timeout: float | None = READ_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> T:
+        request = _tool_call(tool, arguments, on_progress)
         with mapped_errors(tool):
-            result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
+            result = await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
         if result.is_error:
             raise refusal(result)
         return decoded(tool, result, type)
+
+    async def _ask(self, method: str, request: Callable[[Client], Awaitable[T]]) -> T:
+        with mapped_errors(method):
+            return await self._server.ask(method, request)
+
+
+def _tool_call(
+    tool: str, arguments: dict[str, Any], on_progress: OnProgress | None = None
+) -> Callable[[Client], Awaitable[ToolCallResult]]:
+    # The limit of `ask` includes the start of the server.
+    return lambda client: client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
 
 
 def _given(**arguments: int | None) -> dict[str, int]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-@asynccontextmanager
-async def open_memory(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
-) -> AsyncIterator[MemoryClient]:
-    """The memory of the server that the settings name or that is found running; else of one of our own.
-
-    That one starts in the background and stops at the end of the block. Raises SettingsError.
-    """
-    from ragchat.memory.server import find_memory_server
-
-    async with await find_memory_server(settings, config_file, verbose=verbose) as server:
-        yield MemoryClient(server, server.url)

@@ -10,7 +10,7 @@ from ragchat.formatting import counted
 from ragchat.uris import short_uri
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import Undone
+    from ragcommon.contract.history import Undone
     from ragconfig.settings import Settings
 
 _NAMED = 3

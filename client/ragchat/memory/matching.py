@@ -9,9 +9,10 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
-from ragchat.memory.client import DOCUMENT_NOT_FOUND
-from ragchat.memory.types import DocumentInfo, Documents, DocumentText
+from ragchat.memory.types import DocumentText
 from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references, short_uri
+from ragcommon.contract.documents import DocumentInfo, DocumentPage
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
@@ -24,7 +25,9 @@ T = TypeVar("T")
 class Catalogue(Protocol):
     """The part of `MemoryClient` that finds documents."""
 
-    async def documents(self, limit: int | None = ..., filter: dict[str, Any] | None = ...) -> Documents: ...
+    async def documents(
+        self, limit: int | None = ..., filter: dict[str, Any] | None = ...
+    ) -> DocumentPage: ...
     async def show(self, document: str) -> DocumentText: ...
 
 
@@ -74,15 +77,15 @@ async def to_remove(memory: Catalogue, words: str) -> list[str]:
     raise NoDocumentMatches(words)
 
 
-async def listed(memory: Catalogue, words: str, limit: int) -> Documents:
+async def listed(memory: Catalogue, words: str, limit: int) -> DocumentPage:
     """The documents that `words` mean, all for "", at most `limit` of them; none if nothing matches."""
     if not words:
         return await memory.documents(limit)
     try:
         found = await match(memory, words, limit)
     except NoDocumentMatches:
-        return Documents([], 0)
-    return Documents(found.documents, found.total)
+        return DocumentPage([], 0)
+    return DocumentPage(found.documents, found.total)
 
 
 async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitable[T]]) -> T:

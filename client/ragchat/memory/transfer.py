@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ragchat.errors import FileAlreadyExists, NotAnExport
-from ragchat.memory.types import PortableDocument
+from ragcommon.contract.maintenance import PortableDocument
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ragchat.grounding.evidence import Evidence, Piece, Run, names_of
 from ragchat.grounding.pieces import Span
 from ragchat.grounding.words import index_terms
-from ragchat.types import Card, Citation, Hit
+from ragchat.types import Card, Citation
 from ragchat.uris import short_names
+from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
 from ragcommon.text.rules import FENCE, atx_heading, is_row, is_rule
 

@@ -15,7 +15,7 @@ from ragchat.llm.client import Model
 from ragchat.research.requests import ask_json
 from ragchat.sanitize import one_line
 from ragchat.turn.passages import quote
-from ragchat.types import Hit
+from ragcommon.contract.search import Hit
 
 MARK = " **(not supported)**"
 HEADING = "## Not supported"

@@ -16,7 +16,8 @@ from ragchat.research.search import is_generated
 from ragchat.turn.approval import Approve
 from ragchat.turn.passages import shortened
 from ragchat.turn.tools import OWN, Toolbox, ToolCall
-from ragchat.types import Candidate, Hit, ToolRequest
+from ragchat.types import Candidate, ToolRequest
+from ragcommon.contract.search import Hit
 
 # The line or field with the address of what follows it, as in the results of a web search.
 _ADDRESS = re.compile(
@@ -90,7 +91,7 @@ def passages_of(text: str, tool: str, arguments: dict[str, Any]) -> Iterator[Hit
             number = -int(hashlib.sha256(f"{source}\n{part}".encode()).hexdigest()[:12], 16)
             last = part.count("\n") + 1
             place = [(1, f"(as {tool} says)" if found else f"({tool})")]
-            yield Hit(1, 1.0, number, "", source, tool, "", 1, last, part, places=place)
+            yield Hit(1, 1.0, number, "", source, tool, "", 1, last, part, {}, places=place)
 
 
 def _paragraph_start(text: str, position: int) -> int:

@@ -12,8 +12,9 @@ from ragchat.offline.cards import Window, best_window, make_cards
 from ragchat.research.state import Finding
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import is_question_of_user
-from ragchat.types import Citation, Hit
+from ragchat.types import Citation
 from ragchat.uris import short_uri
+from ragcommon.contract.search import Hit
 
 # Characters of what is quoted of a passage that no model has read.
 SIZE = 500

@@ -17,7 +17,8 @@ from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import number, quote
 from ragchat.turn.prompt import Prompt, Prompts
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Candidate, Emit, Event, Hit, Notice, ToolFinished, ToolStarted
+from ragchat.types import Candidate, Emit, Event, Notice, ToolFinished, ToolStarted
+from ragcommon.contract.search import Hit
 
 # Of a sub-question: the report has room for the best of each.
 MOST_FINDINGS = 8

@@ -46,7 +46,6 @@ from ragchat.types import (
     Delta,
     Emit,
     Event,
-    Hit,
     Notice,
     Retrieved,
     Retrieving,
@@ -54,6 +53,7 @@ from ragchat.types import (
     Turn,
     Unsupported,
 )
+from ragcommon.contract.search import Hit
 from ragconfig.settings import packaged_text
 
 # The rest of the tokens and of the time is for writing and checking the report.

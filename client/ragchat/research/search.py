@@ -8,7 +8,8 @@ import anyio
 
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Candidate, Hit
+from ragchat.types import Candidate
+from ragcommon.contract.search import Hit
 
 # Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 K = 60

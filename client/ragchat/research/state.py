@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from ragchat.types import Hit, Usage
+from ragchat.types import Usage
+from ragcommon.contract.search import Hit
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 

@@ -8,17 +8,20 @@ import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from msgspec import Struct, field
 
 from ragchat.app import App
 from ragchat.errors import RagChatError
-from ragchat.ingest.loading import Memory, load_files, load_text
+from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -66,7 +69,7 @@ async def run_script(
     script: Script,
     folder: Path,
     app: App,
-    memory: Memory,
+    memory: MemoryClient,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
     """Run every step, even after a failure. The paths of the script are relative to `folder`."""
@@ -88,7 +91,7 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> StepResult:
+async def _run_step(step: Step, folder: Path, app: App, memory: MemoryClient) -> StepResult:
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
@@ -96,7 +99,7 @@ async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> StepR
     return await _query(step.query or "", app)
 
 
-async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
+async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepResult:
     if step.path:
         report = await load_files(memory, [folder / path for path in listed(step.path)])
     else:

@@ -88,7 +88,7 @@ class Connection(ManagedServer):
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
-        self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
+        self._supervised = Supervised(self._open, LONGEST_PAUSE_SECONDS)
         self._watched = Watched(config.name, user.tell if user else log.info)
         self.offers = Offers(config.name, self._ask, self._watched.add)
 
@@ -143,16 +143,14 @@ class Connection(ManagedServer):
         with self._clock.limited(self._settings.timeout_seconds):
             async with self._slots:
                 return await self._visits.answer(
-                    lambda: self._supervised.ask(tool.name, send, tool.name in self._repeatable, None)
+                    lambda: self._supervised.ask(tool.name, send, repeatable=tool.name in self._repeatable)
                 )
         raise RequestTimedOut(tool.name, self._settings.timeout_seconds)
 
     async def _ask(self, method: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Send a request that changes nothing. Raises RagMcpError."""
         with self._clock.limited(self._settings.timeout_seconds):
-            return await self._visits.answer(
-                lambda: self._supervised.ask(method, ask, repeatable=True, timeout=None)
-            )
+            return await self._visits.answer(lambda: self._supervised.ask(method, ask))
         raise RequestTimedOut(method, self._settings.timeout_seconds)
 
     def _progress(self, tool: str) -> OnProgress | None:

@@ -13,8 +13,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from ragchat.errors import MemoryNotConfigurable
-from ragchat.memory.client import MemoryClient, open_memory
-from ragchat.memory.server import MemoryServer, find_memory_server
+from ragchat.memory.client import MemoryClient
 from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import (
@@ -26,6 +25,7 @@ from ragchat.servers.configs import (
 )
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import ManagedServer, State
+from ragchat.servers.memory.server import MemoryServer, find_memory_server, open_memory
 from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools

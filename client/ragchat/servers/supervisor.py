@@ -6,22 +6,17 @@ It knows neither processes nor addresses: `open` starts a server or connects to 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import anyio
 
 from ragmcp.backoff import Backoff
-from ragmcp.client.features import Client, OnProgress
+from ragmcp.client.features import Client
 from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
-from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
-
-if TYPE_CHECKING:
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 
 log = logging.getLogger(__name__)
 
@@ -54,24 +49,31 @@ class _Life:
         self.ended.set()
 
 
+@contextmanager
+def time_limit(what: str, seconds: float | None) -> Iterator[None]:
+    """Raises RequestTimedOut after this time; None: never."""
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        raise RequestTimedOut(what, seconds or 0) from None
+
+
 class Supervised:
-    """A `Client` that outlives its server. Entering returns at once; the first call waits for the start."""
+    """A client that outlives its server. Entering returns at once; the first call waits for the start."""
 
     def __init__(
         self,
         open: Callable[[], AbstractAsyncContextManager[Client]],
-        repeatable: Collection[str] = (),
         longest_pause: float = LONGEST_PAUSE_SECONDS,
         *,
         lazy: bool = False,
     ) -> None:
-        """`repeatable` names the tools that may be called again if the server dies during the first call.
+        """`longest_pause` is in seconds, between two starts of a server that keeps dying.
 
-        `longest_pause` is in seconds, between two starts of a server that keeps dying. With `lazy`, the first
-        call starts the server.
+        With `lazy`, the first call starts the server.
         """
         self._open = open
-        self._repeatable = repeatable
         self._longest_pause = longest_pause
         self._lazy = lazy
         self._life = _Life()
@@ -110,75 +112,31 @@ class Supervised:
             await life.replaced.wait()
         await self.settle()
 
-    async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
-        """As `Client.list_tools`; repeated if the server dies during the call."""
-        return await self.ask("tools/list", lambda client: client.list_tools(), True, timeout)
-
-    async def list_prompts(self, *, timeout: float | None = None) -> list[PromptInfo]:
-        """As `Client.list_prompts`; repeated if the server dies during the call."""
-        return await self.ask("prompts/list", lambda client: client.list_prompts(), True, timeout)
-
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] = {}, *, timeout: float | None = None
-    ) -> GetPromptResult:
-        """As `Client.get_prompt`; repeated if the server dies during the call."""
-        return await self.ask("prompts/get", lambda client: client.get_prompt(name, arguments), True, timeout)
-
-    async def complete(
-        self,
-        reference: Reference,
-        argument: str,
-        value: str,
-        others: Mapping[str, str] = {},
-        *,
-        timeout: float | None = None,
-    ) -> Completion:
-        """As `Client.complete`; repeated if the server dies during the call."""
-        return await self.ask(
-            "completion/complete",
-            lambda client: client.complete(reference, argument, value, others),
-            True,
-            timeout,
-        )
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult:
-        """As `Client.call_tool`; `timeout` (seconds) includes waiting for a start.
-
-        Raises what `open` raises if the server cannot be started, and ConnectionClosed if the server died
-        during the call, which it may have carried out.
-        """
-        return await self.ask(
-            name,
-            lambda client: client.call_tool(name, arguments, timeout=None, on_progress=on_progress),
-            name in self._repeatable,
-            timeout,
-        )
-
     async def ask(
-        self, what: str, ask: Callable[[Client], Awaitable[T]], repeatable: bool, timeout: float | None
+        self,
+        what: str,
+        request: Callable[[Client], Awaitable[T]],
+        *,
+        repeatable: bool = True,
+        timeout: float | None = None,
     ) -> T:
-        """Any request; if `repeatable`, it is repeated when the server dies during the first one."""
-        try:
-            with anyio.fail_after(timeout):
-                try:
-                    return await self._try(what, ask)
-                except (ConnectionClosed, ServerUnreachable) as error:
-                    # Any call that never reached a server may be repeated: it was not carried out.
-                    if not repeatable and isinstance(error, ConnectionClosed):
-                        raise
-                    log.info("Repeating %s: %s", what, error)
-                return await self._try(what, ask)
-        except TimeoutError:
-            raise RequestTimedOut(what, timeout or 0) from None
+        """Send any request; if `repeatable`, it is repeated when the server dies during the first one.
 
-    async def _try(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+        `what` names it in errors; `timeout` (seconds) includes waiting for a start. Raises what `open` raises
+        if the server cannot be started, and ConnectionClosed if it died during the request, which it may have
+        carried out.
+        """
+        with time_limit(what, timeout):
+            try:
+                return await self._try(what, request)
+            except (ConnectionClosed, ServerUnreachable) as error:
+                # Any call that never reached a server may be repeated: it was not carried out.
+                if not repeatable and isinstance(error, ConnectionClosed):
+                    raise
+                log.info("Repeating %s: %s", what, error)
+            return await self._try(what, request)
+
+    async def _try(self, what: str, request: Callable[[Client], Awaitable[T]]) -> T:
         life = self._life
         if life.ended.is_set():  # This is the pause before the next start: end it.
             self._wanted.set()
@@ -190,7 +148,7 @@ class Supervised:
         if life.client is None or life.failure is not None:
             raise life.failure or ConnectionClosed(what)
         try:
-            return await ask(life.client)
+            return await request(life.client)
         except ServerUnreachable:
             await life.ended.wait()
             raise

@@ -8,7 +8,8 @@ from ragchat.formatting import local
 from ragchat.sanitize import one_line
 from ragchat.sessions.export import source_lines
 from ragchat.turn.conversation import bare_answer
-from ragchat.types import Hit, Session, Turn
+from ragchat.types import Session, Turn
+from ragcommon.contract.search import Hit
 
 _SESSION = "ragchat:session/"
 _USER, _CHAT = "**You**", "**ragchat**"

@@ -16,8 +16,8 @@ from msgspec import UnsetType
 
 from ragchat import CLIENT_NAME
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.types import Hit
 from ragchat.uris import short_uri
+from ragcommon.contract.search import Hit
 
 if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult

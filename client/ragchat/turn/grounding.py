@@ -13,7 +13,8 @@ from ragchat.grounding.judging import Judgement, State, judge
 from ragchat.grounding.question import Question
 from ragchat.offline.cards import best_window, chosen, make_cards
 from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Candidate, Citation, Hit
+from ragchat.types import Candidate, Citation
+from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 
 # Of the passages that were found, these may be shown without a model.

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
-from ragchat.types import Candidate, Hit
+from ragchat.types import Candidate
+from ragcommon.contract.search import Hit
 from ragcommon.text.places import label, within
 from ragcommon.text.rules import passage_names
 

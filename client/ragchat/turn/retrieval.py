@@ -18,7 +18,8 @@ from ragchat.turn.passages import judge
 from ragchat.types import Candidate
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import Comparison, QueryResult, ToolResult
+    from ragchat.memory.types import ToolResult
+    from ragcommon.contract.search import Comparison, QueryResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 

@@ -6,13 +6,15 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ragchat.memory.matching import MOST_UNNAMED, filter_of
-from ragchat.memory.types import Documents
 from ragchat.turn.retrieval import Memory
+from ragcommon.contract.documents import DocumentPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragchat.memory.types import Comparison, DocumentInfo, DocumentText, QueryResult, ToolResult
+    from ragchat.memory.types import DocumentText, ToolResult
+    from ragcommon.contract.documents import DocumentInfo
+    from ragcommon.contract.search import Comparison, QueryResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 # The tool that searches. It takes the same filter when a model calls it.
@@ -52,12 +54,12 @@ class Scope:
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
         return await self._memory.compare(query, texts, words)
 
-    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
+    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         if not self._filter:
             return await self._memory.documents(limit, filter)
         page = await self._memory.documents(MOST_UNNAMED, filter)
         held = [document for document in page.documents if self._holds(document)]
-        return Documents(held[:limit], len(held))
+        return DocumentPage(held[:limit], len(held))
 
     async def show(self, document: str) -> DocumentText:
         return await self._memory.show(document)

@@ -12,7 +12,7 @@ import anyio
 
 from ragchat.errors import NoDocumentMatches, RagChatError
 from ragchat.memory.matching import match
-from ragchat.memory.types import DocumentInfo, DocumentText
+from ragchat.memory.types import DocumentText
 from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.views import (
@@ -29,8 +29,10 @@ from ragchat.offline.views import (
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.types import Answer, Candidate, Card, Citation, Hit
+from ragchat.types import Answer, Candidate, Card, Citation
 from ragchat.uris import exact_glob
+from ragcommon.contract.documents import DocumentInfo
+from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name
 
 # A longer document is not read.
@@ -138,6 +140,7 @@ def _citation(n: int, document: DocumentText, entry: Entry, chunks: Sequence[Hit
         start_line=first,
         end_line=last,
         text=document.text[start:end],
+        metadata={},
         places=chunk.places if chunk else [],
     )
     return Citation.of(n, hit, hit.text, lines=(first, last))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -57,8 +57,8 @@ class ChatContext:
 
     @property
     def memory(self) -> MemoryClient:
-        """The app's memory, with the commands that a turn does not need."""
-        return cast("MemoryClient", self.app.memory)
+        """The app's memory."""
+        return self.app.memory
 
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""

@@ -21,7 +21,7 @@ EMPTY_MEMORY = (
 
 def memory_line(context: ChatContext) -> str:
     """Which memory is used, if it is not the user's usual one."""
-    from ragchat.memory.repository import own_memory
+    from ragchat.servers.memory.repository import own_memory
 
     settings = context.app.settings
     if settings.tables["memory_server"]["url"]:

@@ -15,6 +15,9 @@ from urllib.parse import quote
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import DocumentInfo, Injected, Metadata
+from ragcommon.contract.history import Origin
+from ragcommon.contract.search import QueryResult
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
@@ -38,9 +41,8 @@ from ragmemory.ingest.documents import MARKDOWN, complete, make_document
 from ragmemory.stores.outlines import StoredOutline
 from ragmemory.stores.values import check_unicode
 from ragmemory.types.blocks import EditedBlock, EditedDocument, ShownBlock
-from ragmemory.types.documents import DocumentInfo, DocumentText, Metadata
-from ragmemory.types.search import QueryResult
-from ragmemory.types.writes import Edit, Injected, Origin, Write
+from ragmemory.types.documents import DocumentText
+from ragmemory.types.writes import Edit, Write
 
 if TYPE_CHECKING:
     from ragmemory.stores.sqlite import Store

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ragcommon.contract.documents import Metadata
 from ragcommon.text.rules import searchable
 from ragmemory.blocks.labels import find, labels
 from ragmemory.blocks.outline import Entry, outline
@@ -16,7 +17,7 @@ from ragmemory.blocks.tree import Format, Kind, Tree
 from ragmemory.errors import BlockNotFound
 from ragmemory.ingest.documents import is_csv, is_markdown
 from ragmemory.types.blocks import ShownBlock
-from ragmemory.types.documents import DocumentText, Metadata
+from ragmemory.types.documents import DocumentText
 
 _WORD = re.compile(r"[^\W_]+")
 

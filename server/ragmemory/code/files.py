@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from ragcommon.files.uris import path_in
-from ragmemory.code.languages import language_of
 from ragmemory.code.syntax import Code, parse
+from ragmemory.text.languages import language_of
 from ragmemory.types.code import CodeFile
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragcommon.contract.code import TraceStep
 from ragmemory.code.files import CodeFiles, place_of
 from ragmemory.code.tracing import MOST_STEPS, Found, Question
-from ragmemory.types.code import Direction, Symbol, Trace, TraceStep
+from ragmemory.types.code import Direction, Symbol, Trace
 
 if TYPE_CHECKING:
     from ragmemory.stores.sqlite import Store

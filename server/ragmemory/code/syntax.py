@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
     from tree_sitter import Node, Query, Tree
 
-    from ragmemory.code.languages import Language
+    from ragmemory.text.languages import Language
 
 # A longer text is data or generated, and is not parsed.
 LARGEST = 300_000

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from anyio import to_thread
 from msgspec import Struct
 
+from ragcommon.contract.code import Relation, TraceStep
 from ragmemory.code.files import CodeFiles, place_of
 from ragmemory.code.references import Occurrence, callees, is_own, occurrences
 from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
-from ragmemory.types.code import CodeFile, Direction, Relation, TraceStep
+from ragmemory.types.code import CodeFile, Direction
 
 # The work of one answer, in characters that are parsed: about half a second. Then seconds after which it ends
 # with what it has, which a busy machine may need.

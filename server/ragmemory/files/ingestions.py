@@ -19,6 +19,8 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
+from ragcommon.contract.history import Origin
 from ragcommon.files.uris import path_of
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold
@@ -45,8 +47,6 @@ from ragmemory.files.walking import (
     resolved,
 )
 from ragmemory.stores.ingestions import is_same
-from ragmemory.types.files import FileOutcome, Ingestion, SyncOutcome
-from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,18 +13,14 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Forgotten, Injected, Metadata
+from ragcommon.contract.errors import FATAL
+from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
+from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
 from ragcommon.text.places import Place
 from ragmemory.errors import (
-    EmbedderMismatch,
-    EmbedderUnavailable,
-    MemoryDamaged,
-    MemoryFull,
-    MemoryReadOnly,
-    MemoryTooNew,
-    MemoryUnusable,
-    NotAMemory,
     RagMemoryError,
 )
 from ragmemory.files.formats.read import Read
@@ -33,9 +29,6 @@ from ragmemory.files.parsing import parse
 from ragmemory.files.reading import read_file, with_depth, without_depth
 from ragmemory.files.walking import File, Refusal, reason_of
 from ragmemory.stores.journal import iso
-from ragmemory.types.documents import Metadata
-from ragmemory.types.files import FileOutcome, Ingestion, IngestionError
-from ragmemory.types.writes import Forgotten, Injected, Origin
 
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -53,11 +46,6 @@ READ_AT_ONCE = 16
 LOOKED_UP_AT_ONCE = 500
 # Failures that a job keeps after its end.
 MOST_FAILURES = 100
-# Errors that every other file would meet as well.
-FATAL = (
-    *(EmbedderMismatch, EmbedderUnavailable, NotAMemory),
-    *(MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryTooNew, MemoryUnusable),
-)
 
 # A file that was read, or why it could not be.
 Content: TypeAlias = Read | NotText | OSError
@@ -201,7 +189,7 @@ class Loading:
                 return await self._inject(file, content)
             return await self._refuse(file, content)
         except RagMemoryError as error:
-            if isinstance(error, FATAL):
+            if error.code in FATAL:
                 self._fatal = self._fatal or error
             return FileOutcome(file.uri, "failed", error=str(error))
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.files import AddedSource, Ingestion, RemovedSource, Source
+from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import NoText, NotText
 from ragcommon.files.uris import path_of
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
@@ -21,8 +23,6 @@ from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import read_file
 from ragmemory.files.roots import is_within, of_stored
 from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obstacle, reason_of, resolved
-from ragmemory.types.files import AddedSource, Ingestion, RemovedSource, Source
-from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions

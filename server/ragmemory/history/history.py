@@ -11,24 +11,16 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Metadata
+from ragcommon.contract.history import Difference, Entry, Origin, Restored, Undone, Version, Versions
 from ragmemory.errors import VersionNotFound, VersionNotKept
 from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
 from ragmemory.limits import MOST_VERSIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import Metadata
-from ragmemory.types.history import (
-    Difference,
-    Entry,
-    Restored,
-    Selection,
-    Undone,
-    Version,
-    Versions,
-    VersionText,
-)
-from ragmemory.types.writes import Origin, Write
+from ragmemory.types.history import Selection, VersionText
+from ragmemory.types.writes import Write
 
 _LAST_CHANGE = Selection()
 

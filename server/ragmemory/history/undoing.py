@@ -16,6 +16,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.history import Entry, Origin, Undone
 from ragmemory.errors import (
     BadArgument,
     MemoryDamaged,
@@ -29,8 +30,8 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import complete
 from ragmemory.ingest.writer import Writer
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.history import Entry, Previous, Selection, Undone
-from ragmemory.types.writes import Document, Origin, Write
+from ragmemory.types.history import Previous, Selection
+from ragmemory.types.writes import Document, Write
 
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]

@@ -15,10 +15,10 @@ from itertools import count as counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragmemory.code.languages import Language
 from ragmemory.ingest.blocks import LINES, Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
 from ragmemory.ingest.headings import plain_blocks
+from ragmemory.text.languages import Language
 from ragmemory.types.writes import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from ragmemory.code.languages import Language
 from ragmemory.code.syntax import Code, parse
 from ragmemory.ingest.blocks import BLANK_LINES, LONGEST_PATH, Block, paragraphs
+from ragmemory.text.languages import Language
 
 # Neighbours share a section up to this many bytes: a constant or a getter alone is hardly found.
 _SHARED = 500

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
+from ragcommon.contract.documents import Metadata
 from ragcommon.text.rules import MAX_HEADING
-from ragmemory.code.languages import EXTENSIONS
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import markdown_blocks
 from ragmemory.stores.filters import timestamp
 from ragmemory.stores.values import check_object, check_unicode, check_uri
-from ragmemory.types.documents import Metadata
+from ragmemory.text.languages import EXTENSIONS
 from ragmemory.types.writes import Document
 
 # Characters that are searched for a title: a later heading belongs to a section, not to the document.

@@ -12,8 +12,8 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
 from ragcommon.text.rules import passage_names
-from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
@@ -23,7 +23,8 @@ from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, StoredDocument, difference
-from ragmemory.types.writes import Chunk, Document, Embedding, Injected, StagedDocument, Write
+from ragmemory.text.languages import language_of
+from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
 # With so many chunks a batch is full: they are embedded together, and committed in one transaction.
 _BATCH = 1_000

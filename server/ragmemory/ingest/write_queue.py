@@ -18,7 +18,8 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
-from ragmemory.types.writes import Injected, StagedDocument, Write
+from ragcommon.contract.documents import Injected
+from ragmemory.types.writes import StagedDocument, Write
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Forgotten, Injected, Metadata
+from ragcommon.contract.history import Origin
 from ragcommon.text.places import Place
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound
@@ -16,8 +18,7 @@ from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import Metadata
-from ragmemory.types.writes import Change, Document, Forgotten, Injected, Origin, Write
+from ragmemory.types.writes import Change, Document, Write
 
 # A batch of more chunks waits while the index is far behind; a smaller one does not.
 _MANY_CHUNKS = 250

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 import anyio
 
+from ragcommon.contract.history import Origin
+from ragcommon.contract.maintenance import (
+    Backup,
+    ExportPage,
+    ImportOutcome,
+    PortableDocument,
+    Reembedded,
+    Repaired,
+    Stats,
+    Verified,
+)
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
 from ragmemory.errors import BackupFailed, BadArgument
@@ -18,17 +29,6 @@ from ragmemory.maintenance.repairing import repair
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.maintenance import (
-    Backup,
-    ExportPage,
-    ImportOutcome,
-    PortableDocument,
-    Reembedded,
-    Repaired,
-    Stats,
-    Verified,
-)
-from ragmemory.types.writes import Origin
 
 
 class Maintenance:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from ragcommon.contract.maintenance import Reembedded
 from ragmemory.embedders import Embedder
 from ragmemory.errors import ReembeddingEnded
 from ragmemory.ingest.preparation import context, digest_of
 from ragmemory.stores.reembedding import Missing, New
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.maintenance import Reembedded
 
 # Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]

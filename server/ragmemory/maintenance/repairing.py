@@ -8,12 +8,12 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 
+from ragcommon.contract.maintenance import Repaired
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, MemoryDamaged, RagMemoryError
 from ragmemory.maintenance.reembedding import embed
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.verifying import OnProgress
-from ragmemory.types.maintenance import Repaired
 
 
 async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:

@@ -13,6 +13,9 @@ from anyio import to_thread
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.history import Origin
+from ragcommon.contract.maintenance import ExportPage, ImportOutcome, PortableDocument, PortableVersion
 from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import by_digest
@@ -20,8 +23,7 @@ from ragmemory.limits import MOST_VERSIONS
 from ragmemory.stores.journal import iso
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import are_sound
-from ragmemory.types.maintenance import ExportPage, ImportOutcome, PortableDocument, PortableVersion
-from ragmemory.types.writes import Embedding, Injected, Origin, Write
+from ragmemory.types.writes import Embedding, Write
 
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]

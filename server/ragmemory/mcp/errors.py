@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from ragcommon.contract.history import Origin
 from ragcommon.errors import of_the_system
 from ragconfig.errors import SettingsError
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmemory.limits import LONGEST_CLIENT
-from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from ragmcp.server.call import Call

@@ -18,20 +18,22 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import ragconfig
+from ragcommon.contract.documents import DOCUMENT_URIS
 from ragcommon.text.places import PARAGRAPH, ROW, Place
 from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, of_kind, templates_in
 from ragconfig.settings import packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmemory.mcp.errors import Memory, wire_errors
-from ragmemory.mcp.resources import BASE, changes, contents
+from ragmemory.mcp.resources import changes, contents
 
 if TYPE_CHECKING:
+    from ragcommon.contract.documents import DocumentInfo
+    from ragcommon.contract.history import Difference, Version
     from ragmcp.protocol.schema.content import ResourceContents
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage
     from ragmcp.server.call import Call
     from ragmcp.server.prompts import Prompt
-    from ragmemory.types.documents import DocumentInfo, DocumentText
-    from ragmemory.types.history import Difference, Version
+    from ragmemory.types.documents import DocumentText
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +146,7 @@ class Prompts:
 
             memory = await self._memory()
             with suppress(DocumentNotFound):
-                return await memory.documents.whole(name.removeprefix(BASE))
+                return await memory.documents.whole(name.removeprefix(DOCUMENT_URIS))
             found = await memory.documents.named(name, _MOST_NAMES)
             called = [document for document in found if _is_called(document, name)]
             if len(called) == 1:

@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
+from ragcommon.contract.documents import DOCUMENT_URIS
 from ragmcp.errors import InvalidParams, ResourceNotFound
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmemory.limits import LAST_OFFSET
 from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
+    from ragcommon.contract.documents import DocumentInfo
+    from ragcommon.contract.history import Difference
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
     from ragmcp.server.core import Server
     from ragmemory.service import MemoryService
-    from ragmemory.types.documents import DocumentInfo
-    from ragmemory.types.history import Difference
     from ragmemory.types.writes import Change
 
-BASE = "ragchat://document/"
 _BLOCK = "/block/"
 _CHANGES = "/changes/"
 _CHANGES_MIME = "text/x-diff"
 _VARIABLE, _BLOCK_VARIABLE = "id", "block_id"
-_TEMPLATE = f"{BASE}{{{_VARIABLE}}}"
+_TEMPLATE = f"{DOCUMENT_URIS}{{{_VARIABLE}}}"
 _BLOCK_TEMPLATE = f"{_TEMPLATE}{_BLOCK}{{{_BLOCK_VARIABLE}}}"
 _CHANGES_URI = re.compile(
-    rf"{re.escape(BASE)}([^/]+){_CHANGES}([1-9]\d{{0,17}})\.\.([1-9]\d{{0,17}})", re.ASCII
+    rf"{re.escape(DOCUMENT_URIS)}([^/]+){_CHANGES}([1-9]\d{{0,17}})\.\.([1-9]\d{{0,17}})", re.ASCII
 )
 # The variables of each template.
 _VARIABLES = {_TEMPLATE: (_VARIABLE,), _BLOCK_TEMPLATE: (_VARIABLE, _BLOCK_VARIABLE)}
@@ -88,7 +88,7 @@ class Resources:
         """
         if versions := _CHANGES_URI.fullmatch(uri):
             return [await self._changes(uri, versions[1], int(versions[2]), int(versions[3]))]
-        document, separator, block = uri.removeprefix(BASE).partition(_BLOCK)
+        document, separator, block = uri.removeprefix(DOCUMENT_URIS).partition(_BLOCK)
         with wire_errors():
             from ragmemory.errors import BlockNotFound, DocumentNotFound
 
@@ -192,7 +192,7 @@ def _described(document: DocumentInfo) -> ResourceInfo:
 
 def document_uri(document_id: str) -> str:
     """The resource of a document."""
-    return BASE + document_id
+    return DOCUMENT_URIS + document_id
 
 
 def block_uri(document_id: str, block_id: str) -> str:

@@ -33,7 +33,7 @@ from ragmemory.errors import RerankerUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ragmemory.types.search import Hit
+    from ragcommon.contract.search import Hit
 
 # Pairs that are scored at a time: more are no faster on a processor, and take more memory.
 BATCH = 8

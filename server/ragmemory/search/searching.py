@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from anyio import to_thread
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
-from ragmemory.errors import EmbedderUnavailable, RerankerUnavailable
-from ragmemory.limits import MOST_SOUGHT
+from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
+from ragmemory.limits import MOST_HITS, MOST_SOUGHT
 from ragmemory.search.index.columns import DamagedFile
 from ragmemory.search.queries import ParsedQuery, parse
+from ragmemory.search.result_text import MORE, MOST_TURNS, READ, more_turns, readable
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.text.analysis import content_words, telling_words
-from ragmemory.types.search import Comparison, Hit, QueryResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,13 +140,24 @@ class Search:
         """Another one once the index has lost chunks, or another file has taken the place of the memory."""
         return self._indexing.losses, self._store.openings
 
-    async def further(
+    async def text_of(
         self, found: QueryResult, text: str, top_k: int, filter: dict[str, Any] | None, min_score: float
-    ) -> list[Hit]:
-        """The hits of the same query after those that were found, up to `top_k` in all. Raises as `query`."""
-        known = {hit.chunk_id for hit in found.hits}
-        more = await self.query(text, top_k, filter, min_score)
-        return [hit for hit in more.hits if hit.chunk_id not in known]
+    ) -> str:
+        """What `query` found, as a model reads it; a short result of conversations with more of their turns.
+
+        Then the query is searched for again. Raises as `query`.
+        """
+        shown = readable(found)
+        known = [hit.chunk_id for hit in found.hits]
+        turns: dict[int, dict[int, str]] = {}
+        if len(shown) < READ:
+            with suppress(MemoryDamaged):
+                turns = await self._store.passages.turns_around(known, MOST_TURNS)
+        if not turns:
+            return shown
+        more = await self.query(text, min(MOST_HITS, MORE * top_k), filter, min_score)
+        further = [hit for hit in more.hits if hit.chunk_id not in known]
+        return readable(found, more_turns(turns, further, READ - len(shown)))
 
     async def documents(self, text: str, limit: int) -> QueryResult:
         """The best documents, each with its best passage alone. Raises what `query` raises."""
@@ -167,7 +180,7 @@ class Search:
         """
         similarities = await self._mended(partial(self._similarities, query, texts))
         matches = await self._embedder.word_matches(words, texts) if words else None
-        return Comparison(similarities, None if matches is None else matches.astype(float).round(4).tolist())
+        return Comparison(similarities, UNSET if matches is None else matches.astype(float).round(4).tolist())
 
     async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragcommon.sqlite import wal
 from ragmemory.stores import journal, meta
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1

@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ragmemory.code.languages import EXTENSIONS, language_of
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.text.languages import EXTENSIONS, language_of
 from ragmemory.types.code import CodeFile
 
 # Definitions of one name that are looked at.

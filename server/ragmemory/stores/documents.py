@@ -10,15 +10,15 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import asdict
 
+from ragcommon.contract.documents import DocumentInfo, DocumentPart
+from ragcommon.contract.maintenance import PortableDocument
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText
-from ragmemory.types.files import StoredFile
-from ragmemory.types.maintenance import PortableDocument
+from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
 _INFO = (
     "document_id, uri, title, chunks, characters, added_at, updated_at, metadata,"

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from ragcommon.contract.files import Ingestion
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types.files import Ingestion
 
 logger = logging.getLogger(__name__)
 

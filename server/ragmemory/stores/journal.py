@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from ragcommon.contract.history import Entry, Origin
 from ragmemory.errors import UndoConflict
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types.history import Entry, Selection
-from ragmemory.types.writes import Origin
+from ragmemory.types.history import Selection
 
 if TYPE_CHECKING:
     import aiosqlite

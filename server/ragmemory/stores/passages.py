@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from ragcommon.contract.documents import Passage
+from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name, location
 from ragmemory.errors import MemoryDamaged
 from ragmemory.stores import chunks
@@ -17,8 +19,6 @@ from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.journal import WRITTEN_BY
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types.documents import Passage
-from ragmemory.types.search import Hit
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from ragcommon.contract.files import Source, SyncOutcome
 from ragmemory.stores.documents import UNDER, range_under
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.journal import iso
-from ragmemory.types.files import Source, SyncOutcome
 
 
 class SourceStore:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ragcommon.contract.documents import Forgotten
+from ragcommon.contract.history import Origin
+from ragcommon.contract.maintenance import Stats, Verified
 from ragmemory.stores import backup, meta, reuse, verifying, writing
 from ragmemory.stores.changes import ChangeStore
 from ragmemory.stores.code import CodeStore
@@ -24,8 +27,7 @@ from ragmemory.stores.reembedding import ReembeddingStore
 from ragmemory.stores.repairing import RepairStore
 from ragmemory.stores.sources import SourceStore
 from ragmemory.stores.versions import VersionStore
-from ragmemory.types.maintenance import Stats, Verified
-from ragmemory.types.writes import Embedding, Forgotten, Origin, Write
+from ragmemory.types.writes import Embedding, Write
 
 
 class Store(MemoryFile):

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from ragcommon.contract.documents import Metadata
 from ragmemory.errors import BadArgument, MemoryDamaged
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
-from ragmemory.types.documents import Metadata
 
 # A float16 vector of length 1 differs from it by less.
 _ROUNDING = 0.02

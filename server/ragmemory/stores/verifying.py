@@ -17,13 +17,13 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from ragcommon.contract.maintenance import Verified
 from ragcommon.errors import is_memory_short
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores.values import are_sound
-from ragmemory.types.maintenance import Verified
 
 if TYPE_CHECKING:
     import aiosqlite

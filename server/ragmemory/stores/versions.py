@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragcommon.contract.history import Origin, Version
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import chunks, hidden, journal
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types.history import Previous, Version
-from ragmemory.types.writes import Origin
+from ragmemory.types.history import Previous
 
 # Texts that are in memory at a time.
 _TEXTS = 64

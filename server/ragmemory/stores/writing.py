@@ -10,11 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ragcommon.contract.documents import Forgotten, Injected, Status
+from ragcommon.contract.history import Origin
 from ragmemory.errors import NotStored, RagMemoryError, StaleVersion, UndoConflict
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
 from ragmemory.stores.connection import is_of_the_schema, undecodable
-from ragmemory.types.writes import Document, Forgotten, Injected, Origin, Status, Write
+from ragmemory.types.writes import Document, Write
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -1,1 +1,4 @@
-"""The plain types that the parts of the memory exchange, a module for each. No behaviour, MCP or numpy."""
+"""The plain types that the parts of the memory exchange, a module for each. No behaviour, MCP or numpy.
+
+What the tools answer is in `ragcommon.contract`.
+"""

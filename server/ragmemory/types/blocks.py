@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragmemory.types.writes import Status
+from ragcommon.contract.documents import Status
 
 
 class ShownBlock(Struct, frozen=True, kw_only=True):

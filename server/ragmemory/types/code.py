@@ -1,10 +1,12 @@
-"""Source code: its symbols, and their uses."""
+"""Source code: its symbols."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from msgspec import Struct
+
+from ragcommon.contract.code import SymbolKind, TraceStep
 
 
 class CodeFile(Struct, frozen=True):
@@ -19,36 +21,17 @@ class CodeFile(Struct, frozen=True):
 Direction = Literal["all", "definition", "references", "callers", "callees", "importers"]
 
 
-Relation = Literal["reference", "importer", "caller", "callee"]
-
-
 class Symbol(Struct, frozen=True, kw_only=True):
     """A definition in source code."""
 
     name: str  # qualified, such as Store.find
-    kind: Literal[
-        "class", "function", "value"
-    ]  # a class is any type or module, a value a constant or the like
+    kind: SymbolKind
     language: str
     location: str  # path:line
     uri: str
     start_line: int  # of the comments and decorators above it
     end_line: int
     text: str  # its source
-
-
-class TraceStep(Struct, frozen=True, kw_only=True):
-    """One use of a symbol."""
-
-    relation: Relation
-    depth: int  # 1: of the symbol itself; 2: of what was found at 1
-    symbol: str  # the function or class that uses it; "": the file outside of any
-    of: str  # what is used there
-    location: str  # path:line
-    uri: str
-    line: int
-    text: str  # that line
-    targets: list[str] = []  # of a callee: where it may be defined, as path:line; []: not in memory
 
 
 class Trace(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Documents as they are written, and what became of a write."""
+"""Documents as they are written."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ragcommon.contract.history import Origin
 from ragcommon.text.places import Place
 
 # The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
 Embedding: TypeAlias = bytes
-Status = Literal["added", "updated", "unchanged"]
 Change = Literal["added", "updated", "removed"]
 
 
@@ -26,15 +26,6 @@ class Chunk(Struct, frozen=True):
     context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
     surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never quoted
     headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
-
-
-class Origin(Struct, frozen=True):
-    """The client of a write, for the journal."""
-
-    client: str = ""
-    session: str = ""
-    group: str = ""  # the writes of one load or one removal, which are undone together; "": undone alone
-    host: str = ""  # the address of its machine; "" for this one's pipes
 
 
 class Document(Struct, frozen=True):
@@ -84,20 +75,3 @@ class Write(Struct, frozen=True):
     edit: Edit | None = None
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
     updated_at: str = ""  # ISO 8601, UTC; "": now
-
-
-class Injected(Struct, frozen=True):
-    """The outcome of one `inject`."""
-
-    document_id: str
-    uri: str
-    status: Status
-    chunks: int
-
-
-class Forgotten(Struct, frozen=True):
-    """The outcome of one `forget`."""
-
-    document_id: str
-    uri: str
-    chunks: int

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.commands import doctor
-from ragchat.memory.types import Source
+from ragcommon.contract.files import Source
 from ragconfig.settings import load_settings
 from tests.support.authorization_server import protected
 from tests.support.servers import GOOD, write

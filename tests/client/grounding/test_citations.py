@@ -8,7 +8,7 @@ import pytest
 from msgspec import convert, to_builtins
 
 from ragchat.grounding.citations import check, is_verbatim
-from ragchat.types import Hit
+from ragcommon.contract.search import Hit
 from tests.support.turns import hit
 
 FOX = hit("The quick brown fox\njumps over the lazy dog. It said “good evening” – twice.", chunk_id=1)

@@ -11,15 +11,14 @@ import pytest
 from ragchat.errors import MemoryUnavailable
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.question import Question
-from ragchat.memory.types import Comparison
-from ragchat.types import Hit
+from ragcommon.contract.search import Comparison, Hit
 from tests.support.memory import memory_in
 
 TEXT = "The kettle is red.\nThe automobile was repaired in May.\n"
 
 
 def hit(text: str = TEXT, title: str = "") -> Hit:
-    return Hit(1, 0.5, 1, "d", "file:///notes/summer_house.md", title, "", 1, 2, text)
+    return Hit(1, 0.5, 1, "d", "file:///notes/summer_house.md", title, "", 1, 2, text, {})
 
 
 class Unavailable:

@@ -1,6 +1,6 @@
 """Typed calls to memory: their results, and how errors of the server and the protocol are mapped.
 
-Covers `answers`, `symbols` and `types`.
+Covers `answers` and `types`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.types import QueryResult
+from ragcommon.contract.search import QueryResult
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,
@@ -24,36 +24,18 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
-from ragmcp.protocol.schema.completion import Completion
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
-from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+from ragmcp.protocol.schema.tools import ToolCallResult
 from tests.support.memory import memory_in
 
 
 class Failing:
-    """A connection on which every call comes to the same end."""
+    """A connection on which every request comes to the same end."""
 
-    def __init__(self, end: Callable[[], ToolCallResult]) -> None:
+    def __init__(self, end: Callable[[], Any]) -> None:
         self.end = end
 
-    async def list_tools(self) -> list[ToolInfo]:
-        self.end()
-        return []
-
-    async def list_prompts(self) -> list[PromptInfo]:
-        self.end()
-        return []
-
-    async def get_prompt(self, *_: object) -> GetPromptResult:
-        self.end()
-        return GetPromptResult(messages=[])
-
-    async def complete(self, *_: object) -> Completion:
-        self.end()
-        return Completion(values=[])
-
-    async def call_tool(self, *_: object, **__: object) -> ToolCallResult:
+    async def ask(self, *_: object, **__: object) -> Any:
         return self.end()
 
 

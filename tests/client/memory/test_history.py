@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragchat.memory.history import new_group, sentences
-from ragchat.memory.types import Entry, Undone
+from ragcommon.contract.history import Action, Entry, Origin, Undone
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from ragchat.memory.types import Entry, Undone
         ),
     ],
 )
-def test_undo_says_what_was_undone(writes: dict[str, int], sentence: str) -> None:
+def test_undo_says_what_was_undone(writes: dict[Action, int], sentence: str) -> None:
     assert list(sentences(undone(writes))) == [sentence]
 
 
@@ -36,6 +36,6 @@ def test_each_command_gets_a_group_of_its_own() -> None:
     assert len({new_group() for _ in range(100)}) == 100
 
 
-def undone(writes: dict[str, int], kept: list[str] | None = None) -> Undone:
-    entry = Entry(1, "2026-01-31T09:00:00Z", next(iter(writes)), "0" * 16, "note:1", undone=True)
-    return Undone(entry, writes, kept or [])
+def undone(writes: dict[Action, int], kept: list[str] | None = None) -> Undone:
+    entry = Entry(1, "2026-01-31T09:00:00Z", next(iter(writes)), "0" * 16, "note:1", Origin(), undone=True)
+    return Undone(entry, {str(action): count for action, count in writes.items()}, kept or [])

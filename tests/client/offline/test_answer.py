@@ -10,7 +10,8 @@ from ragchat.grounding.question import Question
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING, answer_with, nothing
 from ragchat.offline.cards import chosen
 from ragchat.turn.passages import judge
-from ragchat.types import Answer, Hit
+from ragchat.types import Answer
+from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
 TESLA = hit("Nikola Tesla moved to New York.\n\nThat was in 1884.", title="Tesla", heading="Life > Youth")

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
 from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
-from ragchat.types import Card, Citation, Hit
+from ragchat.types import Card, Citation
+from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
 FILLER = [f"Sentence {number} of this text is about the garden behind the house." for number in range(60)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ragchat.servers.supervisor import Supervised
 from ragmcp.client.features import Client, EraName
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.http.connect import open_http
+from ragmcp.protocol.schema.tools import ToolCallResult
 from ragmcp.stdio import process
 from tests.support.http_script import Heard, Said, Scripted, result
 from tests.support.http_server import served
@@ -30,22 +32,34 @@ from tests.support.processes import LONGEST_SECONDS
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill with POSIX signals")
 
 
-def supervised(log: Path, *repeatable: str, command: list[str] | None = None) -> Supervised:
-    return Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"), repeatable)
+def supervised(log: Path, *, command: list[str] | None = None) -> Supervised:
+    return Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"))
 
 
-async def pid_of(client: Supervised) -> int:
-    return int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+async def called(
+    server: Supervised, tool: str, *, repeatable: bool = False, timeout: float | None = None
+) -> str:
+    """The text of a tool's result."""
+
+    def request(client: Client) -> Awaitable[ToolCallResult]:
+        return client.call_tool(tool, timeout=None)
+
+    return (await server.ask(tool, request, repeatable=repeatable, timeout=timeout)).text
+
+
+async def pid_of(server: Supervised) -> int:
+    return int(await called(server, "Pid", repeatable=True, timeout=LONGEST_SECONDS))
 
 
 async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path) -> None:
     async with supervised(tmp_path / "log") as client:
-        assert "Add" in {tool.name for tool in await client.list_tools()}
+        tools = await client.ask("tools/list", lambda listed: listed.list_tools())
+        assert "Add" in {tool.name for tool in tools}
 
 
 async def test_a_killed_server_is_started_again(tmp_path: Path) -> None:
     with anyio.fail_after(LONGEST_SECONDS):
-        async with supervised(tmp_path / "log", "Pid") as client:
+        async with supervised(tmp_path / "log") as client:
             first = await pid_of(client)
             os.kill(first, signal.SIGKILL)
             second = await pid_of(client)
@@ -58,14 +72,15 @@ async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_
     first, second = anyio.Event(), anyio.Event()
     calls = iter([first, second])
 
-    async def wait(client: Supervised) -> None:
-        arguments = {"progress": 1}
-        await client.call_tool("Wait", arguments, timeout=None, on_progress=lambda *_: next(calls).set())
+    def wait(client: Client) -> Awaitable[ToolCallResult]:
+        return client.call_tool(
+            "Wait", {"progress": 1}, timeout=None, on_progress=lambda *_: next(calls).set()
+        )
 
     with anyio.fail_after(LONGEST_SECONDS), anyio.CancelScope() as scope:
-        async with supervised(tmp_path / "log", "Wait") as client, anyio.create_task_group() as tasks:
+        async with supervised(tmp_path / "log") as client, anyio.create_task_group() as tasks:
             pid = await pid_of(client)
-            tasks.start_soon(wait, client)
+            tasks.start_soon(client.ask, "Wait", wait)
             await first.wait()
             os.kill(pid, signal.SIGKILL)
             await second.wait()
@@ -76,9 +91,9 @@ async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_
 
 async def test_a_call_is_repeated_once_and_not_for_ever(tmp_path: Path) -> None:
     with anyio.fail_after(LONGEST_SECONDS):
-        async with supervised(tmp_path / "log", "Die") as client:
+        async with supervised(tmp_path / "log") as client:
             with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
-                await client.call_tool("Die", timeout=None)
+                await called(client, "Die", repeatable=True)
             assert await pid_of(client)
 
 
@@ -87,7 +102,7 @@ async def test_a_call_that_must_not_be_repeated_fails_with_what_happened(tmp_pat
         async with supervised(tmp_path / "log") as client:
             before = await pid_of(client)
             with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
-                await client.call_tool("Die", timeout=None)
+                await called(client, "Die")
             assert await pid_of(client) != before
 
 
@@ -96,17 +111,17 @@ async def test_a_server_that_cannot_be_started_fails_every_call_with_the_reason(
         async with supervised(tmp_path / "log", command=["/no/such/program"]) as client:
             for _ in range(3):
                 with pytest.raises(ServerNotStarted, match="there is no such program"):
-                    await client.call_tool("Echo", timeout=None)
+                    await called(client, "Echo")
 
 
 async def test_a_server_that_ends_at_once_fails_the_call_with_its_last_words(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no licence')"]
     with anyio.fail_after(LONGEST_SECONDS):
-        async with supervised(tmp_path / "log", "Echo", command=command) as client:
+        async with supervised(tmp_path / "log", command=command) as client:
             with pytest.raises(
                 ConnectionClosed, match="exit code 1; the last line of its log is: no licence"
             ):
-                await client.call_tool("Echo", timeout=None)
+                await called(client, "Echo", repeatable=True)
 
 
 async def test_the_timeout_includes_waiting_for_the_start(
@@ -116,7 +131,7 @@ async def test_the_timeout_includes_waiting_for_the_start(
     command = [sys.executable, "-c", "import signal; signal.pause()"]
     async with supervised(tmp_path / "log", command=command) as client:
         with pytest.raises(RequestTimedOut, match=r"Echo within 0\.2 s"):
-            await client.call_tool("Echo", timeout=0.2)
+            await called(client, "Echo", timeout=0.2)
 
 
 async def test_leaving_ends_the_server(tmp_path: Path) -> None:
@@ -130,7 +145,7 @@ async def test_after_leaving_a_call_fails_at_once(tmp_path: Path) -> None:
         async with supervised(tmp_path / "log") as client:
             await pid_of(client)
         with pytest.raises(ConnectionClosed):
-            await client.call_tool("Echo", timeout=None)
+            await called(client, "Echo")
 
 
 async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
@@ -142,11 +157,11 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
 # Over HTTP
 
 
-def over_http(url: str, *repeatable: str, era: EraName | None = None) -> Supervised:
+def over_http(url: str, *, era: EraName | None = None) -> Supervised:
     def opened() -> AbstractAsyncContextManager[Client]:
         return open_http(url, client_name="tests", client_version="0", message_bytes=10_000, era=era)
 
-    return Supervised(opened, repeatable)
+    return Supervised(opened)
 
 
 @pytest.mark.parametrize("era", [None, "modern", "legacy"])
@@ -155,13 +170,13 @@ async def test_a_server_that_goes_and_comes_back_is_found_again(era: EraName | N
     with anyio.fail_after(2 * LONGEST_SECONDS):
         async with over_http(f"http://127.0.0.1:{port}/mcp", era=era) as client:
             with pytest.raises(ServerUnreachable, match="nothing listens there"):
-                await client.call_tool("Pid", timeout=LONGEST_SECONDS)
+                await called(client, "Pid", timeout=LONGEST_SECONDS)
             pids = set()
             for _ in range(2):
                 with running(COMMAND, log, port):
-                    pids.add((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+                    pids.add(await called(client, "Pid", timeout=LONGEST_SECONDS))
                 with pytest.raises(ServerUnreachable):
-                    await client.call_tool("Pid", timeout=LONGEST_SECONDS)
+                    await called(client, "Pid", timeout=LONGEST_SECONDS)
     assert len(pids) == 2
 
 
@@ -174,11 +189,11 @@ async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> No
     with anyio.fail_after(LONGEST_SECONDS):
         async with (
             served(server := Scripted(script)) as url,
-            over_http(url, "again", era="modern") as client,
+            over_http(url, era="modern") as client,
         ):
             with pytest.raises(ConnectionClosed):
-                await client.call_tool("once", timeout=5)
-            await client.call_tool("again", timeout=5)
+                await called(client, "once", timeout=5)
+            await called(client, "again", repeatable=True, timeout=5)
     assert [heard.message["params"]["name"] for heard in server.heard] == ["once", "again", "again"]
 
 
@@ -187,8 +202,8 @@ async def test_a_call_after_the_end_fails_at_once(tmp_path: Path) -> None:
         async with served(Scripted(lambda heard: Said(body=result(heard, content=[])))) as url:
             remote, local = over_http(url, era="modern"), supervised(tmp_path / "log")
             async with remote, local:
-                await remote.call_tool("t", timeout=None)
-                await local.call_tool("Pid", timeout=None)
+                await called(remote, "t")
+                await called(local, "Pid")
             for client in (remote, local):
                 with pytest.raises(ConnectionClosed):
-                    await client.call_tool("t", timeout=None)
+                    await called(client, "t")

@@ -8,7 +8,8 @@ from ragchat.grounding.judging import State
 from ragchat.turn.grounding import Grounding, judge_passages
 from ragchat.turn.passages import judge
 from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Candidate, Hit
+from ragchat.types import Candidate
+from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
 KILN = hit("The kiln of the potters is heated to 980 degrees.", chunk_id=1, title="Pottery")

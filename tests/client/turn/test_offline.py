@@ -9,12 +9,12 @@ import pytest
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.types import Comparison
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.types import Answer
+from ragcommon.contract.search import Comparison
 from tests.support.memory import memory_in, memory_of
 from tests.support.turns import ListMemory, hit
 

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
-from ragchat.memory.types import Comparison
 from ragchat.turn.approval import OfferedTool
 from ragchat.turn.tool_search import FIND_TOOLS, MOST_FOUND, ToolSearch, cost
+from ragcommon.contract.search import Comparison
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory
 

@@ -19,7 +19,7 @@ from ragchat.grounding.citations import Checked, check
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
-from ragchat.memory.types import QueryResult, ToolResult
+from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
 from ragchat.turn.generation import (
     LIMIT_REACHED,
@@ -37,7 +37,6 @@ from ragchat.types import (
     OFFLINE,
     Delta,
     Event,
-    Hit,
     ModelPlace,
     Notice,
     Rephrasing,
@@ -49,6 +48,7 @@ from ragchat.types import (
     Turn,
     Usage,
 )
+from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured
 from tests.support.turns import QUERY_TOOL, ListMemory, hit, make_toolbox, notices, only, turn

@@ -13,6 +13,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.files import Ingestion
+from ragcommon.contract.history import Origin
 from ragmemory.app import make_service
 from ragmemory.blocks.library import Library, moved_places
 from ragmemory.blocks.opened import folded
@@ -28,8 +31,7 @@ from ragmemory.errors import (
 )
 from ragmemory.service import MemoryService
 from ragmemory.types.blocks import ShownBlock
-from ragmemory.types.files import Ingestion
-from ragmemory.types.writes import Injected, Origin, Write
+from ragmemory.types.writes import Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
 
 TEXT = "# Tea\n\nSteep it for two minutes.\n\n- green\n- black\n\n## Milk\n\nNone.\n"

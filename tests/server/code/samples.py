@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from ragmemory.code.languages import language_of
 from ragmemory.code.syntax import parse
+from ragmemory.text.languages import language_of
 
 
 class Sample(NamedTuple):

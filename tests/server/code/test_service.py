@@ -13,11 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragcommon.contract.code import TraceStep
 from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.stores.code import LEAST_WORK
-from ragmemory.types.code import Direction, TraceStep
+from ragmemory.types.code import Direction
 from tests.server.code.samples import skip_without_grammar
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 

@@ -1,6 +1,6 @@
 """Syntax trees, and the definitions in them.
 
-Covers `languages`.
+Covers `ragmemory.text.languages`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 import pytest
 
 from ragmemory.code import syntax
-from ragmemory.code.languages import LANGUAGES, language_of
 from ragmemory.code.syntax import Code, parse, parts_of
+from ragmemory.text.languages import LANGUAGES, language_of
 from tests.server.code.samples import SAMPLES, Sample, skip_without_grammar
 
 

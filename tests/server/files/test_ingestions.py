@@ -19,6 +19,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from ragcommon.contract.documents import Forgotten, Injected, Metadata
+from ragcommon.contract.files import Ingestion
+from ragcommon.contract.history import Origin
 from ragcommon.files.folder import Folder
 from ragcommon.files.uris import path_of
 from ragcommon.text.places import Place
@@ -36,9 +39,6 @@ from ragmemory.files.walking import Found, find_files
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.documents import Metadata
-from ragmemory.types.files import Ingestion
-from ragmemory.types.writes import Forgotten, Injected, Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 OLD = 1_000_000_000

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ragcommon.contract.files import Ingestion
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
 from ragmemory.files.sources import Sources
 from ragmemory.service import MemoryService
-from ragmemory.types.files import Ingestion
 from tests.support.memories import ORIGIN, service_for
 
 OLD = 1_000_000_000

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ragcommon.contract.history import Origin
 from ragmemory.errors import (
     BadArgument,
     EmbedderUnavailable,
@@ -26,7 +27,6 @@ from ragmemory.errors import (
 from ragmemory.history.undoing import moment
 from ragmemory.service import MemoryService
 from ragmemory.types.history import Selection
-from ragmemory.types.writes import Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "The quick brown fox jumps over the lazy dog."

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.code.languages import LANGUAGES, Language, language_of
 from ragmemory.ingest.chunking import Source, split
+from ragmemory.text.languages import LANGUAGES, Language, language_of
 from ragmemory.types.writes import Chunk
 from tests.server.code.samples import SAMPLES, Sample, skip_without_grammar
 from tests.server.ingest.test_chunking import count_words, flat, texts

@@ -6,8 +6,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
 from ragmemory.ingest.write_queue import LONG, Prepared, WriteQueue
-from ragmemory.types.writes import Chunk, Injected, StagedDocument, Write
+from ragmemory.types.writes import Chunk, StagedDocument, Write
 from tests.support.memories import write_of
 
 

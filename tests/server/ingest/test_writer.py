@@ -15,6 +15,7 @@ import anyio
 import pytest
 from anyio import from_thread
 
+from ragcommon.contract.documents import Injected
 from ragmemory.errors import (
     BadArgument,
     EmbedderMismatch,
@@ -25,8 +26,7 @@ from ragmemory.errors import (
 from ragmemory.search import sync
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.service import MemoryService
-from ragmemory.types.search import Changes
-from ragmemory.types.writes import Injected
+from ragmemory.types.changes import Changes
 from tests.support.memories import (
     FOX,
     LONG,

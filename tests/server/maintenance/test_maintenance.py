@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragcommon.contract.maintenance import Reembedded
 from ragmemory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,
 )
 from ragmemory.service import MemoryService
-from ragmemory.types.maintenance import Reembedded
 from tests.support.memories import (
     FOX,
     ORIGIN,

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import DocumentInfo, Metadata
+from ragcommon.contract.maintenance import PortableDocument, PortableVersion
 from ragmemory.maintenance import transfer
 from ragmemory.service import MemoryService
-from ragmemory.types.documents import DocumentInfo, Metadata
-from ragmemory.types.maintenance import PortableDocument, PortableVersion
 from ragmemory.types.writes import Embedding
 from tests.server.test_model import metadata, odd_texts
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from ragcommon.contract.history import Origin
 from ragconfig.prompt_files import BrokenTemplate, broken_in, read_template
 from ragmcp.client.features import Client
 from ragmcp.errors import WireError
@@ -24,7 +25,6 @@ from ragmcp.server.core import Server
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
 from ragmemory.service import MemoryService
-from ragmemory.types.writes import Origin
 from tests.support.memories import ORIGIN, service_for
 from tests.support.processes import called, memory_process
 from tests.support.raw_mcp import RawClient, raw_client

@@ -1,7 +1,7 @@
 """The tools, called by a client.
 
-Covers `errors`, `result_text`, `ragmemory.mcp.toolsets.history`, `ragmemory.mcp.toolsets.ingestion`,
-`ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
+Covers `errors`, `ragmemory.search.result_text`, `ragmemory.mcp.toolsets.history`,
+`ragmemory.mcp.toolsets.ingestion`, `ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
+from ragcommon.contract.search import Hit, QueryResult
 from ragcommon.text.rules import passage_names
 from ragconfig.errors import SettingsError
 from ragmcp.client.features import Client
@@ -22,10 +23,10 @@ from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.core import Server
 from ragmemory.mcp import toolsets
-from ragmemory.mcp.result_text import AFTER, more_turns, readable
 from ragmemory.mcp.toolsets import make_tools
+from ragmemory.search import searching
+from ragmemory.search.result_text import AFTER, more_turns, readable
 from ragmemory.service import MemoryService
-from ragmemory.types.search import Hit, QueryResult
 from ragmemory.types.writes import Embedding
 from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for
@@ -292,7 +293,7 @@ async def test_further_turns_are_shown_in_brief(client: Client) -> None:
 
 
 async def test_long_passages_are_shown_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolsets.memory, "READ", 300)
+    monkeypatch.setattr(searching, "READ", 300)
     await called(client, "Inject", text=TALK, metadata={"uri": "file:///talk.txt"})
     assert "Before it:" not in (await attempt(client, "Query", query="lantern", top_k=1)).text
 

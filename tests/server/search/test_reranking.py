@@ -10,12 +10,12 @@ import anyio
 import pytest
 from msgspec import UNSET
 
+from ragcommon.contract.search import Hit
 from ragconfig.settings import load_settings
 from ragmemory.app import make_service
 from ragmemory.errors import RerankerUnavailable
 from ragmemory.search import reranking
 from ragmemory.search.reranking import Reranker, RerankerSettings
-from ragmemory.types.search import Hit
 from tests.support.memories import ORIGIN
 
 pytest.importorskip("fastembed", reason="the extra `fastembed` is not installed")

@@ -13,7 +13,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings, Scored
 from ragmemory.search.retriever import Retriever
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 
 MODEL = LocalEmbedder()
 SETTINGS = load_settings(environ={})

@@ -12,14 +12,15 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio import to_thread
+from msgspec import UNSET
 
+from ragcommon.contract.search import Comparison
 from ragmemory.errors import (
     BadArgument,
     EmbedderUnavailable,
 )
 from ragmemory.search import searching
 from ragmemory.service import MemoryService
-from ragmemory.types.search import Comparison
 from tests.support.memories import (
     FOX,
     ORIGIN,
@@ -271,12 +272,12 @@ async def test_texts_are_compared_with_a_query_by_meaning(
     alike, other, empty = compared.similarities
     assert 1 >= alike > other
     assert empty == 0
-    assert compared.matches is not None
+    assert compared.matches is not UNSET
     (coffee, _), (_, friday), nothing = compared.matches
     assert coffee == pytest.approx(1, abs=1e-3)
     assert 1 > friday > 0.5
     assert nothing == [0, 0]
-    assert await memory.search.compare("tea", []) == Comparison([], None)
+    assert await memory.search.compare("tea", []) == Comparison([])
     embedder.is_down = True
     with pytest.raises(EmbedderUnavailable):
         await memory.search.compare("tea", ["coffee"])

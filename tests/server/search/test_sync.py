@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from anyio import to_thread
 
+from ragcommon.contract.search import Hit
 from ragmemory.errors import (
     NotAnIndex,
 )
 from ragmemory.search.index.saving import SavedIndex
 from ragmemory.service import MemoryService
-from ragmemory.types.search import Hit
 from tests.support.memories import (
     FOX,
     ORIGIN,

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 from tests.support.stores import opened, put
 

@@ -11,13 +11,14 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
 from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.reembedding import New
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
-from ragmemory.types.search import Checkpoint
-from ragmemory.types.writes import Injected, StagedDocument, Write
+from ragmemory.types.changes import Checkpoint
+from ragmemory.types.writes import StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 from tests.support.stores import opened
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
 from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.history import Previous, Selection
-from ragmemory.types.writes import Injected
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 from tests.support.stores import opened, put
 

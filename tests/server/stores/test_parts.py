@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from ragcommon.contract.documents import DocumentPart
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.stores.parts import clipped
-from ragmemory.types.documents import DocumentPart
 from tests.server.test_model import odd_texts
 from tests.support.memories import ORIGIN, service_for
 

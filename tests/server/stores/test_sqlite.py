@@ -30,7 +30,7 @@ from ragmemory.errors import (
 )
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.search import Checkpoint
+from ragmemory.types.changes import Checkpoint
 from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import opened, put, status
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ragcommon.contract.maintenance import Verified
 from ragcommon.sqlite.wal import identity
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.maintenance import Verified
 from tests.support.memories import EMBEDDER, write_of
 
 PAGE = 4096

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
 from ragmemory.errors import (
     EmbedderMismatch,
     MemoryFull,
@@ -19,8 +20,8 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import complete
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.types.search import Checkpoint
-from ragmemory.types.writes import Chunk, Injected, Write
+from ragmemory.types.changes import Checkpoint
+from ragmemory.types.writes import Chunk, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 from tests.support.stores import put, status
 

@@ -14,7 +14,8 @@ from ragchat.uris import short_location
 from ragcommon.text.places import label, page_in
 
 if TYPE_CHECKING:
-    from ragchat.types import Citation, Hit, Turn
+    from ragchat.types import Citation, Turn
+    from ragcommon.contract.search import Hit
 
 _HEADING_CHARACTERS = 60
 

@@ -17,7 +17,8 @@ from ragchat.uris import short_location
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ragchat.types import Candidate, Hit, Trace, Turn
+    from ragchat.types import Candidate, Trace, Turn
+    from ragcommon.contract.search import Hit
 
 
 def why(turn: Turn) -> Iterator[RenderableType]:

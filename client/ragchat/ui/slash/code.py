@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ragchat.uris import short_path
 
 if TYPE_CHECKING:
-    from ragchat.memory.symbols import TraceStep
     from ragchat.ui.context import ChatContext
+    from ragcommon.contract.code import TraceStep
 
 # Lines of each part.
 _SHOWN = 20
@@ -50,7 +50,7 @@ async def trace(context: ChatContext, name: str) -> None:
             context.screen.show(f"  … and {len(steps) - _SHOWN:,} more")
     for notice in found.notices:
         context.screen.note(notice)
-    if found.has_more:
+    if found.next_cursor:
         context.screen.note("There are more than are counted here; a qualified name narrows it down.")
     if not found.definitions and not found.steps:
         context.screen.note(

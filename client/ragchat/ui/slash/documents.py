@@ -133,9 +133,9 @@ async def show_memory(context: ChatContext, words: str) -> None:
 async def forget(context: ChatContext, document: str) -> None:
     """Remove a document without asking for confirmation: /undo restores it. Several are confirmed first."""
     from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches
-    from ragchat.memory.client import DOCUMENT_NOT_FOUND
     from ragchat.memory.matching import to_remove
     from ragchat.uris import short_uri
+    from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id, or a glob")

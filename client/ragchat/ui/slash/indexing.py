@@ -20,7 +20,7 @@ async def index(context: ChatContext, argument: str) -> None:
     shows how far that is. Raises NotInARepository, CommandNotPossible, SettingsError.
     """
     from ragchat.errors import CommandNotPossible, NotInARepository
-    from ragchat.memory.repository import with_own_memory
+    from ragchat.servers.memory.repository import with_own_memory
     from ragchat.ui.slash.documents import split_paths
     from ragconfig.repository import find_repository
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ragchat.types import Citation, Hit, Turn
+    from ragchat.types import Citation, Turn
     from ragchat.ui.context import ChatContext
+    from ragcommon.contract.search import Hit
 
 ORIGINAL = "--original"
 # What a viewer shows. The system would run other files, and other programs write to memory, which names them.

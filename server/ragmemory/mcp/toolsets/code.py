@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
+from ragcommon.contract.code import Definition, TracePage
+from ragcommon.contract.files import Ingestion
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -14,8 +16,7 @@ from ragmemory.limits import LONGEST_NAME, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Filter, Question, what_to_call
 from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
-from ragmemory.types.code import Direction, Symbol, TraceStep
-from ragmemory.types.files import Ingestion
+from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
     from ragmemory.service import MemoryService
@@ -87,22 +88,6 @@ class CodeHits(Struct, frozen=True, kw_only=True):
 class Symbols(Struct, frozen=True, kw_only=True):
     symbols: list[Symbol]
     next_cursor: str | UnsetType = UNSET  # there are more
-    notices: list[str]  # why there may be more
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """A definition without its source."""
-
-    name: str
-    kind: Literal["class", "function", "value"]
-    location: str  # path:line
-
-
-class TracePage(Struct, frozen=True, kw_only=True):
-    name: str
-    definitions: list[Place]
-    steps: list[TraceStep]
-    next_cursor: str | UnsetType = UNSET  # there are more steps
     notices: list[str]  # why there may be more
 
 
@@ -178,7 +163,9 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
             trace = await service.code.trace(name, direction, depth)
             notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
         steps, next_cursor = page_of(trace.steps, cursor)
-        places = [Place(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions]
+        places = [
+            Definition(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions
+        ]
         return TracePage(
             name=name,
             definitions=places[:_MOST_DEFINITIONS],

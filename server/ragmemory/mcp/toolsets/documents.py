@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ragcommon.contract.documents import DocumentPage, DocumentPart, Forgotten, Injected, Metadata
+from ragcommon.contract.search import Hit
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -23,9 +25,7 @@ from ragmemory.mcp.toolsets.paging import (
     start_of,
 )
 from ragmemory.types.blocks import ShownBlock
-from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, Metadata
-from ragmemory.types.search import Hit
-from ragmemory.types.writes import Forgotten, Injected
+from ragmemory.types.documents import DocumentOrder
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]
@@ -52,12 +52,6 @@ SourceUrl = Annotated[
 
 # Of ingest_document, by the paths of Inject.
 _ARGUMENTS = {"$.text": "$.content", "$.metadata.title": "$.title", "$.metadata.uri": "$.source_url"}
-
-
-class DocumentPage(Struct, frozen=True, kw_only=True):
-    documents: list[DocumentInfo]
-    total: int  # how many match, on all pages
-    next_cursor: str | UnsetType = UNSET  # there are more
 
 
 class BestPassage(Struct, frozen=True, kw_only=True):

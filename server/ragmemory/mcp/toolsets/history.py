@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
+from ragcommon.contract.history import DifferencePart, JournalPage, Restored, Undone, VersionPage
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -22,7 +23,7 @@ from ragmemory.mcp.toolsets.paging import (
     page_of,
     text_page,
 )
-from ragmemory.types.history import Difference, Entry, Restored, Selection, Undone, Versions, VersionText
+from ragmemory.types.history import Selection, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
@@ -50,21 +51,8 @@ Since = Annotated[
 ]
 
 
-class JournalPage(Struct, frozen=True):
-    entries: list[Entry]  # newest first
-    next_cursor: str | UnsetType = UNSET  # there are more
-
-
-class VersionPage(Versions, frozen=True):
-    next_cursor: str | UnsetType = UNSET  # there are more
-
-
 class VersionPart(VersionText, frozen=True):
     next_cursor: str | UnsetType = UNSET  # there is more of the text
-
-
-class DifferencePart(Difference, frozen=True):
-    next_cursor: str | UnsetType = UNSET  # there is more of the diff
 
 
 def history_tools(memory: Memory) -> list[Tool]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ragcommon.contract.files import AddedSources, Ingestion, IngestionStatus, RemovedSource, SourcePage
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -15,7 +16,6 @@ from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, MaxTokens, page_of
-from ragmemory.types.files import AddedSource, FileOutcome, Ingestion, RemovedSource, Source
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
@@ -52,22 +52,8 @@ STEP_SECONDS = 0.5
 CANCEL_SECONDS = 5.0
 
 
-class IngestionStatus(Struct, frozen=True):
-    job: Ingestion
-    outcomes: list[FileOutcome]  # of the files from number `after` on
-
-
 class IngestionList(Struct, frozen=True):
     ingestions: list[Ingestion]
-    next_cursor: str | UnsetType = UNSET  # there are more
-
-
-class AddedSources(Struct, frozen=True):
-    sources: list[AddedSource]
-
-
-class SourceList(Struct, frozen=True):
-    sources: list[Source]
     next_cursor: str | UnsetType = UNSET  # there are more
 
 
@@ -165,11 +151,11 @@ def _source_tools(memory: Memory) -> list[Tool]:
             return AddedSources(await (await memory()).sources.add(paths))
 
     @tool(read_only=True)
-    async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourceList:
+    async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourcePage:
         """List the registered files and folders, with their last sync."""
         with wire_errors():
             found = await (await memory()).sources.listed()
-        return SourceList(*page_of(found, cursor, max_tokens))
+        return SourcePage(*page_of(found, cursor, max_tokens))
 
     @tool(destructive=True)
     async def remove_source(

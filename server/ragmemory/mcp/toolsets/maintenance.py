@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
-from ragmcp.server.call import Call
-from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import NumberCursor, first_of
-from ragmemory.types.maintenance import (
+from ragcommon.contract.maintenance import (
     Backup,
     ExportPage,
-    ImportOutcome,
+    Imported,
     PortableDocument,
     Reembedded,
     Repaired,
     Stats,
     Verified,
 )
+from ragmcp.server.call import Call
+from ragmcp.server.tools import Tool, tool
+from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
+from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.mcp.toolsets.paging import NumberCursor, first_of
 
 File = Annotated[
     str,
@@ -40,10 +40,6 @@ Documents = Annotated[
         max_length=MOST_IMPORTED,
     ),
 ]
-
-
-class Imported(Struct, frozen=True):
-    outcomes: list[ImportOutcome]  # in the order of the documents
 
 
 def maintenance_tools(memory: Memory) -> list[Tool]:

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Injected
+from ragcommon.contract.search import QueryResult
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
-from ragmemory.limits import DEEPEST, LONGEST_GROUP, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
+from ragmemory.limits import (
+    DEEPEST,
+    LONGEST_GROUP,
+    LONGEST_URI,
+    METADATA_BYTES,
+    MOST_CONDITIONS,
+    MOST_HITS,
+    MOST_TAGS,
+)
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.mcp.result_text import MORE, MOST_TURNS, READ, more_turns, readable
-from ragmemory.types.search import QueryResult
-from ragmemory.types.writes import Injected
 
 if TYPE_CHECKING:
     from ragmemory.service import MemoryService
 
-MOST_HITS = 100
 # Enforced by `stores.values.check_object`.
 _SIZE = f"At most {METADATA_BYTES:,} bytes of JSON, {DEEPEST} levels deep, without NUL characters."
 
@@ -128,13 +134,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             result = await service.search.query(query, top_k, filter, min_score)
             if result.empty:
                 result = replace(result, notice=await what_to_call(service))
-            text = readable(result)
-            ids = [hit.chunk_id for hit in result.hits]
-            turns = await service.documents.turns_around(ids, MOST_TURNS) if len(text) < READ else {}
-            if turns:
-                wanted = min(MOST_HITS, MORE * top_k)
-                further = await service.search.further(result, query, wanted, filter, min_score)
-                text = readable(result, more_turns(turns, further, READ - len(text)))
+            text = await service.search.text_of(result, query, top_k, filter, min_score)
         return ToolResult([TextContent(text=text)], result)
 
     return [Inject, Query]

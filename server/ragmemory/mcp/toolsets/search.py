@@ -7,6 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ragcommon.contract.documents import DocumentInfo, Passage
+from ragcommon.contract.search import Comparison, Hit
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import MAX_COMPARED_TEXTS, MAX_COMPARED_WORDS, MOST_NEIGHBOURS
@@ -14,8 +16,6 @@ from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import document_uri
 from ragmemory.mcp.toolsets.memory import Filter, Question
 from ragmemory.mcp.toolsets.paging import Cursor, page_of
-from ragmemory.types.documents import DocumentInfo, Passage
-from ragmemory.types.search import Hit
 
 Query = Annotated[str, Meta(description="A question or keywords.", min_length=1)]
 Meaning = Annotated[
@@ -30,12 +30,6 @@ Limit = Annotated[int, Meta(description="How many passages at most, on all pages
 ChunkId = Annotated[int, Meta(description="The chunk_id of a hit.", ge=1, le=2**53)]
 Before = Annotated[int, Meta(description="How many passages before it.", ge=0, le=MOST_NEIGHBOURS)]
 After = Annotated[int, Meta(description="How many passages after it.", ge=0, le=MOST_NEIGHBOURS)]
-
-
-class Similarities(Struct, frozen=True):
-    similarities: list[float]  # in [-1, 1], in the order of the texts
-    # For each text and word, the cosine of its nearest word; absent if the model has no vectors of words.
-    matches: list[list[float]] | UnsetType = UNSET
 
 
 class Found(Passage, frozen=True, kw_only=True):
@@ -111,11 +105,10 @@ def search_tools(memory: Memory) -> list[Tool]:
         return PassagePage(passages=passages, next_cursor=next_cursor)
 
     @tool(read_only=True)
-    async def compare_texts(call: Call, query: Meaning, texts: Texts, words: Words = None) -> Similarities:
+    async def compare_texts(call: Call, query: Meaning, texts: Texts, words: Words = None) -> Comparison:
         """Compare texts with a query by meaning, and with single words. Nothing is stored."""
         with wire_errors():
-            compared = await (await memory()).search.compare(query, texts, words or ())
-        return Similarities(compared.similarities, UNSET if compared.matches is None else compared.matches)
+            return await (await memory()).search.compare(query, texts, words or ())
 
     return [semantic_search, get_source_by_id, get_metadata_by_id, get_neighbours, compare_texts]
 

@@ -20,7 +20,7 @@ from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
 from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.types.search import Checkpoint
+from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ragmemory.search.index.columns import Column
     from ragmemory.search.ranking import RankingSettings
-    from ragmemory.types.search import Changes
+    from ragmemory.types.changes import Changes
 
 # Neighbours in memory are merged while the older one is less than this many times as long: so segments stay
 # few, and each chunk is copied only a few times.

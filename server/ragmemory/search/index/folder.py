@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from ragcommon.files.safe_open import read_regular
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import MAGIC, DamagedFile
-from ragmemory.types.search import Checkpoint
+from ragmemory.types.changes import Checkpoint
 
 # Identifies the folder as an index, and as a cache to backup programs (https://bford.info/cachedir/).
 TAG = "CACHEDIR.TAG"

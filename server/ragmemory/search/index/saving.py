@@ -18,7 +18,7 @@ from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_colum
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, ListedFile, Manifest
 from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.segments import MergeStopped, Segment
-from ragmemory.types.search import Checkpoint
+from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,6 @@ from ragchat.types import (
     Delta,
     Emit,
     Event,
-    Hit,
     Notice,
     Reasoning,
     Retrieved,
@@ -35,6 +34,7 @@ from ragchat.types import (
 from ragchat.ui.render.answer import AnswerView
 from ragchat.ui.render.screen import Screen
 from ragchat.ui.render.why import why
+from ragcommon.contract.search import Hit
 from tests.support.screens import piped_screen, terminal
 from tests.support.turns import hit, turn
 

@@ -19,7 +19,7 @@ from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
 DIMENSIONS = 128

@@ -11,7 +11,7 @@ import pytest
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile
 from ragmemory.search.index.folder import FORMAT, LOCK, MANIFEST, TAG, TAG_TEXT, IndexFolder, Listed, Manifest
-from ragmemory.types.search import Checkpoint
+from ragmemory.types.changes import Checkpoint
 
 
 def write_file(folder: IndexFolder) -> Path:

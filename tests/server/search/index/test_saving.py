@@ -16,7 +16,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
 from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
 from ragmemory.search.ranking import RankingSettings
-from ragmemory.types.search import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
 ALL = 1 << 18

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
-
-
-class StoredFile(Struct, frozen=True):
-    """What is stored of one file."""
-
-    document_id: str
-    chunks: int
-    stamp: str
-    digest: bytes
+from msgspec import UNSET, Struct, UnsetType
 
 
 class FileOutcome(Struct, frozen=True):
@@ -72,6 +63,11 @@ class Ingestion(Struct):
     within: list[str] = []  # URIs: only these files and folders of the sources; []: all
 
 
+class IngestionStatus(Struct, frozen=True):
+    job: Ingestion
+    outcomes: list[FileOutcome]  # of the files from number `after` on
+
+
 class SyncOutcome(Struct, frozen=True):
     """The last sync of a source. `files` counts its files by status, as in FileOutcome."""
 
@@ -92,6 +88,11 @@ class Source(Struct, frozen=True):
     problem: str = ""  # why it cannot be read now, as the end of a sentence; "": it can
 
 
+class SourcePage(Struct, frozen=True):
+    sources: list[Source]
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
 class AddedSource(Struct, frozen=True):
     """The outcome of adding a source.
 
@@ -103,6 +104,10 @@ class AddedSource(Struct, frozen=True):
     covered_by: str = ""  # the uri of that source
     covers: list[str] = []  # uris of sources that it contains, and which are removed from the list
     reason: str = ""  # why it was refused: the end of a sentence about the path
+
+
+class AddedSources(Struct, frozen=True):
+    sources: list[AddedSource]
 
 
 class RemovedSource(Struct, frozen=True):

@@ -12,8 +12,8 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.server import find_memory_server
 from ragchat.servers.managed import State
+from ragchat.servers.memory.server import find_memory_server
 from tests.support.http_memory import http_memory
 from tests.support.processes import LONGEST_SECONDS, processes_in
 from tests.support.turns import settings_in

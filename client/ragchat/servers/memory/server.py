@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 
-from ragchat.memory.process import REPEATABLE, STDERR_FILE, supervised
-from ragchat.memory.running import FILE_TOOLS, Named, find_running, opened
+from ragchat.errors import FilesElsewhere
+from ragchat.memory.client import MemoryClient
 from ragchat.servers.managed import ManagedServer, State
+from ragchat.servers.memory.process import STDERR_FILE, supervised
+from ragchat.servers.memory.running import find_running, named, opened
+from ragchat.servers.supervisor import Supervised, time_limit
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
+from ragmcp.http.errors import ServerLeaving
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from ragchat.servers.supervisor import Supervised
-    from ragmcp.client.features import Client, OnProgress
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
-    from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+    from ragmcp.client.features import Client
+    from ragmcp.protocol.schema.tools import ToolInfo
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SERVER_LEAVING = "SERVER_LEAVING"
+# Tools that read or write the user's files, or follow a job that does. A server of our own may use all files
+# that the user names; one that serves other programs, too, only those in the folders of memory.roots.
+FILE_TOOLS = frozenset(
+    {
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("add_sources", "remove_source", "sync_sources", "backup_memory"),
+    }
+)
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 # How long `/mcp` waits for the list of tools of a server that has just died.
 LISTING_SECONDS = 5.0
 
@@ -56,6 +66,7 @@ class MemoryServer(ManagedServer):
         self.url = url
         self._server = server
         self._found = found
+        self._is_elsewhere = found is None and bool(url) and urlsplit(url).hostname not in LOOPBACK
         self._client: Client | None = None  # of the found server
         self._stack = AsyncExitStack()
 
@@ -96,59 +107,46 @@ class MemoryServer(ManagedServer):
 
     async def known_tools(self) -> list[ToolInfo]:
         with anyio.move_on_after(LISTING_SECONDS), suppress(RagMcpError):
-            return await self.list_tools()
+            return await self.ask("tools/list", lambda client: client.list_tools())
         return []
 
-    # The calls of `MemoryClient`
-
-    async def list_tools(self) -> list[ToolInfo]:
-        """As `Client.list_tools`."""
-        return await self._ask(lambda server: server.list_tools())
-
-    async def list_prompts(self) -> list[PromptInfo]:
-        """As `Client.list_prompts`."""
-        return await self._ask(lambda server: server.list_prompts())
-
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] = {}) -> GetPromptResult:
-        """As `Client.get_prompt`."""
-        return await self._ask(lambda server: server.get_prompt(name, arguments))
-
-    async def complete(
-        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] = {}
-    ) -> Completion:
-        """As `Client.complete`."""
-        return await self._ask(lambda server: server.complete(reference, argument, value, others))
-
-    async def call_tool(
+    async def ask(
         self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
+        what: str,
+        request: Callable[[Client], Awaitable[T]],
         *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult:
-        """As `Supervised.call_tool`. Raises FilesElsewhere for files if the server is on another machine."""
+        repeatable: bool = True,
+        timeout: float | None = None,
+    ) -> T:
+        """As `Supervised.ask`. Raises FilesElsewhere for files if the server is on another machine."""
+        if what in FILE_TOOLS:
+            # The same path may name another file there.
+            if self._is_elsewhere:
+                raise FilesElsewhere(self.url)
+        elif self._client is not None:
+            try:
+                with time_limit(what, timeout):
+                    return await request(self._client)
+            except (ServerUnreachable, ConnectionClosed, WireError) as error:
+                if isinstance(error, WireError) and error.error_code != ServerLeaving.code:
+                    raise
+                log.info("Going on without the found server: %s", error)
+                self._leave_found()
+                if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
+                    raise
+        return await self._server.ask(what, request, repeatable=repeatable, timeout=timeout)
 
-        def call(server: Client | Supervised) -> Awaitable[ToolCallResult]:
-            return server.call_tool(name, arguments, timeout=timeout, on_progress=on_progress)
 
-        if name in FILE_TOOLS:
-            return await call(self._server)
-        return await self._ask(call, repeatable=name in REPEATABLE)
+@asynccontextmanager
+async def open_memory(
+    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
+) -> AsyncIterator[MemoryClient]:
+    """The memory of the server that the settings name or that is found running; else of one of our own.
 
-    async def _ask(self, ask: Callable[[Client | Supervised], Awaitable[T]], *, repeatable: bool = True) -> T:
-        if self._client is None:
-            return await ask(self._server)
-        try:
-            return await ask(self._client)
-        except (ServerUnreachable, ConnectionClosed, WireError) as error:
-            if isinstance(error, WireError) and error.error_code != SERVER_LEAVING:
-                raise
-            log.info("Going on without the found server: %s", error)
-            self._leave_found()
-            if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
-                raise
-        return await ask(self._server)
+    That one starts in the background and stops at the end of the block. Raises SettingsError.
+    """
+    async with await find_memory_server(settings, config_file, verbose=verbose) as server:
+        yield MemoryClient(server, server.url)
 
 
 async def find_memory_server(
@@ -159,8 +157,8 @@ async def find_memory_server(
     Raises SettingsError.
     """
     if settings.tables["memory_server"]["url"]:
-        named = Named(settings)
-        return MemoryServer(named, settings, named.url)
+        server, url = named(settings)
+        return MemoryServer(server, settings, url)
     note = await find_running(settings)
     own = supervised(settings, config_file, verbose=verbose, lazy=note is not None)
     if note is None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragmemory.types.search import Hit, QueryResult
+from ragcommon.contract.search import Hit, QueryResult
 
 # What a model reads of a result without effort, in characters. If the hits are shorter and are turns of
 # conversations, more turns are shown: of LoCoMo's answering turns .86 are there, without them .76, and .83

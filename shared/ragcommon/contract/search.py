@@ -1,12 +1,19 @@
-"""What a search returns, and what its index reads of the store."""
+"""What a search returns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import UNSET, Struct, UnsetType
 
-from ragcommon.text.places import Place
-from ragmemory.types.documents import Metadata
-from ragmemory.types.writes import Embedding
+from ragcommon.contract.documents import Metadata
+from ragcommon.text.places import Place, within
+
+
+def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
+    """The URI whose suffix names the format of a text; "" for a document that was converted to Markdown."""
+    return "" if "media_type" in metadata else uri
 
 
 class Hit(Struct, frozen=True):
@@ -19,8 +26,8 @@ class Hit(Struct, frozen=True):
     uri: str
     title: str
     heading: str
-    start_line: int
-    end_line: int
+    start_line: int  # 1-based
+    end_line: int  # inclusive
     text: str
     metadata: Metadata
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
@@ -30,6 +37,22 @@ class Hit(Struct, frozen=True):
     written_by: str | None = None  # the program that stored the text, as the journal names it
     headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
+
+    def heading_at(self, line: int) -> str:
+        """The path of headings above a line of its document."""
+        return " > ".join(
+            filter(None, [self.heading, *(name for _, name in within(self.headings, line, line))])
+        )
+
+    @property
+    def format_uri(self) -> str:
+        """The URI whose suffix names the format of the text: see `format_uri`."""
+        return format_uri(self.uri, self.metadata)
+
+    @property
+    def full_text(self) -> str:
+        """The text with what it needs to be understood."""
+        return self.context + self.text
 
 
 class QueryResult(Struct, frozen=True):
@@ -44,34 +67,6 @@ class QueryResult(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Texts compared with a query, and with single words. Numbers are in [-1, 1]."""
-
-    similarities: list[float]  # in the order of the texts
-    matches: list[list[float]] | None  # (texts, words); None if the model has no vectors of single words
-
-
-class Checkpoint(Struct, frozen=True):
-    """How far an index has followed the store: chunk ids and removal numbers only ever grow.
-
-    It includes the number and time of the journal's last entry: a store without that entry, such as one that
-    was restored from an older copy, was never at this checkpoint.
-    """
-
-    chunk_id: int = 0
-    removal: int = 0
-    entry: int = 0
-    entry_at: str = ""
-
-
-class Changes(Struct, frozen=True):
-    """The changes between two checkpoints, for an index. The lists of chunks are parallel."""
-
-    checkpoint: Checkpoint
-    chunk_ids: list[int]
-    titles: list[str]
-    headings: list[str]
-    texts: list[str]  # each after its context
-    surroundings: list[str]
-    embeddings: list[Embedding]
-    removed: list[int]  # chunk ids, some of which the index may never have seen
-    hidden: list[tuple[int, int]] = []  # ranges of ids, inclusive, that no search may return
+    similarities: list[float]  # in [-1, 1], in the order of the texts
+    # For each text and word, the cosine of its nearest word; absent if the model has no vectors of words.
+    matches: list[list[float]] | UnsetType = UNSET

@@ -5,18 +5,16 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 from anyio import to_thread
 
 from ragchat import CLIENT_NAME, __version__
-from ragchat.errors import FilesElsewhere
-from ragchat.memory.process import REPEATABLE
 from ragchat.servers.supervisor import Supervised
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
 from ragconfig.errors import InvalidSetting
@@ -26,23 +24,13 @@ from ragconfig.settings import Settings, fingerprint
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from ragmcp.client.features import Client, OnProgress
-    from ragmcp.protocol.schema.tools import ToolCallResult
+    from ragmcp.client.features import Client
 
-# Tools that read or write the user's files, or follow a job that does. A server of our own may use all files
-# that the user names; one that serves other programs, too, only those in the folders of memory.roots.
-FILE_TOOLS = frozenset(
-    {
-        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
-        *("add_sources", "remove_source", "sync_sources", "backup_memory"),
-    }
-)
 MCP_PATH = "/mcp"
 # How long a server that is found, or named, may take to prove which one it is.
 PROOF_SECONDS = 0.25
 NAMED_SECONDS = 10.0
 LARGEST_ANSWER = 1 << 14
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 async def find_running(settings: Settings) -> Note | None:
@@ -80,37 +68,23 @@ def _get(url: str, target: str, seconds: float) -> bytes:
     return answer.partition(b"\r\n\r\n")[2]
 
 
-class Named(Supervised):
-    """The server at a URL that the user names. Entering connects in the background."""
+def named(settings: Settings) -> tuple[Supervised, str]:
+    """The server that the settings name, and the root of its addresses. Raises SettingsError.
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises SettingsError."""
-        self.url = _root(settings)
-        self._is_elsewhere = urlsplit(self.url).hostname not in LOOPBACK
-        token = find_token(settings.tables["memory_server"]["token_file"])
-        super().__init__(partial(self._connected, settings, token), REPEATABLE)
+    Entering it connects in the background.
+    """
+    url = _root(settings)
+    token = find_token(settings.tables["memory_server"]["token_file"])
+    return Supervised(partial(_connected, settings, url, token)), url
 
-    @asynccontextmanager
-    async def _connected(self, settings: Settings, token: str | None) -> AsyncIterator[Client]:
-        note = note_of(self.url, settings.home.state)
-        is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
-        path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
-        async with opened(settings, self.url + path, secret) as client:
-            yield client
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult:
-        """As `Supervised.call_tool`. Raises FilesElsewhere for files if the server is on another machine."""
-        # The same path may name another file there.
-        if self._is_elsewhere and name in FILE_TOOLS:
-            raise FilesElsewhere(self.url)
-        return await super().call_tool(name, arguments, timeout=timeout, on_progress=on_progress)
+@asynccontextmanager
+async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIterator[Client]:
+    note = note_of(url, settings.home.state)
+    is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
+    path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
+    async with opened(settings, url + path, secret) as client:
+        yield client
 
 
 def _root(settings: Settings) -> str:

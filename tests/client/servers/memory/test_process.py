@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragchat.memory.client import open_memory
-from ragchat.memory.process import OWN_PREFIXES, command, environment
+from ragchat.servers.memory.process import OWN_PREFIXES, command, environment
+from ragchat.servers.memory.server import open_memory
 from tests.support.program import program_in
 from tests.support.turns import settings_in
 

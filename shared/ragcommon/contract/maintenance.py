@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ragcommon.contract.documents import Metadata
 from ragcommon.text.places import Place
-from ragmemory.types.documents import Metadata
 
 
 class PortableVersion(Struct, frozen=True):
@@ -46,6 +46,10 @@ class ImportOutcome(Struct, frozen=True):
     status: Literal["added", "updated", "unchanged", "failed"]
     uri: str = ""  # of the stored document
     error: str = ""  # why it was not stored: a sentence
+
+
+class Imported(Struct, frozen=True):
+    outcomes: list[ImportOutcome]  # in the order of the documents
 
 
 class Backup(Struct, frozen=True):

@@ -7,36 +7,15 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.log import ServerLog
 from ragchat.servers.environment import inherited
+from ragchat.servers.supervisor import Supervised
 from ragconfig.settings import Settings
-
-if TYPE_CHECKING:
-    from ragchat.servers.supervisor import Supervised
 
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,search,documents,history,ingestion,code,maintenance"
-# Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
-REPEATABLE = frozenset(
-    {
-        *(
-            "Query",
-            "Inject",
-            "list_documents",
-            "get_document",
-            "list_journal",
-            "get_memory_stats",
-            "verify_memory",
-        ),
-        *("list_versions", "diff_versions", "export_documents", "import_documents"),
-        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
-        *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
-    }
-)
-
 # What our own server inherits beside what every server does: the variables by which Python and its libraries
 # find files and choose their number of threads.
 OWN_PREFIXES: tuple[str, ...] = (
@@ -86,7 +65,6 @@ def supervised(
 
     It is restarted when it dies.
     """
-    from ragchat.servers.supervisor import Supervised
     from ragmcp.stdio.connect import open_stdio
 
     start = partial(
@@ -99,4 +77,4 @@ def supervised(
         client_name=CLIENT_NAME,
         client_version=__version__,
     )
-    return Supervised(start, REPEATABLE, lazy=lazy)
+    return Supervised(start, lazy=lazy)

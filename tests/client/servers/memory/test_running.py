@@ -18,9 +18,10 @@ import pytest
 from ragchat import __version__
 from ragchat.errors import FilesElsewhere, MemoryRefused, MemoryUnavailable
 from ragchat.ingest.loading import load_files
-from ragchat.memory import running
-from ragchat.memory.client import open_memory
-from ragchat.memory.running import PROOF_SECONDS, Named, is_proved
+from ragchat.memory.client import MemoryClient
+from ragchat.servers.memory import running
+from ragchat.servers.memory.running import PROOF_SECONDS, is_proved
+from ragchat.servers.memory.server import find_memory_server, open_memory
 from ragcommon.server_note import OWNER_PATH, Note, find_note, make_note
 from ragconfig.errors import SettingsError
 from ragconfig.settings import Settings, fingerprint, load_settings
@@ -272,16 +273,17 @@ async def test_a_named_server_that_dies_is_reported_and_used_again_when_it_is_ba
 
 
 async def test_files_of_this_machine_are_not_asked_of_another(tmp_path: Path) -> None:
-    named = Named(settings_in(tmp_path, memory_server__url="http://memory.example:8765/mcp"))
-    for tool in ("start_ingestion", "sync_sources", "backup_memory"):
+    url = "http://memory.example:8765/mcp"
+    memory = MemoryClient(await find_memory_server(settings_in(tmp_path, memory_server__url=url)))
+    for ask in (memory.start_ingestion(["a"]), memory.sync_sources([], []), memory.backup("copy.db")):
         with pytest.raises(FilesElsewhere, match=r"http://memory\.example:8765 is on another machine"):
-            await named.call_tool(tool, {}, timeout=None)
+            await ask
 
 
 @pytest.mark.parametrize("url", ["8765", "ftp://host", "http://", "http://host:99999", "http://u:p@host/"])
-def test_what_is_no_address_of_a_server_is_a_bad_setting(tmp_path: Path, url: str) -> None:
+async def test_what_is_no_address_of_a_server_is_a_bad_setting(tmp_path: Path, url: str) -> None:
     with pytest.raises(SettingsError, match=r"^memory_server\.url is not usable: it must be the address"):
-        Named(settings_in(tmp_path, memory_server__url=url))
+        await find_memory_server(settings_in(tmp_path, memory_server__url=url))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process so")

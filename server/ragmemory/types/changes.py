@@ -1,0 +1,34 @@
+"""What an index reads of the store."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ragmemory.types.writes import Embedding
+
+
+class Checkpoint(Struct, frozen=True):
+    """How far an index has followed the store: chunk ids and removal numbers only ever grow.
+
+    It includes the number and time of the journal's last entry: a store without that entry, such as one that
+    was restored from an older copy, was never at this checkpoint.
+    """
+
+    chunk_id: int = 0
+    removal: int = 0
+    entry: int = 0
+    entry_at: str = ""
+
+
+class Changes(Struct, frozen=True):
+    """The changes between two checkpoints, for an index. The lists of chunks are parallel."""
+
+    checkpoint: Checkpoint
+    chunk_ids: list[int]
+    titles: list[str]
+    headings: list[str]
+    texts: list[str]  # each after its context
+    surroundings: list[str]
+    embeddings: list[Embedding]
+    removed: list[int]  # chunk ids, some of which the index may never have seen
+    hidden: list[tuple[int, int]] = []  # ranges of ids, inclusive, that no search may return

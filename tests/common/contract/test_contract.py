@@ -1,0 +1,105 @@
+"""Answers of other releases of the memory server, which a client reads with this one's types.
+
+Covers all modules of `ragcommon.contract`: `code`, `documents`, `errors`, `files`, `history`, `maintenance`,
+`search`. `earlier_answers.json` was recorded from a server that did not know some fields yet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET, Struct
+
+from ragcommon.contract import documents, files, history, maintenance
+from ragcommon.contract.code import TracePage
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
+from ragcommon.contract.search import Comparison, QueryResult
+from ragmemory import errors
+
+ANSWERS: dict[str, dict[str, Any]] = msgspec.json.decode(
+    Path(__file__).with_name("earlier_answers.json").read_bytes()
+)
+TYPES: dict[str, type[Struct]] = {
+    "Inject": documents.Injected,
+    "Query": QueryResult,
+    "compare_texts": Comparison,
+    "list_documents": documents.DocumentPage,
+    "get_document": documents.DocumentPart,
+    "delete_document": documents.Forgotten,
+    "list_journal": history.JournalPage,
+    "list_versions": history.Versions,
+    "diff_versions": history.DifferencePart,
+    "restore_version": history.Restored,
+    "undo_writes": history.Undone,
+    "start_ingestion": files.Ingestion,
+    "get_ingestion_status": files.IngestionStatus,
+    "cancel_ingestion": files.Ingestion,
+    "sync_sources": files.Ingestion,
+    "add_sources": files.AddedSources,
+    "list_sources": files.SourcePage,
+    "remove_source": files.RemovedSource,
+    "trace_symbol": TracePage,
+    "get_memory_stats": maintenance.Stats,
+    "discard_embeddings": maintenance.Stats,
+    "verify_memory": maintenance.Verified,
+    "repair_memory": maintenance.Repaired,
+    "backup_memory": maintenance.Backup,
+    "reembed_memory": maintenance.Reembedded,
+    "export_documents": maintenance.ExportPage,
+    "import_documents": maintenance.Imported,
+}
+
+
+# Fields whose values are mappings, not structs.
+MAPPINGS = frozenset({"metadata", "weights", "corrections", "writes", "files"})
+
+
+def with_unknown_fields(value: Any) -> Any:
+    """The value as a later release may send it: each object with one more field."""
+    if isinstance(value, list):
+        return [with_unknown_fields(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    later = {key: item if key in MAPPINGS else with_unknown_fields(item) for key, item in value.items()}
+    return {"added_later": [1], **later}
+
+
+def holds(read: Any, answer: Any) -> bool:
+    """Whether what was read holds all that was answered."""
+    if isinstance(answer, dict):
+        return all(holds(read.get(key), item) for key, item in answer.items())
+    if isinstance(answer, list):
+        return len(read) == len(answer) and all(map(holds, read, answer))
+    return bool(read == answer)
+
+
+def test_every_recorded_answer_has_its_type() -> None:
+    assert ANSWERS.keys() == TYPES.keys()
+
+
+@pytest.mark.parametrize("tool", TYPES)
+def test_an_answer_of_an_earlier_release_is_read_whole(tool: str) -> None:
+    assert holds(msgspec.to_builtins(msgspec.convert(ANSWERS[tool], TYPES[tool])), ANSWERS[tool])
+
+
+def test_what_an_earlier_release_did_not_send_has_its_default() -> None:
+    hit = msgspec.convert(ANSWERS["Query"], QueryResult).hits[0]
+    assert (hit.written_by, hit.headings, hit.rerank_score) == (None, [], UNSET)
+    assert msgspec.convert(ANSWERS["compare_texts"], Comparison).matches is UNSET
+    assert msgspec.convert(ANSWERS["restore_version"], history.Restored).next_sync == ""
+    assert msgspec.convert(ANSWERS["get_document"], documents.DocumentPart).places == []
+
+
+@pytest.mark.parametrize("tool", TYPES)
+def test_fields_that_a_later_release_adds_are_ignored(tool: str) -> None:
+    later = with_unknown_fields(ANSWERS[tool])
+    assert msgspec.convert(later, TYPES[tool]) == msgspec.convert(ANSWERS[tool], TYPES[tool])
+
+
+def test_every_code_that_the_chat_acts_on_is_one_of_an_error_of_the_memory() -> None:
+    kinds = (kind for kind in vars(errors).values() if isinstance(kind, type))
+    codes = {kind.code for kind in kinds if issubclass(kind, errors.RagMemoryError)}
+    assert {*FATAL, DOCUMENT_NOT_FOUND} <= codes
