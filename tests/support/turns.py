@@ -9,12 +9,16 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat import CLIENT_NAME
+from ragchat.answer import Answer
 from ragchat.errors import RagChatError
+from ragchat.grounding.types import Citation
 from ragchat.memory.types import Comparison, Documents, DocumentText, QueryResult, ToolResult
 from ragchat.servers.manager import ServerManager
+from ragchat.turn.events import Event, Notice
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
+from ragchat.turn.types import Trace, Turn
+from ragchat.types import Hit
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
@@ -60,11 +64,7 @@ def turn(
         turn_id=turn_id,
         session_id=session_id,
         question=question,
-        answer=answer,
-        grounded=True,
-        citations=list(cited),
-        model="offline",
-        usage=Usage(),
+        answer=Answer(answer, list(cited), grounded=True),
         timings={"total": 0.1},
         created_at=created_at,
         trace=Trace(query=query or question),

@@ -24,7 +24,7 @@ from ragchat.console import Console
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from ragchat.app import App
+    from ragchat.conversation import Conversation
     from ragchat.memory.client import MemoryClient
     from ragchat.servers.manager import ServerManager
     from ragconfig.home import Home
@@ -115,25 +115,27 @@ class Run:
         return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
 
     @asynccontextmanager
-    async def app(self) -> AsyncIterator[App]:
+    async def conversation(self) -> AsyncIterator[Conversation]:
         """The conversation, with memory, the other servers and a new session."""
-        from ragchat.app import App
+        from ragchat.conversation import Conversation
 
         arguments, settings = self.arguments, self.settings
         async with self.servers(only_memory=arguments.no_tools) as servers:
             memory = await servers.open_memory(settings)
-            async with App(settings, memory, servers, believe_all=arguments.yes_read_only) as app:
+            async with Conversation(
+                settings, memory, servers, trust_read_only_hints=arguments.yes_read_only
+            ) as conversation:
                 if arguments.scope:
-                    await app.scope.narrow(arguments.scope)
-                yield app
+                    await conversation.scope.narrow(arguments.scope)
+                yield conversation
 
     def note_servers(self, servers: ServerManager) -> None:
         """Say on stderr which of the other servers a model could not use."""
         from ragchat.console import describe
-        from ragchat.servers.managed import State
+        from ragchat.servers.managed import ServerState
 
         for server in servers.connections.values():
-            if server.state in (State.STARTING, State.LOGIN, State.FAILED):
+            if server.state in (ServerState.STARTING, ServerState.LOGIN, ServerState.FAILED):
                 why = describe(server.failure).message if server.failure else "It is still starting."
                 self.console.note(f"The server {server.name} cannot be used. {why}")
 

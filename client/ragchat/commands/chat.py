@@ -12,7 +12,7 @@ async def chat(run: Run) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         from ragchat.ui import chat
 
-        return await chat.run(run.home.state, run.app, **past)
+        return await chat.run(run.home.state, run.conversation, **past)
     from ragchat.ui import piped
 
-    return await piped.run(run.app, **past)
+    return await piped.run(run.conversation, **past)

@@ -27,7 +27,7 @@ from ragchat.servers.configs import (
 )
 from ragchat.servers.connection import Connection
 from ragchat.servers.login import Credentials, log_in
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
@@ -166,11 +166,11 @@ async def test(run: Run) -> int:
         manager.start()
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
-            if connection.state is State.UNASKED and _agrees(run, connection.config):
+            if connection.state is ServerState.UNASKED and _agrees(run, connection.config):
                 manager.agree(connection.config.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
-            await connection.settle()
+            await connection.wait_started()
         results = [_tested(connection) for connection in chosen]
     if run.console.json:
         run.console.document({"servers": results})
@@ -179,7 +179,7 @@ async def test(run: Run) -> int:
     else:
         for result in results:
             _print_result(run, result)
-    return 0 if all(result["state"] in (State.READY, State.DISABLED) for result in results) else 1
+    return 0 if all(result["state"] in (ServerState.READY, ServerState.DISABLED) for result in results) else 1
 
 
 async def login(run: Run) -> int:
@@ -226,12 +226,12 @@ def _tested(connection: Connection) -> dict[str, Any]:
 
 def _print_result(run: Run, result: dict[str, Any]) -> None:
     tools = result["tools"]
-    if result["state"] is State.READY:
+    if result["state"] is ServerState.READY:
         run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
         return
     name = result["name"]
     run.console.print(f"{name}: {result['state']}")
-    if result["state"] is State.UNASKED:
+    if result["state"] is ServerState.UNASKED:
         run.console.print(
             f"  On a terminal, `ragchat mcp test {quote(name)}` shows its command and asks you."
         )
@@ -252,8 +252,8 @@ def _described(config: ServerConfig) -> dict[str, Any]:
 
 def _state(config: ServerConfig, permissions: Permissions) -> str:
     if permissions.is_disabled(config):
-        return State.DISABLED
-    return "enabled" if permissions.may_start(config) else State.UNASKED
+        return ServerState.DISABLED
+    return "enabled" if permissions.may_start(config) else ServerState.UNASKED
 
 
 def _agrees(run: Run, config: ServerConfig) -> bool:

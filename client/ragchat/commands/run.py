@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ragchat.app import App
 from ragchat.commands import Run
 from ragchat.console import Failure
+from ragchat.conversation import Conversation
 from ragchat.formatting import counted
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
@@ -28,8 +28,8 @@ async def run(run: Run) -> int:
         async with own_run.servers(only_memory=True) as servers:
             memory = await servers.open_memory(settings)
             on_step = None if run.console.json else partial(show, run)
-            async with App(settings, memory, servers) as app:
-                report = await run_script(script, path.parent, app, memory, on_step)
+            async with Conversation(settings, memory, servers) as conversation:
+                report = await run_script(script, path.parent, conversation, memory, on_step)
     failed = not all(step.passed for step in report.steps)
     if run.console.json:
         run.console.document(report.public(), Failure("STEPS_FAILED", summary(report)) if failed else None)

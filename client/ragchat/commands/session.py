@@ -52,7 +52,9 @@ async def show(run: Run) -> int:
     from ragchat.ui.render.sources import plain_sources
 
     for turn in session.turns:
-        run.console.print("\n".join((f"> {turn.question}", "", turn.answer, "", *plain_sources(turn), "")))
+        run.console.print(
+            "\n".join((f"> {turn.question}", "", turn.answer.text, "", *plain_sources(turn), ""))
+        )
     return 0
 
 

@@ -27,12 +27,12 @@ from ragconfig.home import user_path
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `LONGEST_MS`.
-QUIET_MS, LONGEST_MS = 200, 2_000
+# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `MAX_MS`.
+QUIET_MS, MAX_MS = 200, 2_000
 # How often to look whether the folders still exist: a disk that is mounted again reports no change.
 LOOK_MS = 500
 # More changes than these are synced as a whole.
-MOST_CHANGES = 1_000
+MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "failed")
 
 # What tells a folder from another in its place.
@@ -103,7 +103,7 @@ class Watch:
         rounds = awatch(
             *roots,
             watch_filter=None,
-            debounce=LONGEST_MS,
+            debounce=MAX_MS,
             step=QUIET_MS,
             rust_timeout=LOOK_MS,
             yield_on_timeout=True,
@@ -122,7 +122,7 @@ class Watch:
                 elif self._identities() != now:
                     return
                 elif within := self._relevant(Path(path) for _, path in changes):
-                    is_whole = len(within) > MOST_CHANGES or any(one.name == ".gitignore" for one in within)
+                    is_whole = len(within) > MAX_CHANGES or any(one.name == ".gitignore" for one in within)
                     await self._sync(roots, () if is_whole else within, may_fail=True)
 
     async def _sync(self, roots: Sequence[Path], within: Sequence[Path], *, may_fail: bool) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ragchat.quotes import ELLIPSIS
-from ragchat.types import Citation, Hit
+from ragchat.grounding.quotes import ELLIPSIS
+from ragchat.grounding.types import Citation
+from ragchat.types import Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
 MARKER = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragchat.grounding.evidence import Evidence, Piece, Run, names_of
+from ragchat.answer import Card
+from ragchat.grounding.evidence import Evidence, Growing, Piece, names_of
 from ragchat.grounding.pieces import Span
+from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
-from ragchat.types import Card, Citation, Hit
+from ragchat.types import Hit
 from ragchat.uris import short_names
 from ragcommon.text.places import location
 from ragcommon.text.rules import FENCE, atx_heading, is_row, is_rule
@@ -86,7 +88,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     worths = [_worth(evidence, place) for place in range(len(pieces))]
     best: Window | None = None
     for first in range(len(pieces)):
-        run = Run(evidence)
+        run = Growing(evidence)
         top = first
         for last in range(first, len(pieces)):
             if last > first and pieces[last].end - pieces[first].start > CORE * size:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ragchat.grounding.evidence import Evidence
+from ragchat.grounding.types import Citation
 from ragchat.offline.answer import block_quote, quoted
 from ragchat.offline.cards import Window, best_window, make_cards
 from ragchat.research.state import Finding
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import is_question_of_user
-from ragchat.types import Citation, Hit
+from ragchat.types import Hit
 from ragchat.uris import short_uri
 
 # Characters of what is quoted of a passage that no model has read.

@@ -6,21 +6,23 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ragchat.answer import Candidate
 from ragchat.grounding.citations import is_verbatim
 from ragchat.llm import tokens
 from ragchat.research.evidence import EvidenceTools
 from ragchat.research.requests import Metered, as_json
 from ragchat.research.state import Finding, SubQuestion
 from ragchat.turn.approval import Approve
-from ragchat.turn.generation import Answerer, converse
+from ragchat.turn.events import Emit, Event, Notice, ToolFinished, ToolStarted
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import number, quote
 from ragchat.turn.prompt import Prompt, Prompts
+from ragchat.turn.rounds import Answerer, Rounds
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Candidate, Emit, Event, Hit, Notice, ToolFinished, ToolStarted
+from ragchat.types import Hit
 
 # Of a sub-question: the report has room for the best of each.
-MOST_FINDINGS = 8
+MAX_FINDINGS = 8
 
 
 class _Quoted(Struct):
@@ -63,14 +65,10 @@ class Reader:
         quoted = f"{self._prompts.passages}\n\n{quote(passages.numbered())}" if passages.tokens else ""
         messages = [frame[0], {"role": "user", "content": f"{quoted}\n\n{sub.text}".strip()}]
         tools = EvidenceTools(self._toolbox, room - passages.tokens, asks=self._approve is not None)
-        exchange = await converse(
-            Answerer(self._model, self._prompts, tools, self._approve),
-            Prompt(messages, passages, 0, tokens.prompt_at_most(messages)),
-            self._limits,
-            _without_text(emit),
-            [],
-        )
-        sub.foreign = exchange.foreign
+        answerer = Answerer(self._model, self._prompts, tools, self._approve)
+        prompt = Prompt(messages, passages, 0, tokens.prompt_at_most(messages))
+        exchange = await Rounds(answerer, prompt, self._limits, _without_text(emit)).run()
+        sub.untrusted = exchange.untrusted
         hits = exchange.passages.numbered()
         found = await as_json(self._model, exchange.messages, _Found)
         if found is not None:
@@ -90,7 +88,7 @@ def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) ->
             wrong += 1
     if wrong:
         emit(Notice(f"Left out {wrong} of the model's quotations: not in their passages word for word."))
-    return [*found.values()][:MOST_FINDINGS]
+    return [*found.values()][:MAX_FINDINGS]
 
 
 def _without_text(emit: Emit) -> Emit:

@@ -12,7 +12,7 @@ from ragchat.llm import tokens as estimates
 from ragchat.llm.client import Model, OnRetry, ignore_retry, ignore_text
 from ragchat.llm.completion import Completion, OnText
 from ragchat.llm.images import NO_IMAGES, Images
-from ragchat.types import Message, Usage
+from ragchat.llm.types import Message, Usage
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Metered(Model):
 
     def __init__(self, model: Model, most: int, answer: int, usage: Usage) -> None:
         """`answer` is the most that an answer is expected to take, `usage` what earlier runs have taken."""
-        super().__init__(model.place, model.settings)
+        super().__init__(model.endpoint, model.settings)
         self.usage = usage
         self.most = most
         self._model = model
@@ -65,11 +65,7 @@ class Metered(Model):
             )
         finally:
             self._reserved -= size
-        reply: Message = {"role": "assistant", "content": completion.text}
-        self.usage += completion.usage + Usage(
-            estimated_prompt_tokens=estimates.about([*messages, *tools]),
-            estimated_completion_tokens=estimates.about([reply]),
-        )
+        self.usage += completion.usage
         return completion
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import anyio
 
+from ragchat.answer import Candidate
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Candidate, Hit
+from ragchat.types import Hit
 
 # Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 K = 60

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from msgspec import Struct, field
 
-from ragchat.app import App
+from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.ingest.loading import Memory, load_files, load_text
 from ragchat.ingest.report import InjectReport
@@ -65,7 +65,7 @@ class ScriptReport(Struct):
 async def run_script(
     script: Script,
     folder: Path,
-    app: App,
+    conversation: Conversation,
     memory: Memory,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
@@ -74,7 +74,7 @@ async def run_script(
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
-            result = await _run_step(step, folder, app, memory)
+            result = await _run_step(step, folder, conversation, memory)
         except RagChatError as error:
             result = StepResult("", errors=[str(error)])
         seconds = time.perf_counter() - started
@@ -88,12 +88,12 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> StepResult:
+async def _run_step(step: Step, folder: Path, conversation: Conversation, memory: Memory) -> StepResult:
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
-        return await _ask(step.ask, app)
-    return await _query(step.query or "", app)
+        return await _ask(step.ask, conversation)
+    return await _query(step.query or "", conversation)
 
 
 async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
@@ -109,14 +109,16 @@ async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
     )
 
 
-async def _ask(question: str, app: App) -> StepResult:
-    turn = await app.ask(question)
-    return StepResult(turn.answer, [citation.uri for citation in turn.sources], turn.grounded)
+async def _ask(question: str, conversation: Conversation) -> StepResult:
+    turn = await conversation.ask(question)
+    return StepResult(
+        turn.answer.text, [citation.uri for citation in turn.answer.sources], turn.answer.grounded
+    )
 
 
-async def _query(text: str, app: App) -> StepResult:
-    retrieval = app.settings.table("retrieval", RetrievalSettings)
-    found = await app.memory.query(text, retrieval.top_k)
+async def _query(text: str, conversation: Conversation) -> StepResult:
+    retrieval = conversation.settings.table("retrieval", RetrievalSettings)
+    found = await conversation.memory.query(text, retrieval.top_k)
     return StepResult(
         text="\n\n".join(hit.text for hit in found.hits),
         uris=[hit.uri for hit in found.hits],

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 # Pauses between starts: the first restart follows at once; the pauses grow while the server keeps dying.
 FIRST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 # After a run of this length the pauses start from the first again.
 STEADY_SECONDS = 10.0
 
@@ -61,7 +61,7 @@ class Supervised:
         self,
         open: Callable[[], AbstractAsyncContextManager[Client]],
         repeatable: Collection[str] = (),
-        longest_pause: float = LONGEST_PAUSE_SECONDS,
+        longest_pause: float = MAX_PAUSE_SECONDS,
         *,
         lazy: bool = False,
     ) -> None:
@@ -95,7 +95,7 @@ class Supervised:
         """Whether the server has started and not ended yet."""
         return self._life.client is not None and self._life.failure is None
 
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         """Return once this start has succeeded or failed."""
         await self._life.begun.wait()
 
@@ -108,7 +108,7 @@ class Supervised:
         self._wanted.set()
         if life.ended.is_set():
             await life.replaced.wait()
-        await self.settle()
+        await self.wait_started()
 
     async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
         """As `Client.list_tools`; repeated if the server dies during the call."""

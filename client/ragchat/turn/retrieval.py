@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from ragchat.answer import Candidate
 from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import judge
-from ragchat.types import Candidate
 
 if TYPE_CHECKING:
     from ragchat.memory.types import Comparison, QueryResult, ToolResult

@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from ragchat.llm.client import Model, ignore_text
 from ragchat.llm.errors import ModelError
+from ragchat.llm.types import Message
 from ragchat.sanitize import one_line
 from ragchat.servers.permissions import Permissions
-from ragchat.types import Message
 from ragchat.ui.dialog import Dialog
 from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Sample, SamplingResult

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from ragchat.llm import errors
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
+from ragchat.llm.types import ModelEndpoint, ToolRequest, Usage
 from ragchat.settings import ModelSettings
-from ragchat.types import ModelPlace, ToolRequest, Usage
 from tests.support.openai_server import OpenAIServer, Reply, poured
 from tests.support.ports import free_port
 
@@ -52,7 +52,7 @@ def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
 async def model_at(
     base_url: str, *, name: str = "test-model", key: str = "", retries: int = 0, timeout: float = 10.0
 ) -> AsyncGenerator[Model, None]:
-    model = Model(ModelPlace(name, base_url, key), settings(retries, timeout))
+    model = Model(ModelEndpoint(name, base_url, key), settings(retries, timeout))
     try:
         yield model
     finally:
@@ -97,7 +97,7 @@ async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
         completion = await answer(server.base_url, on_text=pieces.append)
     assert pieces == ["One", " two", " three."]
-    assert completion == Completion("One two three.", [], Usage(12, 4, None))
+    assert completion == Completion("One two three.", [], Usage(12, 4, None)).estimated(HELLO)
     assert server.requests[0]["messages"] == HELLO
     assert server.requests[0]["stream"] is True
 

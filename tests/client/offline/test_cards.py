@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
+from ragchat.grounding.types import Citation
 from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
-from ragchat.types import Card, Citation, Hit
+from ragchat.types import Hit
 from tests.support.turns import ListMemory, hit
 
 FILLER = [f"Sentence {number} of this text is about the garden behind the house." for number in range(60)]

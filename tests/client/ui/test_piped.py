@@ -100,7 +100,7 @@ async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> N
 
 
 async def test_a_line_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragchat.ui.piped.LONGEST_LINE", 1000)
+    monkeypatch.setattr("ragchat.ui.piped.MAX_LINE", 1000)
     reading, writing = os.pipe()
     os.write(writing, b"x" * 1001)
     with anyio.fail_after(60):

@@ -46,13 +46,13 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
 
 
 async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    for name in await context.app.model.choices() if context else ():
+    for name in await context.conversation.model.choices() if context else ():
         if argument.lower() in name.lower():
             yield Completion(name, -len(argument))
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = await context.app.sessions.list(limit=_OFFERED, one_shots=False) if context else []
+    infos = await context.conversation.sessions.list(limit=_OFFERED, one_shots=False) if context else []
     for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

@@ -79,7 +79,7 @@ async def _of_servers(context: ChatContext) -> list[_Prompt]:
     from ragmcp.errors import RagMcpError
 
     found: list[_Prompt] = []
-    for server, offers in context.app.servers.offers().items():
+    for server, offers in context.conversation.servers.offers().items():
         try:
             found += [_Prompt(info, offers, server) for info in await offers.prompts()]
         except RagMcpError:
@@ -96,7 +96,7 @@ async def prompt(context: ChatContext, words: str) -> None:
     known = {one.name: one for one in found}
     if not name:
         _list(context, found)
-        for problem in broken_in(context.app.settings.home.config / FOLDER):
+        for problem in broken_in(context.conversation.settings.home.config / FOLDER):
             context.screen.note(problem, "warning")
         return
     if name not in known:
@@ -105,7 +105,7 @@ async def prompt(context: ChatContext, words: str) -> None:
         from ragchat.errors import UnknownPrompt
 
         raise UnknownPrompt(name, difflib.get_close_matches(name, known, n=1))
-    offline = await context.app.model.find() is None
+    offline = await context.conversation.model.find() is None
     if offline and name not in _OUTLINES:
         from ragchat.errors import CommandNotPossible
 
@@ -132,10 +132,12 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
         raise PromptArgumentRefused(
             chosen.name, about["argument"] or "its arguments", about["reason"], hint
         ) from error
+    from ragchat.conversation import Attached
+
     documents = [await context.memory.show(document) for document in filled.documents] + filled.texts
-    foreign = []
+    untrusted = []
     if chosen.server:  # The user sees what a server puts into their mouth.
-        foreign.append(f"the prompt {chosen.name}")
+        untrusted.append(f"the prompt {chosen.name}")
         context.screen.note(filled.text)
     for document in documents:
         short = short_uri(document.uri, document.title)
@@ -143,8 +145,9 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
     question = filled.text
     if offline and documents:  # a prompt of the user may have none
         question, documents = f"Outline of {short_uri(documents[0].uri, documents[0].title)}", []
-    ask = partial(context.app.ask, approve=context.approve, documents=documents, foreign=foreign)
-    await context.answer(partial(ask, question))
+    attached = Attached.of(documents, untrusted)
+    ask = partial(context.conversation.ask, question, approve=context.approve, attached=attached)
+    await context.answer(ask)
 
 
 def values_in(text: str, names: Sequence[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Comple
 
 
 def _no_answer(context: ChatContext) -> str:
-    return "" if context.app.last_turn is not None else "there is no answer yet"
+    return "" if context.conversation.last_turn is not None else "there is no answer yet"
 
 
 def _no_terminal(context: ChatContext) -> str:
