@@ -22,7 +22,7 @@ from ragchat.arguments.declaring import Command
 from ragchat.arguments.parser import make_parser
 from ragchat.arguments.table import COMMANDS, GROUPS
 from ragchat.cli import main
-from ragchat.commands import read_stdin
+from ragchat.commands.stdin import read_stdin
 from ragchat.errors import StdinUnusable
 
 

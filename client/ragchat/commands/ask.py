@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ragchat.commands import Run, piped_text
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import piped_text
 from ragchat.conversation import Conversation, Keeps
 from ragchat.turn.events import Event, Notice
 
@@ -24,7 +25,7 @@ FROM_STDIN = "Answering from the text on stdin, not from memory. In a loop, add 
 LISTED = 10
 
 
-async def ask(run: Run) -> int:
+async def ask(run: Invocation) -> int:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     question = run.words(run.arguments.question)
     has_no_text = run.arguments.question == ["-"] or run.arguments.scope
@@ -39,7 +40,7 @@ async def ask(run: Run) -> int:
         return await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
 
 
-async def _answer(run: Run, question: str, text: str = "") -> int:
+async def _answer(run: Invocation, question: str, text: str = "") -> int:
     async with run.conversation() as conversation:
         if text or run.arguments.files:
             from ragchat.ingest.given import load_given
@@ -61,7 +62,7 @@ async def _answer(run: Run, question: str, text: str = "") -> int:
     return 0
 
 
-async def _as_json(run: Run, conversation: Conversation, question: str) -> dict[str, Any]:
+async def _as_json(run: Invocation, conversation: Conversation, question: str) -> dict[str, Any]:
     """The turn as JSON. Notices are part of it, and go to stderr."""
     notices = []
 

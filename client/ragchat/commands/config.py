@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
 from ragchat.memory.process import STDERR_FILE
@@ -26,7 +26,7 @@ PREAMBLE = """\
 """
 
 
-def show(run: Run) -> int:
+def show(run: Invocation) -> int:
     """Print every key with its value and origin. Of a secret, only whether it is set is printed."""
     settings = run.settings
     rows = []
@@ -46,7 +46,7 @@ def show(run: Run) -> int:
     return 0
 
 
-def path(run: Run) -> int:
+def path(run: Invocation) -> int:
     """Print where everything is, even if it does not exist yet."""
     home = run.settings.home
     places = {
@@ -69,7 +69,7 @@ def path(run: Run) -> int:
     return 0
 
 
-def init(run: Run) -> int:
+def init(run: Invocation) -> int:
     """Write the packaged defaults, commented out. An existing file is not overwritten."""
     target = run.config_file or Home.find().config / USER_FILE
     private_folder(target.parent)

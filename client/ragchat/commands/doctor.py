@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure, describe, is_styled, is_unicode
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
@@ -66,7 +66,7 @@ class Check(Struct, frozen=True):
     hint: str = ""
 
 
-async def doctor(run: Run) -> int:
+async def doctor(run: Invocation) -> int:
     """Exit code 1 on a fault."""
     checks = []
     async for check in examine(run.settings, run.config_file):
@@ -85,7 +85,7 @@ def _first_fault(checks: Sequence[Check]) -> Failure | None:
     return None
 
 
-def _show(run: Run, check: Check) -> None:
+def _show(run: Invocation, check: Check) -> None:
     run.console.print(f"{check.status:<7}  {check.name:<13}  {check.detail}")
     if check.hint:
         run.console.print(f"{'':<24}{check.hint}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from ragchat.commands import Run, ask_user, read_line
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import ask_user, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
@@ -38,7 +39,7 @@ from ragcommon.hosts import SERVER_NAME
 KEY = "mcpServers"
 
 
-def add(run: Run) -> int:
+def add(run: Invocation) -> int:
     """Write a server into the user's file, or into the project's; or list the recipes for servers."""
     arguments = run.arguments
     if arguments.recipe is None:
@@ -59,7 +60,7 @@ def _entry(words: Sequence[str]) -> dict[str, Any]:
     return {"url": first} if _is_url(first) else {"command": first, "args": rest}
 
 
-def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
+def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
     """`missing` are sentences about what the server still needs."""
     arguments = run.arguments
     if name == SERVER_NAME:
@@ -84,7 +85,7 @@ def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()
     return 0
 
 
-def _list_recipes(run: Run) -> int:
+def _list_recipes(run: Invocation) -> int:
     recipes = read_recipes()
     if run.console.json:
         described = [
@@ -99,7 +100,7 @@ def _list_recipes(run: Run) -> int:
     return 0
 
 
-def ls(run: Run) -> int:
+def ls(run: Invocation) -> int:
     """The servers that are named, without starting them."""
     permissions = Permissions(run.home.config)
     configs = read_configs(run.home.config / USER_FILE)
@@ -116,7 +117,7 @@ def ls(run: Run) -> int:
     return 0
 
 
-def remove(run: Run) -> int:
+def remove(run: Invocation) -> int:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
     write_entry(Path(config.file), config.name, None)
@@ -133,16 +134,16 @@ def remove(run: Run) -> int:
     return 0
 
 
-def enable(run: Run) -> int:
+def enable(run: Invocation) -> int:
     """Exit code 1 if the file of a project disables the server."""
     return _switch(run, disabled=False)
 
 
-def disable(run: Run) -> int:
+def disable(run: Invocation) -> int:
     return _switch(run, disabled=True)
 
 
-def _switch(run: Run, *, disabled: bool) -> int:
+def _switch(run: Invocation, *, disabled: bool) -> int:
     permissions = Permissions(run.home.config)
     permissions.disable(_find(run, run.arguments.name), disabled=disabled)
     config = _find(run, run.arguments.name)
@@ -157,7 +158,7 @@ def _switch(run: Run, *, disabled: bool) -> int:
     return 0
 
 
-async def test(run: Run) -> int:
+async def test(run: Invocation) -> int:
     """Start the servers and list what they offer. Exit code 1 if one does not start."""
     names = run.arguments.names
     for name in names:
@@ -182,7 +183,7 @@ async def test(run: Run) -> int:
     return 0 if all(result["state"] in (ServerState.READY, ServerState.DISABLED) for result in results) else 1
 
 
-async def login(run: Run) -> int:
+async def login(run: Invocation) -> int:
     """Let the user log in at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     if not config.url:
@@ -199,7 +200,7 @@ async def login(run: Run) -> int:
     return 0
 
 
-def logout(run: Run) -> int:
+def logout(run: Invocation) -> int:
     """Forget the login at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     credentials = Credentials(run.home.data)
@@ -224,7 +225,7 @@ def _tested(connection: Connection) -> dict[str, Any]:
     return result
 
 
-def _print_result(run: Run, result: dict[str, Any]) -> None:
+def _print_result(run: Invocation, result: dict[str, Any]) -> None:
     tools = result["tools"]
     if result["state"] is ServerState.READY:
         run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
@@ -256,7 +257,7 @@ def _state(config: ServerConfig, permissions: Permissions) -> str:
     return "enabled" if permissions.may_start(config) else ServerState.UNASKED
 
 
-def _agrees(run: Run, config: ServerConfig) -> bool:
+def _agrees(run: Invocation, config: ServerConfig) -> bool:
     """Whether the user agrees to start a server that a project's file names."""
     if run.console.json or not sys.stdin.isatty():
         return False
@@ -264,12 +265,12 @@ def _agrees(run: Run, config: ServerConfig) -> bool:
     return ask_user("Start it? [y/N] ").lower() in YES
 
 
-def _find(run: Run, name: str) -> ServerConfig:
+def _find(run: Invocation, name: str) -> ServerConfig:
     """Raises UnknownServer."""
     return find_server(read_configs(run.home.config / USER_FILE), name)
 
 
-def _file(run: Run, scope: str) -> Path:
+def _file(run: Invocation, scope: str) -> Path:
     if scope == Scope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE

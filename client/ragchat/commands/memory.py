@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from ragchat.commands import Run, ask_user
+from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
+from ragchat.commands.stdin import ask_user
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
@@ -19,7 +20,7 @@ from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 
 
-async def ls(run: Run) -> int:
+async def ls(run: Invocation) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
         if arguments.uri is not None:
@@ -48,7 +49,7 @@ async def ls(run: Run) -> int:
     return 0
 
 
-async def show(run: Run) -> int:
+async def show(run: Invocation) -> int:
     async with run.memory() as memory:
         document = await about_one(memory, run.arguments.document, memory.show)
     if run.console.json:
@@ -58,7 +59,7 @@ async def show(run: Run) -> int:
     return 0
 
 
-async def rm(run: Run) -> int:
+async def rm(run: Invocation) -> int:
     """Remove documents. Before it removes what a glob matches, it asks, unless it is one document."""
     async with run.memory() as memory:
         names: list[str] = []
@@ -77,7 +78,7 @@ async def rm(run: Run) -> int:
         )
 
 
-def _confirmed(run: Run, words: str, names: list[str]) -> list[str]:
+def _confirmed(run: Invocation, words: str, names: list[str]) -> list[str]:
     """The names, none if the user refuses. Raises NotConfirmed without a terminal."""
     if len(names) == 1 or run.arguments.yes:
         return names
@@ -87,7 +88,7 @@ def _confirmed(run: Run, words: str, names: list[str]) -> list[str]:
     return names if reply.lower() in YES else []
 
 
-async def log(run: Run) -> int:
+async def log(run: Invocation) -> int:
     async with run.memory() as memory:
         entries = await memory.journal(run.arguments.limit)
     if run.console.json:
@@ -119,7 +120,7 @@ def _writer(origin: Origin) -> str:
     return f"{origin.client} ({origin.host})" if origin.host else origin.client
 
 
-async def backup(run: Run) -> int:
+async def backup(run: Invocation) -> int:
     from ragconfig.home import user_path
 
     console = run.console
@@ -135,7 +136,7 @@ async def backup(run: Run) -> int:
     return 0
 
 
-async def reembed(run: Run) -> int:
+async def reembed(run: Invocation) -> int:
     console = run.console
     if run.arguments.discard:
         return await _discard(run)
@@ -158,7 +159,7 @@ async def reembed(run: Run) -> int:
     return 0
 
 
-async def _discard(run: Run) -> int:
+async def _discard(run: Invocation) -> int:
     async with run.memory() as memory:
         stats = await memory.discard_embeddings()
     if run.console.json:
@@ -168,7 +169,7 @@ async def _discard(run: Run) -> int:
     return 0
 
 
-async def verify(run: Run) -> int:
+async def verify(run: Invocation) -> int:
     """Exit code 1 if something is damaged, or with --repair, if something is left."""
     console = run.console
     if run.arguments.repair:
@@ -185,7 +186,7 @@ async def verify(run: Run) -> int:
     return 0 if found.ok else 1
 
 
-async def _repair(run: Run) -> int:
+async def _repair(run: Invocation) -> int:
     console = run.console
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Repairing", shown=not console.json) as on_progress:
@@ -202,14 +203,14 @@ async def _repair(run: Run) -> int:
     return 0 if done.ok else 1
 
 
-def _list(run: Run, problems: Sequence[str], more: int) -> None:
+def _list(run: Invocation, problems: Sequence[str], more: int) -> None:
     for problem in problems:
         run.console.print(problem)
     if more:
         run.console.print(f"… and {more:,} more of this kind.")
 
 
-async def stats(run: Run) -> int:
+async def stats(run: Invocation) -> int:
     async with run.memory() as memory:
         found = await memory.stats()
     if run.console.json:

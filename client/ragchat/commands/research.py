@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.conversation import Keeps
 from ragchat.ingest.loading import load_text
 from ragchat.sessions.document import report_as_document
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragchat.research.research import Report
 
 
-async def research(run: Run) -> int:
+async def research(run: Invocation) -> int:
     """The steps go to stderr. Exit code 1 if the report was to be stored in memory, and was not."""
     arguments = run.arguments
     question = "" if arguments.goes_on else run.words(arguments.question)

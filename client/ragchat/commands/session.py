@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.commands import Run
 from ragchat.commands.inject import load_with_report
+from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.formatting import counted, local
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
 
-def _store(run: Run) -> SessionStore:
+def _store(run: Invocation) -> SessionStore:
     return SessionStore(sessions_path(run.settings))
 
 
-async def ls(run: Run) -> int:
+async def ls(run: Invocation) -> int:
     async with _store(run) as store:
         sessions = await store.list(run.arguments.limit)
     if run.console.json:
@@ -36,7 +36,7 @@ async def ls(run: Run) -> int:
     return 0
 
 
-async def show(run: Run) -> int:
+async def show(run: Invocation) -> int:
     async with _store(run) as store:
         session = await store.load(run.arguments.session_id)
     if run.console.json:
@@ -58,7 +58,7 @@ async def show(run: Run) -> int:
     return 0
 
 
-async def rm(run: Run) -> int:
+async def rm(run: Invocation) -> int:
     async with _store(run) as store:
         return await remove_each(
             run,
@@ -72,7 +72,7 @@ async def rm(run: Run) -> int:
         )
 
 
-async def export(run: Run) -> int:
+async def export(run: Invocation) -> int:
     """Print Markdown; with --json, the whole session with its traces."""
     async with _store(run) as store:
         if run.console.json:
@@ -82,12 +82,12 @@ async def export(run: Run) -> int:
     return 0
 
 
-async def inject(run: Run) -> int:
+async def inject(run: Invocation) -> int:
     """Store each session as a document, which replaces the one of an earlier call."""
     return await load_with_report(run, _inject)
 
 
-async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
+async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     async with _store(run) as store:
         for session_id in run.arguments.session_ids or [info.session_id for info in await store.list()]:
             try:
@@ -98,7 +98,7 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
                 report.texts.append(await load_text(memory, *as_document(session), report.group))
 
 
-async def search(run: Run) -> int:
+async def search(run: Invocation) -> int:
     text = " ".join(run.arguments.text)
     async with _store(run) as store:
         matches = await store.search(text, run.arguments.limit)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import describe
 from ragchat.errors import NotWatched, PathNotFound, RagChatError
 from ragchat.formatting import counted, utc_now
@@ -39,7 +39,7 @@ SHOWN = ("added", "updated", "removed", "failed")
 Identity = tuple[int, int]
 
 
-async def watch(run: Run) -> int:
+async def watch(run: Invocation) -> int:
     """Runs until a signal ends it, which is its success."""
     run.console.lines = True
     try:
@@ -49,7 +49,7 @@ async def watch(run: Run) -> int:
         return 0
 
 
-async def _roots(run: Run, memory: MemoryClient) -> list[Path]:
+async def _roots(run: Invocation, memory: MemoryClient) -> list[Path]:
     """The resolved paths that the user names, or else the sources. Raises PathNotFound."""
     if not run.arguments.paths:
         sources = await memory.sources()
@@ -68,7 +68,7 @@ async def _roots(run: Run, memory: MemoryClient) -> list[Path]:
 class Watch:
     """Watches files and folders, which are resolved, and prints a line for each change of memory."""
 
-    def __init__(self, run: Run, memory: MemoryClient, roots: Sequence[Path]) -> None:
+    def __init__(self, run: Invocation, memory: MemoryClient, roots: Sequence[Path]) -> None:
         self._run = run
         self._memory = memory
         self._roots = roots

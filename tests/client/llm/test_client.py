@@ -97,7 +97,7 @@ async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
         completion = await answer(server.base_url, on_text=pieces.append)
     assert pieces == ["One", " two", " three."]
-    assert completion == Completion("One two three.", [], Usage(12, 4, None)).estimated(HELLO)
+    assert completion == Completion("One two three.", [], Usage(12, 4, None, 37, 6))
     assert server.requests[0]["messages"] == HELLO
     assert server.requests[0]["stream"] is True
 

@@ -20,8 +20,8 @@ from ragchat.errors import AttachmentUnusable, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
 from ragchat.servers.media import MAX_BYTES
 from ragchat.turn.rounds import NO_IMAGES_TAKEN
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash.completer import SlashCompleter
 from tests.client.llm.test_client import settings as model_settings

@@ -2,7 +2,7 @@
 
 Covers `table` and its actions: `answers`, `code`, `documents`, `program`, `sessions`, `tuning`, `welcome`.
 
-Covers `ragchat.ui.context`, `ragchat.ui.messages` and `ragchat.ui.welcome`.
+Covers `ragchat.ui.context`, `ragchat.ui.chat.messages` and `ragchat.ui.welcome`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ragchat.errors import (
     UnknownCommand,
 )
 from ragchat.llm.selection import ModelSelection
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import table as slash
 from ragchat.ui.slash.completer import SlashCompleter

@@ -24,7 +24,7 @@ _MODULES = (
     "ragchat.conversation",
     "ragchat.memory.client",
     "ragchat.ui.context",
-    "ragchat.ui.messages",
+    "ragchat.ui.chat.messages",
     "ragchat.ui.render.screen",
     "ragchat.ui.render.answer",
 )
@@ -88,7 +88,7 @@ class Background:
         """Handle a message once everything is open; not if opening failed or the chat was closed first."""
         await self._opened.wait()
         if self.context is not None:
-            from ragchat.ui.messages import handle
+            from ragchat.ui.chat.messages import handle
 
             await handle(self.context, text)
 

@@ -14,9 +14,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
 from ragchat.errors import StdinUnusable
-from ragchat.ui.background import OpenConversation
+from ragchat.ui.chat.background import OpenConversation
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
 

@@ -17,8 +17,8 @@ from prompt_toolkit.output import DummyOutput
 
 from ragchat.conversation import Conversation
 from ragchat.errors import MemoryUnavailable
-from ragchat.ui.background import NO_PAST, Past
-from ragchat.ui.chat import Chat
+from ragchat.ui.chat.background import NO_PAST, Past
+from ragchat.ui.chat.interactive import Chat
 from tests.support.memory import memory_in
 from tests.support.screens import PyteFile
 from tests.support.turns import no_servers, settings_in

@@ -14,7 +14,7 @@ from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.sanitize import one_line
-from ragchat.ui.background import NO_PAST, Background, OpenConversation, Past
+from ragchat.ui.chat.background import NO_PAST, Background, OpenConversation, Past
 from ragchat.ui.dialog import Dialog
 from ragchat.ui.interrupt import Interrupts, killing_interrupts
 from ragchat.ui.prompt.session import above_prompt, make_prompt
