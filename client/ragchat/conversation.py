@@ -315,7 +315,8 @@ class Conversation:
         What was found is kept until then: after a stop or a kill, the same question goes on from there.
         `question` "": the one that was stopped last. Raises RagChatError.
         """
-        from ragchat.research.research import Research, ResearchContext
+        from ragchat.research.context import ResearchContext
+        from ragchat.research.research import Research
         from ragchat.research.state import ResearchState, StateFile, last_question, remove_old
 
         folder, documents = self.settings.home.state / "research", self._documents

@@ -57,12 +57,8 @@ def path(run: Invocation) -> int:
         "log": home.state / LOG_FILE,
         "memory_log": home.state / STDERR_FILE,
     }
-    if run.console.json:
-        run.console.document(
-            {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()}
-        )
-        return 0
-    run.console.table(
+    run.console.listing(
+        {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()},
         ("what", "path", ""),
         [(name, place, "" if place.exists() else "(does not exist)") for name, place in places.items()],
     )
@@ -78,10 +74,7 @@ def init(run: Invocation) -> int:
             file.write(template())
     except FileExistsError:
         raise FileAlreadyExists(str(target), KEPT) from None
-    if run.console.json:
-        run.console.document({"path": str(target)})
-    else:
-        run.console.print(f"Wrote {target}.")
+    run.console.result({"path": str(target)}, f"Wrote {target}.")
     return 0
 
 

@@ -31,18 +31,18 @@ async def versions(run: Invocation) -> int:
         found = await about_one(
             memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
         )
-    if run.console.json:
-        run.console.document(found)
-    else:
-        rows = [
-            (one.number, local(one.at), _action(one), one.origin.client, _size(one)) for one in found.versions
-        ]
-        run.console.table(("version", "at", "what", "by", "characters"), rows)
+    rows = [
+        (
+            one.number,
+            local(one.at),
+            f"{one.action} (current)" if one.current else one.action,
+            one.origin.client,
+            _size(one),
+        )
+        for one in found.versions
+    ]
+    run.console.listing(found, ("version", "at", "what", "by", "characters"), rows)
     return 0
-
-
-def _action(version: Version) -> str:
-    return f"{version.action} (current)" if version.current else version.action
 
 
 def _size(version: Version) -> str:
@@ -126,9 +126,5 @@ async def undo(run: Invocation) -> int:
                 origin=arguments.origin or "",
                 since=arguments.since or "",
             )
-    if console.json:
-        console.document(undone)
-    else:
-        for sentence in sentences(undone):
-            console.print(sentence)
+    console.result(undone, *sentences(undone))
     return 0

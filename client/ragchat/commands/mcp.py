@@ -37,6 +37,7 @@ from ragchat.ui.context import YES
 from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
+NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 
 
 def add(run: Invocation) -> int:
@@ -103,17 +104,10 @@ def _list_recipes(run: Invocation) -> int:
 def ls(run: Invocation) -> int:
     """The servers that are named, without starting them."""
     permissions = Permissions(run.home.config)
-    configs = read_configs(run.home.config / USER_FILE)
-    if run.console.json:
-        run.console.document({"servers": [_described(config) for config in configs.values()]})
-    elif not configs:
-        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
-    else:
-        rows = [
-            (config.name, config.scope, _state(config, permissions), config.shown)
-            for config in configs.values()
-        ]
-        run.console.table(("name", "scope", "state", "command or address"), rows)
+    configs = [*read_configs(run.home.config / USER_FILE).values()]
+    rows = [(one.name, one.scope, _state(one, permissions), one.shown) for one in configs]
+    header = ("name", "scope", "state", "command or address")
+    run.console.listing({"servers": [*map(_described, configs)]}, header, rows, NO_SERVERS)
     return 0
 
 
@@ -127,10 +121,9 @@ def remove(run: Invocation) -> int:
     with suppress(VariableMissing):
         if url := config.expanded().url:
             Credentials(run.home.data).keep_grant(url, None)
-    if run.console.json:
-        run.console.document({"name": config.name, "file": config.file})
-    else:
-        run.console.print(f"Removed {config.name} from {config.file}.")
+    run.console.result(
+        {"name": config.name, "file": config.file}, f"Removed {config.name} from {config.file}."
+    )
     return 0
 
 
@@ -148,10 +141,7 @@ def _switch(run: Invocation, *, disabled: bool) -> int:
     permissions.disable(_find(run, run.arguments.name), disabled=disabled)
     config = _find(run, run.arguments.name)
     state = _state(config, permissions)
-    if run.console.json:
-        run.console.document(_described(config) | {"state": state})
-    else:
-        run.console.print(f"{config.name}: {state}")
+    run.console.result(_described(config) | {"state": state}, f"{config.name}: {state}")
     if config.disabled and not disabled:
         run.console.note(f"{config.file} disables it: change it there.")
         return 1
@@ -176,7 +166,7 @@ async def test(run: Invocation) -> int:
     if run.console.json:
         run.console.document({"servers": results})
     elif not results:
-        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+        run.console.note(NO_SERVERS)
     else:
         for result in results:
             _print_result(run, result)
@@ -193,10 +183,7 @@ async def login(run: Invocation) -> int:
     # With --json the caller is a program, which has no address to paste.
     read = read_line if sys.stdin.isatty() and not run.console.json else None
     await log_in(config, Credentials(run.home.data), settings, run.console.note, read)
-    if run.console.json:
-        run.console.document({"name": config.name, "url": config.url})
-    else:
-        run.console.print(f"{config.name} can be used now.")
+    run.console.result({"name": config.name, "url": config.url}, f"{config.name} can be used now.")
     return 0
 
 

@@ -14,7 +14,7 @@ from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import about_one, listed, to_remove
-from ragchat.memory.types import Entry, Origin
+from ragchat.memory.types import Origin
 from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
@@ -27,35 +27,22 @@ async def ls(run: Invocation) -> int:
             page = await memory.documents(arguments.limit, {"uri": arguments.uri})
         else:
             page = await listed(memory, arguments.documents, arguments.limit)
-    if run.console.json:
-        run.console.document(page)
-    elif not page.documents:
-        is_whole = arguments.uri is None and not arguments.documents
-        run.console.note("Memory is empty." if is_whole else "No document matches.")
-    else:
-        rows = [
-            (
-                short_uri(info.uri, info.title),
-                info.chunks,
-                local(info.updated_at),
-                info.document_id,
-                info.title,
-            )
-            for info in page.documents
-        ]
-        run.console.table(("document", "chunks", "changed", "id", "title"), rows)
-        if page.total > len(page.documents):
-            run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n N prints more.")
+    rows = [
+        (short_uri(info.uri, info.title), info.chunks, local(info.updated_at), info.document_id, info.title)
+        for info in page.documents
+    ]
+    is_whole = arguments.uri is None and not arguments.documents
+    empty = "Memory is empty." if is_whole else "No document matches."
+    run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty)
+    if rows and page.total > len(rows) and not run.console.json:
+        run.console.note(f"{len(rows):,} of {page.total:,} documents; -n N prints more.")
     return 0
 
 
 async def show(run: Invocation) -> int:
     async with run.memory() as memory:
         document = await about_one(memory, run.arguments.document, memory.show)
-    if run.console.json:
-        run.console.document(document)
-    else:
-        run.console.print(document.text.removesuffix("\n"))
+    run.console.result(document, document.text.removesuffix("\n"))
     return 0
 
 
@@ -91,29 +78,21 @@ def _confirmed(run: Invocation, words: str, names: list[str]) -> list[str]:
 async def log(run: Invocation) -> int:
     async with run.memory() as memory:
         entries = await memory.journal(run.arguments.limit)
-    if run.console.json:
-        run.console.document({"entries": entries})
-    elif not entries:
-        run.console.note("Nothing has been stored yet.")
-    else:
-        rows = [
-            (
-                entry.seq,
-                local(entry.at),
-                _action(entry),
-                _writer(entry.origin),
-                entry.origin.session,
-                entry.origin.group,
-                short_uri(entry.uri),
-            )
-            for entry in entries
-        ]
-        run.console.table(("no.", "at", "what", "by", "session", "group", "document"), rows)
+    rows = [
+        (
+            entry.seq,
+            local(entry.at),
+            f"{entry.action} (undone)" if entry.undone else entry.action,
+            _writer(entry.origin),
+            entry.origin.session,
+            entry.origin.group,
+            short_uri(entry.uri),
+        )
+        for entry in entries
+    ]
+    header = ("no.", "at", "what", "by", "session", "group", "document")
+    run.console.listing({"entries": entries}, header, rows, "Nothing has been stored yet.")
     return 0
-
-
-def _action(entry: Entry) -> str:
-    return f"{entry.action} (undone)" if entry.undone else entry.action
 
 
 def _writer(origin: Origin) -> str:
@@ -162,10 +141,9 @@ async def reembed(run: Invocation) -> int:
 async def _discard(run: Invocation) -> int:
     async with run.memory() as memory:
         stats = await memory.discard_embeddings()
-    if run.console.json:
-        run.console.document(stats)
-    else:
-        run.console.print(f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done.")
+    run.console.result(
+        stats, f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
+    )
     return 0
 
 
@@ -213,21 +191,18 @@ def _list(run: Invocation, problems: Sequence[str], more: int) -> None:
 async def stats(run: Invocation) -> int:
     async with run.memory() as memory:
         found = await memory.stats()
-    if run.console.json:
-        run.console.document(found)
-    else:
-        embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
-        rows = [
-            ("file", found.path),
-            ("documents", f"{found.documents:,}"),
-            ("chunks", f"{found.chunks:,}"),
-            ("characters", f"{found.characters:,}"),
-            ("bytes on disk", f"{found.bytes:,}"),
-            ("embedder", embedder),
-        ]
-        if found.next_embedder:
-            rows.append(("being embedded with", found.next_embedder))
-        if found.kept_embedder:
-            rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
-        run.console.table(("memory", ""), rows)
+    embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
+    rows = [
+        ("file", found.path),
+        ("documents", f"{found.documents:,}"),
+        ("chunks", f"{found.chunks:,}"),
+        ("characters", f"{found.characters:,}"),
+        ("bytes on disk", f"{found.bytes:,}"),
+        ("embedder", embedder),
+    ]
+    if found.next_embedder:
+        rows.append(("being embedded with", found.next_embedder))
+    if found.kept_embedder:
+        rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
+    run.console.listing(found, ("memory", ""), rows)
     return 0

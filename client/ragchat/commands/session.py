@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from ragchat.commands.inject import load_with_report
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
@@ -12,6 +14,7 @@ from ragchat.formatting import counted, local
 from ragchat.ingest.loading import failed, load_text
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
+from ragchat.sessions.export import record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 
 if TYPE_CHECKING:
@@ -26,13 +29,9 @@ def _store(run: Invocation) -> SessionStore:
 async def ls(run: Invocation) -> int:
     async with _store(run) as store:
         sessions = await store.list(run.arguments.limit)
-    if run.console.json:
-        run.console.document({"sessions": sessions})
-    elif not sessions:
-        run.console.note("There are no past conversations yet.")
-    else:
-        rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
-        run.console.table(("session", "last used", "turns", "first question"), rows)
+    rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
+    header = ("session", "last used", "turns", "first question")
+    run.console.listing({"sessions": sessions}, header, rows, "There are no past conversations yet.")
     return 0
 
 
@@ -40,14 +39,7 @@ async def show(run: Invocation) -> int:
     async with _store(run) as store:
         session = await store.load(run.arguments.session_id)
     if run.console.json:
-        run.console.document(
-            {
-                "session_id": session.session_id,
-                "title": session.title,
-                "created_at": session.created_at,
-                "turns": [turn.public() for turn in session.turns],
-            }
-        )
+        run.console.document({**structs.asdict(session), "turns": [turn.public() for turn in session.turns]})
         return 0
     from ragchat.ui.render.sources import plain_sources
 
@@ -76,7 +68,7 @@ async def export(run: Invocation) -> int:
     """Print Markdown; with --json, the whole session with its traces."""
     async with _store(run) as store:
         if run.console.json:
-            run.console.document(await store.load(run.arguments.session_id))
+            run.console.document(record_of(await store.load(run.arguments.session_id)))
         else:
             run.console.print((await store.export(run.arguments.session_id, "markdown")).removesuffix("\n"))
     return 0

@@ -71,21 +71,17 @@ async def _sync(paths: list[str], run: Invocation, memory: MemoryClient, report:
 async def ls(run: Invocation) -> int:
     async with run.memory() as memory:
         sources = await memory.sources()
-    if run.console.json:
-        run.console.document({"sources": sources})
-    elif not sources:
-        run.console.note("There are no sources yet. `ragchat source add PATH` adds a folder.")
-    else:
-        rows = [
-            (
-                short_uri(source.uri),
-                source.documents,
-                local(source.synced_at) if source.synced_at else "never",
-                _outcome(source),
-            )
-            for source in sources
-        ]
-        run.console.table(("source", "documents", "last sync", "outcome"), rows)
+    rows = [
+        (
+            short_uri(source.uri),
+            source.documents,
+            local(source.synced_at) if source.synced_at else "never",
+            _outcome(source),
+        )
+        for source in sources
+    ]
+    empty = "There are no sources yet. `ragchat source add PATH` adds a folder."
+    run.console.listing({"sources": sources}, ("source", "documents", "last sync", "outcome"), rows, empty)
     return 0
 
 

@@ -17,9 +17,11 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
+from ragchat.llm import tokens
 from ragchat.llm.completion import Assembly, Completion, OnText
 from ragchat.llm.errors import (
     BrokenStream,
+    ContextOverflow,
     KeyUnusable,
     LimitReached,
     ModelBroken,
@@ -147,19 +149,17 @@ class Model:
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
         *,
-        on_text: OnText,
+        on_text: OnText = ignore_text,
         on_reasoning: OnText = ignore_text,
         on_retry: OnRetry = ignore_retry,
-        tokens: int = 0,
         images: Images = NO_IMAGES,
         seconds: float = inf,
     ) -> Completion:
         """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
-        `images` are left out for a model that takes none. `tokens` is the estimated size of the prompt, for
-        the sentence of ContextOverflow. A request that fails before the first piece is repeated if that may
-        help: `on_retry` gets the error and the seconds until the next attempt. After `seconds`, and at the
-        limits of the settings, the answer is cut off.
+        `images` are left out for a model that takes none. A request that fails before the first piece is
+        repeated if that may help: `on_retry` gets the error and the seconds until the next attempt. After
+        `seconds`, and at the limits of the settings, the answer is cut off.
         """
         deadline = anyio.current_time() + min(seconds, self.settings.turn_seconds)
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
@@ -170,7 +170,7 @@ class Model:
             sent = with_images(messages, images if self.takes_images else NO_IMAGES)
             try:
                 with anyio.CancelScope(deadline=deadline):
-                    await self._receive(sent, tools, assembly, tokens)
+                    await self._receive(sent, tools, assembly)
                     return assembly.completion().estimated([*messages, *tools])
                 raise LimitReached(self.name, f"model.turn_seconds = {self.settings.turn_seconds:g}")
             except LimitReached as error:
@@ -179,6 +179,8 @@ class Model:
                     raise
                 return completion.estimated([*messages, *tools])
             except ModelError as error:
+                if isinstance(error, ContextOverflow):
+                    error.tokens = tokens.prompt_at_most(messages)
                 if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
                     continue
@@ -187,13 +189,13 @@ class Model:
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the images were not the reason
                     if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
-                        raise await self._explained(error, tokens) from error
+                        raise await self._explained(error, messages) from error
                     raise
                 on_retry(error, pause)
             retries -= 1
             await anyio.sleep(pause)
 
-    async def _explained(self, error: ModelError, tokens: int) -> ModelError:
+    async def _explained(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
         """Why the server closed the connection: it is down, or its context is too small, or else `error`."""
         try:
             with anyio.fail_after(PROBE_SECONDS):
@@ -206,21 +208,21 @@ class Model:
             pass
         try:
             with anyio.fail_after(PROBE_SECONDS):
-                await (await self.limited(1))._request(PROBE, (), 0, stream=False)
+                await (await self.limited(1))._request(PROBE, (), stream=False)
         except (ModelError, TimeoutError):
             return error
-        return PromptNotTaken(self.endpoint.base_url, tokens)
+        return PromptNotTaken(self.endpoint.base_url, tokens.prompt_at_most(messages))
 
     async def _receive(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly, tokens: int
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly
     ) -> None:
         """Request an answer as a stream, and take it in whichever form it comes."""
-        stream: Chunks = await self._request(messages, tools, tokens, stream=True)
+        stream: Chunks = await self._request(messages, tools, stream=True)
         try:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
-                await self._take(assembly, assembly.add_whole(await self._whole(stream, tokens)))
+                await self._take(assembly, assembly.add_whole(await self._whole(stream)))
             else:
-                while (chunk := await self._next(stream, tokens)) is not None:
+                while (chunk := await self._next(stream)) is not None:
                     await self._take(assembly, assembly.add(chunk))
         finally:
             with anyio.CancelScope(shield=True):
@@ -228,7 +230,7 @@ class Model:
         if assembly.is_empty:
             # llama-cpp-python ends its stream at once when the prompt does not fit: only an answer in one
             # piece has the error.
-            whole = await self._request(messages, tools, tokens, stream=False)
+            whole = await self._request(messages, tools, stream=False)
             if isinstance(whole, str):
                 raise not_json(self.endpoint)
             await self._take(assembly, assembly.add_whole(whole))
@@ -242,14 +244,14 @@ class Model:
         if assembly.is_full:
             raise LimitReached(self.name, f"model.answer_characters = {self.settings.answer_characters}")
 
-    async def _next(self, stream: Chunks, tokens: int) -> ChatCompletionChunk | None:
+    async def _next(self, stream: Chunks) -> ChatCompletionChunk | None:
         """The next chunk; None after the last one."""
         try:
             return await anext(stream, None)
         except Exception as error:
-            raise self._mapped(error, tokens, begun=True) from error
+            raise self._mapped(error, begun=True) from error
 
-    async def _whole(self, stream: Chunks, tokens: int) -> ChatCompletion:
+    async def _whole(self, stream: Chunks) -> ChatCompletion:
         """The answer of a server that does not stream."""
         import json
 
@@ -261,11 +263,11 @@ class Model:
             if not isinstance(body, dict) or "choices" not in body:  # an error in spite of the status
                 raise openai.APIError(message_in(body), stream.response.request, body=body)
         except Exception as error:
-            raise self._mapped(error, tokens, begun=True) from error
+            raise self._mapped(error, begun=True) from error
         return ChatCompletion.model_construct(**body)
 
     async def _request(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int, *, stream: bool
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, stream: bool
     ) -> Any:
         """Chunks if `stream`, else a ChatCompletion, or the text of an answer that is not JSON."""
         client = await self.load()
@@ -281,7 +283,7 @@ class Model:
                     (name for name in OPTIONAL & fields.keys() if _complains_of(error, name)), None
                 )
                 if refused is None:
-                    raise self._mapped(error, tokens) from error
+                    raise self._mapped(error) from error
                 self._refused.add(refused)
 
     def _fields(self, tools: Sequence[dict[str, Any]], *, stream: bool) -> dict[str, Any]:
@@ -301,8 +303,8 @@ class Model:
             fields["max_completion_tokens"] = settings.max_tokens
         return fields
 
-    def _mapped(self, error: Exception, tokens: int = 0, *, begun: bool = False) -> ModelError:
-        return mapped(error, self.endpoint, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)
+    def _mapped(self, error: Exception, *, begun: bool = False) -> ModelError:
+        return mapped(error, self.endpoint, seconds=self.settings.timeout_seconds, begun=begun)
 
 
 def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.AsyncOpenAI:

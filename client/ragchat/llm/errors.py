@@ -106,7 +106,7 @@ class NoChatModel(ModelError):
 
 class ContextOverflow(ModelError):
     model: str
-    tokens: int
+    tokens: int = 0  # our estimate; set by the caller of `mapped`
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The prompt of about {tokens} tokens is more than {model} can hold."
     hint = "Lower model.context_tokens to what the model holds, or ask without -c and --session."
@@ -258,11 +258,11 @@ _CHARACTERS = 300
 
 
 def mapped(
-    error: Exception, endpoint: ModelEndpoint, *, tokens: int = 0, seconds: float = 0.0, begun: bool = False
+    error: Exception, endpoint: ModelEndpoint, *, seconds: float = 0.0, begun: bool = False
 ) -> ModelError:
     """Our error for one of openai's, or for one that openai lets through.
 
-    `tokens` is the size of the prompt, `seconds` the timeout, `begun` whether the stream was open. Any other
+    `seconds` is the timeout, `begun` whether the stream was open. Any other
     exception is raised again.
     """
     import json
@@ -281,10 +281,10 @@ def mapped(
             return ServerHungUp(endpoint.base_url, reason)
         return ModelUnreachable(endpoint.base_url, reason)
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, endpoint, tokens)
+        return _of_status(error, endpoint)
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
-            return ContextOverflow(endpoint.name, tokens)
+            return ContextOverflow(endpoint.name)
         if _NO_PATH.search(error.message):
             return NoApi(endpoint.base_url, _part(error.message))
         return ModelBroken(endpoint.base_url, _part(error.message))
@@ -298,10 +298,10 @@ def not_json(endpoint: ModelEndpoint) -> ModelError:
     return NoApi(endpoint.base_url, "it sent something that is not JSON")
 
 
-def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint, tokens: int) -> ModelError:
+def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelError:
     status, message = error.status_code, _part(message_in(error.body or error.message))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
-        return ContextOverflow(endpoint.name, tokens)
+        return ContextOverflow(endpoint.name)
     # litellm's proxy without a database looks up there every key but its own.
     if status == 401 or error.type == "no_db_connection":
         return KeyRejected(endpoint.base_url) if endpoint.key else MissingKey(endpoint.name)

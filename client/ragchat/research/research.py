@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -22,48 +22,30 @@ from ragchat.grounding.facts import unsupported
 from ragchat.grounding.judging import Closeness, judge
 from ragchat.grounding.question import Question
 from ragchat.llm import tokens
-from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, ModelError
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
+from ragchat.research.context import ResearchContext, prompt
 from ragchat.research.listing import answering, list_findings, passages_of
 from ragchat.research.plan import parts, plan
-from ragchat.research.reading import Reader
+from ragchat.research.reading import read
 from ragchat.research.requests import Metered, TokensUsedUp
-from ragchat.research.search import fused, search
+from ragchat.research.search import fused
 from ragchat.research.state import Finding, ResearchState, StateFile, SubQuestion
-from ragchat.settings import ResearchSettings
-from ragchat.turn.approval import Approve, untrusted_texts
+from ragchat.turn.approval import untrusted_texts
 from ragchat.turn.events import Delta, Emit, Event, Notice, Retrieved, Retrieving
 from ragchat.turn.grounding import judge_passages
-from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, number, quote
-from ragchat.turn.prompt import Prompts
-from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.turn.tools import Toolbox
+from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
 from ragchat.types import Hit
-from ragconfig.settings import packaged_text
 
 # The rest of the tokens and of the time is for writing and checking the report.
 GATHERING_SHARE = 0.75
 # So many sub-questions are read at the same time: local servers answer few requests at once.
 READ_AT_ONCE = 3
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
-
-
-@dataclass(frozen=True)
-class ResearchContext:
-    """What a research works with. `model` None: offline."""
-
-    memory: Memory
-    toolbox: Toolbox
-    prompts: Prompts
-    limits: TurnLimits
-    settings: ResearchSettings
-    model: Model | None = None
-    approve: Approve | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +123,7 @@ class Research:
         state, context = self._state, self._context
         subs = parts(state.question, context.settings.sub_questions)
         self._emit(Retrieving(state.question))
-        found = await search(context.memory, [sub.text for sub in subs], context.limits.retrieval)
+        found = await retrieve_all(context.memory, [sub.text for sub in subs], context.limits.retrieval)
         self._note(found)
         if self._failure is not None:
             raise self._failure
@@ -229,7 +211,7 @@ class Research:
             self._emit(Retrieving(state.question))
             try:
                 most = context.settings.sub_questions
-                state.sub_questions = await plan(state.question, model, _prompt("plan"), most)
+                state.sub_questions = await plan(state.question, model, prompt("plan"), most)
             except TokensUsedUp:
                 state.sub_questions = [SubQuestion(state.question)]
             self._step(model)
@@ -237,18 +219,17 @@ class Research:
             self._emit(Notice(f"{position}. {sub.text}"))
         unread = [sub for sub in state.sub_questions if not sub.read]
         found = await self._search(unread)
-        reader = self._reader(model)
         limiter = anyio.CapacityLimiter(READ_AT_ONCE)
         async with anyio.create_task_group() as group:
             for sub, candidates in zip(unread, found, strict=True):
-                group.start_soon(self._read, reader, sub, candidates, limiter, model)
+                group.start_soon(self._read, sub, candidates, limiter, model)
 
     async def _search(self, subs: Sequence[SubQuestion]) -> list[list[Candidate]]:
         """What memory has for each sub-question; the relevant passages are its findings until it is read."""
         context = self._context
         queries = [*dict.fromkeys(query for sub in subs for query in sub.queries)]
         found = dict(
-            zip(queries, await search(context.memory, queries, context.limits.retrieval), strict=True)
+            zip(queries, await retrieve_all(context.memory, queries, context.limits.retrieval), strict=True)
         )
         self._note([*found.values()])
         self._emit(Retrieved(fused([one.candidates for one in found.values()])))
@@ -257,14 +238,8 @@ class Research:
             sub.findings = [Finding(one.hit) for one in candidates if one.used]
         return ranked
 
-    def _reader(self, model: Metered) -> Reader:
-        context = self._context
-        limits = replace(context.limits, rounds=context.settings.rounds)
-        return Reader(model, context.prompts, _prompt("read"), context.toolbox, context.approve, limits)
-
     async def _read(
         self,
-        reader: Reader,
         sub: SubQuestion,
         candidates: Sequence[Candidate],
         limiter: anyio.CapacityLimiter,
@@ -273,7 +248,7 @@ class Research:
         """Read for one sub-question; where that fails, its passages stay as they were found."""
         async with limiter:
             try:
-                await reader.read(sub, candidates, self._emit)
+                await read(sub, candidates, model, self._context, self._emit)
             except TokensUsedUp:
                 self._emit(Notice(f"Not read, as the limit research.tokens is reached: {sub.text}"))
                 return
@@ -296,7 +271,7 @@ class Research:
         state, budget = self._state, self._context.limits.budget
         listed = ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
         asked = "\n".join([*listed, "", state.question])
-        fixed = tokens.at_most(_prompt("report") + asked + self._context.prompts.passages)
+        fixed = tokens.at_most(prompt("report") + asked + self._context.prompts.passages)
         candidates = [Candidate(hit, True, "found") for hit in passages_of(findings)]
         return asked, number(candidates, budget.context - 2 * budget.answer - fixed)
 
@@ -308,7 +283,7 @@ class Research:
         quoted = f"{self._context.prompts.passages}\n\n{quote(passages.numbered())}"
         completion = await model.complete(
             [
-                {"role": "system", "content": _prompt("report")},
+                {"role": "system", "content": prompt("report")},
                 {"role": "user", "content": f"{quoted}\n\n{asked}"},
             ]
         )
@@ -329,7 +304,7 @@ class Research:
         flaws = check_words(claims, hits, self._state.question)
         judged = None
         with self._context.toolbox.clock.until(deadline), suppress(TokensUsedUp, ModelError):
-            judged = await check_meaning(model, _prompt("check"), claims, flaws, hits)
+            judged = await check_meaning(model, prompt("check"), claims, flaws, hits)
         if judged is None:
             self._emit(
                 Notice("The model did not check the claims: only quotations, numbers, dates and names were.")
@@ -387,7 +362,3 @@ class Research:
             created_at=created_at,
             trace=Trace(question, notices=self._notices, is_report=True),
         )
-
-
-def _prompt(name: str) -> str:
-    return packaged_text(f"prompts/research_{name}.md").strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -21,9 +21,13 @@ ExportKind: TypeAlias = Literal["markdown", "json"]
 def export(session: Session, kind: ExportKind) -> str:
     """The whole session as text."""
     if kind == "json":
-        record = {**structs.asdict(session), "turns": [turn.record() for turn in session.turns]}
-        return msgspec.json.format(msgspec.json.encode(record), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(record_of(session)), indent=2).decode() + "\n"
     return "\n".join(_markdown(session))
+
+
+def record_of(session: Session) -> dict[str, Any]:
+    """The session with all traces, as JSON has it."""
+    return {**structs.asdict(session), "turns": [turn.record() for turn in session.turns]}
 
 
 def _markdown(session: Session) -> Iterator[str]:

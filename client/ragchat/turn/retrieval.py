@@ -58,5 +58,18 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
     return Retrieval(candidates, found.notice, found.empty, found.corrections, found.weights)
 
 
+async def retrieve_all(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
+    """As `retrieve`, for several queries at the same time."""
+    found: dict[str, Retrieval] = {}
+
+    async def one(query: str) -> None:
+        found[query] = await retrieve(memory, query, limits)
+
+    async with anyio.create_task_group() as group:
+        for query in queries:
+            group.start_soon(one, query)
+    return [found[query] for query in queries]
+
+
 def _failed(error: RagChatError) -> Retrieval:
     return Retrieval([], f"{error} This answer goes without it. {error.hint}".rstrip(), failure=error)

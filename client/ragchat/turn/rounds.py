@@ -177,7 +177,6 @@ class Rounds:
         completion = await model.complete(
             self._messages,
             offered,
-            tokens=tokens.prompt_at_most(self._messages),
             on_text=show,
             on_reasoning=lambda text: emit(Reasoning(text)),
             on_retry=wait,
