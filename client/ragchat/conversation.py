@@ -96,7 +96,7 @@ class Conversation:
     `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
     The caller opens and closes `memory` and `servers`; the others of these start once there is a model. With
-    `trust_read_only_hints` every server's word that a tool only reads is believed.
+    `trust_read_only_hints`, tools that any server declares read-only run without asking.
     Raises SettingsError and PromptUnreadable for bad settings.
     """
 

@@ -97,8 +97,8 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
     return model
 
 
-async def names_beside(model: Model) -> list[str]:
-    """The chat models at the endpoint of `model`."""
+async def chat_models_at(model: Model) -> list[str]:
+    """The chat models that the server of `model` lists."""
     return _chat_models(await model.names())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, OPENAI_URL, names_beside, resolve, unknown_model
+from ragchat.llm.discovery import AUTO, OPENAI_URL, chat_models_at, resolve, unknown_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 
@@ -65,7 +65,7 @@ class ModelSelection:
     async def choices(self) -> list[str]:
         """The names that `select` takes here, "auto" and "offline" last."""
         model = await self.find()
-        return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
+        return [*(await chat_models_at(model) if model else []), AUTO, OFFLINE]
 
     async def aclose(self) -> None:
         if self._model is not None:

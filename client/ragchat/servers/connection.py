@@ -67,7 +67,7 @@ class Connection(ManagedServer):
     ) -> None:
         """Without a `user`, the client does not declare that the server may ask.
 
-        `clock` stands still while the server asks. Its log, its login and the images and sounds that it
+        `clock` pauses while the server asks. Its log, its login and the images and sounds that it
         returned are in the folders of `home`.
         """
         log_name = f"{_UNSAFE.sub('_', config.name)}.log"

@@ -54,7 +54,7 @@ class ServerManager:
         self.user: User | None = None
         """The user at the prompt, whom servers may ask; set it before they start. None: a script runs."""
         self.clock = Clock()
-        """It stands still while any server asks the user."""
+        """It pauses while any server asks the user."""
         self.permissions = Permissions(settings.home.config)
         self.memory: MemoryServer | None = None
         """The server of the memory, once it was opened."""

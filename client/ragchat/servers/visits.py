@@ -28,7 +28,7 @@ NOT_VISITED = "The user did not visit the page that the server asked for: {url}"
 
 
 class Visits:
-    """The visits to the pages of one server. `clock` stands still during a visit."""
+    """The visits to the pages of one server. `clock` pauses during a visit."""
 
     def __init__(self, server: str, user: User | None, clock: Clock) -> None:
         self._server = server

@@ -31,7 +31,7 @@ OWN_WRITERS = (CLIENT_NAME, "ingestion")
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool under the name by which a model calls it; `trusted`: its server's word is believed."""
+    """A tool under the name by which a model calls it; `trusted`: its server's hints are."""
 
     name: str
     server: str

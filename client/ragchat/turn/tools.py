@@ -62,7 +62,7 @@ class Toolbox:
     ) -> None:
         self._memory = memory
         self.clock = servers.clock
-        """It stands still while the user is asked."""
+        """It pauses while the user is asked."""
         self.budget = budget
         self._search = ToolSearch(memory, budget)
         self._offered = offered

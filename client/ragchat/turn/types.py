@@ -66,7 +66,7 @@ class Turn(Struct, frozen=True):
     corrections: dict[str, str] = field(default_factory=dict)  # of misspelt words of the question
 
     def record(self) -> dict[str, Any]:
-        """The saved form: the fields of the answer beside those of the turn, or in `trace`."""
+        """The saved form: the fields of the answer are those of the turn, or in `trace`."""
         record = msgspec.to_builtins(self)
         answer = record.pop("answer")
         record["trace"] |= {name: answer.pop(name) for name in _TRACED}
