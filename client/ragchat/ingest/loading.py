@@ -10,14 +10,17 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.ingest.report import Document, InjectReport
-from ragchat.memory.types import Ingestion, IngestionStatus, Injected
+from ragchat.memory.types import Ingestion
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
 
 # How long one request waits for the end of a job: progress is shown this often.
 WAIT_SECONDS = 0.1
@@ -33,20 +36,6 @@ FATAL = frozenset(
 )
 
 
-class Memory(Protocol):
-    """What loading needs of `MemoryClient`."""
-
-    async def inject(
-        self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
-    ) -> Injected: ...
-    async def start_ingestion(
-        self, paths: list[str], *, prune: bool = False, group: str = ""
-    ) -> Ingestion: ...
-    async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion: ...
-    async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus: ...
-    async def cancel_ingestion(self, job_id: str) -> Ingestion: ...
-
-
 class Progress(Struct):
     """How far the loading is; bytes are those of the files."""
 
@@ -60,7 +49,7 @@ OnProgress = Callable[[Progress], None]
 
 
 async def load_files(
-    memory: Memory,
+    memory: MemoryClient,
     paths: Iterable[str | Path],
     on_progress: OnProgress | None = None,
     report: InjectReport | None = None,
@@ -80,7 +69,7 @@ async def load_files(
 
 
 async def sync_files(
-    memory: Memory,
+    memory: MemoryClient,
     paths: Iterable[str | Path] = (),
     on_progress: OnProgress | None = None,
     report: InjectReport | None = None,
@@ -103,7 +92,7 @@ async def sync_files(
 
 
 async def _load(
-    memory: Memory,
+    memory: MemoryClient,
     start: Callable[[], Awaitable[Ingestion]],
     on_progress: OnProgress | None,
     report: InjectReport,
@@ -126,7 +115,7 @@ async def _load(
 
 
 async def _follow(
-    memory: Memory, job: Ingestion, report: InjectReport, on_progress: OnProgress | None
+    memory: MemoryClient, job: Ingestion, report: InjectReport, on_progress: OnProgress | None
 ) -> Ingestion:
     """Fill the report until the job ends."""
     run_id, seen = job.run_id, len(report.outcomes)
@@ -169,7 +158,7 @@ def without_addresses(paths: Iterable[str | Path], report: InjectReport) -> list
     return files
 
 
-async def load_text(memory: Memory, text: str, metadata: dict[str, Any], group: str = "") -> Document:
+async def load_text(memory: MemoryClient, text: str, metadata: dict[str, Any], group: str = "") -> Document:
     """Load one document. Raises RagChatError if every other document would fail as well."""
     try:
         injected = await memory.inject(text, metadata, group)

@@ -15,8 +15,9 @@ from msgspec import Struct, field
 
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
-from ragchat.ingest.loading import Memory, load_files, load_text
+from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.memory.client import MemoryClient
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
 
@@ -66,7 +67,7 @@ async def run_script(
     script: Script,
     folder: Path,
     conversation: Conversation,
-    memory: Memory,
+    memory: MemoryClient,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
     """Run every step, even after a failure. The paths of the script are relative to `folder`."""
@@ -88,7 +89,7 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, conversation: Conversation, memory: Memory) -> StepResult:
+async def _run_step(step: Step, folder: Path, conversation: Conversation, memory: MemoryClient) -> StepResult:
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
@@ -96,7 +97,7 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
     return await _query(step.query or "", conversation)
 
 
-async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
+async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepResult:
     if step.path:
         report = await load_files(memory, [folder / path for path in listed(step.path)])
     else:

@@ -1,4 +1,4 @@
-"""One turn, offline and with a real scripted model server: `turn`, `retrieval` and `generation` together."""
+"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -15,7 +15,8 @@ from ragchat.formatting import counted
 from ragconfig.prompt_files import FOLDER, broken_in
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import FilledPrompt
+    from ragchat.memory.client import MemoryClient
+    from ragchat.servers.offers import Offers
     from ragchat.ui.context import ChatContext
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo
 
@@ -31,22 +32,12 @@ _ABOUT_ARGUMENT = re.compile(
 )
 
 
-class _Source(Protocol):
-    """Memory, or another server."""
-
-    async def prompts(self) -> Sequence[PromptInfo]: ...
-    async def fill_in(self, prompt: str, arguments: Mapping[str, str], /) -> FilledPrompt: ...
-    async def complete_argument(
-        self, prompt: str, argument: str, typed: str, others: Mapping[str, str], /
-    ) -> list[str]: ...
-
-
 @dataclass(frozen=True)
 class _Prompt:
     """A prompt; `server` is "" for memory."""
 
     info: PromptInfo
-    source: _Source
+    source: MemoryClient | Offers
     server: str = ""
 
     @property
