@@ -64,10 +64,10 @@ NOTICED_SECONDS = 1.0
 
 
 class Keeps(Enum):
-    """How the turns of an `Conversation` are saved."""
+    """How the turns of a `Conversation` are saved."""
 
     CONVERSATION = "conversation"
-    ONE_SHOT = "one shot"  # a new session of theirs is not offered for continuing in the chat
+    ONE_SHOT = "one shot"  # /resume does not offer a new session of these
     NOTHING = "nothing"
 
 
@@ -325,13 +325,14 @@ class Conversation:
         question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, documents)
         if not question:
             raise NothingToResume
+        model = await self._ready_model(emit)  # It bounds the limits.
         context = ResearchContext(
             self.scope.searched,
             self.toolbox,
             self._prompts,
             self._limits,
             self.settings.table("research", ResearchSettings),
-            model := await self._ready_model(emit),
+            model,
             approve,
         )
         file = StateFile(folder, question, documents)
