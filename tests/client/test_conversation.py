@@ -226,7 +226,7 @@ async def test_starting_opens_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
+async def test_sessions_of_two_conversations_stand_side_by_side(tmp_path: Path) -> None:
     async with conversation_in(tmp_path) as one, conversation_in(tmp_path) as other:
         async with anyio.create_task_group() as group:
             group.start_soon(one.ask, "Why is the sky blue?")
