@@ -18,7 +18,7 @@ from ragcommon.streams import leave_ascii
 
 if TYPE_CHECKING:
     from ragchat.arguments.parser import WrongUsage
-    from ragchat.commands import Run
+    from ragchat.commands.invocation import Invocation
 
 # The threshold of the garbage collector. Imports make many objects and drop few: with the default of 700,
 # collection takes 6 % of the time to the prompt.
@@ -47,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(message)
     except WrongUsage as error:
         return _refuse(error, json="--json" in words)
-    from ragchat.commands import Run
+    from ragchat.commands.invocation import Invocation
     from ragchat.console import Console, prepare_streams
 
     prepare_streams()
-    return _run(Run(arguments, Console(json=arguments.json)))
+    return _run(Invocation(arguments, Console(json=arguments.json)))
 
 
 def _is_no_text(word: str) -> bool:
@@ -75,7 +75,7 @@ def _refuse(error: WrongUsage, *, json: bool) -> int:
     return WRONG_USAGE
 
 
-def _run(run: Run) -> int:
+def _run(run: Invocation) -> int:
     from ragchat.console import leaf
 
     try:
@@ -95,7 +95,7 @@ def _run(run: Run) -> int:
     return FAILED
 
 
-def _call(target: str, run: Run) -> int:
+def _call(target: str, run: Invocation) -> int:
     """Run the command's function, in an event loop if it is a coroutine. Raises KeyboardInterrupt."""
     import inspect
     from importlib import import_module

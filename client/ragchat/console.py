@@ -116,6 +116,25 @@ class Console:
         print(text, file=self.stdout, flush=True)
         self._printed_document = not self.lines
 
+    def result(self, value: Any, *lines: str) -> None:
+        """Print the result: `value` as JSON, or the lines."""
+        if self.json:
+            self.document(value)
+        else:
+            for line in lines:
+                self.print(line)
+
+    def listing(
+        self, value: Any, header: Sequence[str], rows: Sequence[Sequence[object]], empty: str = ""
+    ) -> None:
+        """Print the result: `value` as JSON, or a table; without rows, the note `empty`."""
+        if self.json:
+            self.document(value)
+        elif rows or not empty:
+            self.table(header, rows)
+        else:
+            self.note(empty)
+
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print aligned columns. Lines are cut to the width of a terminal; elsewhere nothing is cut."""
         cells = [[one_line(str(cell)) for cell in row] for row in (header, *rows)]

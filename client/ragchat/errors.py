@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from ragcommon.errors import StructuredError
 
@@ -11,6 +12,18 @@ class RagChatError(StructuredError):
     """The root of everything the chat raises on purpose."""
 
     code = "CHAT_FAILED"
+
+
+class UnknownName(RagChatError):
+    """`near` are names that the user may have meant."""
+
+    name: str
+    near: Sequence[str] = ()
+    mark: ClassVar[str] = ""
+
+    @property
+    def guess(self) -> str:
+        return f"Did you mean {self.mark}{self.near[0]}? " if self.near else ""
 
 
 # The conversation
@@ -217,16 +230,10 @@ class VariableMissing(RagChatError):
     hint = "Set it, or write ${{{variable}:-default}} in {path}."
 
 
-class UnknownServer(RagChatError):
-    name: str
-    near: Sequence[str]
+class UnknownServer(UnknownName):
     code = "SERVER_UNKNOWN"
     sentence = "There is no server {name}."
     hint = "{guess}`ragchat mcp ls` shows them."
-
-    @property
-    def guess(self) -> str:
-        return f"Did you mean {self.near[0]}? " if self.near else ""
 
 
 class ServerNotReady(RagChatError):
@@ -277,16 +284,10 @@ class ServerExists(RagChatError):
     hint = "`ragchat mcp rm {name}` removes it."
 
 
-class RecipeUnknown(RagChatError):
-    name: str
-    near: Sequence[str]
+class RecipeUnknown(UnknownName):
     code = "RECIPE_UNKNOWN"
     sentence = "There is no recipe {name}."
     hint = "{guess}`ragchat mcp add --recipe` lists them."
-
-    @property
-    def guess(self) -> str:
-        return f"Did you mean {self.near[0]}? " if self.near else ""
 
 
 class RecipeFolders(RagChatError):
@@ -321,28 +322,17 @@ class ScriptInvalid(RagChatError):
 # Commands
 
 
-class UnknownCommand(RagChatError):
-    name: str
-    near: Sequence[str] = ()
+class UnknownCommand(UnknownName):
+    mark = "/"
     code = "COMMAND_UNKNOWN"
     sentence = "There is no command /{name}."
     hint = "{guess}/help lists the commands; //{name} sends it as text."
 
-    @property
-    def guess(self) -> str:
-        return f"Did you mean /{self.near[0]}? " if self.near else ""
 
-
-class UnknownPrompt(RagChatError):
-    name: str
-    near: Sequence[str] = ()
+class UnknownPrompt(UnknownName):
     code = "PROMPT_UNKNOWN"
     sentence = "There is no prompt {name}."
     hint = "{guess}/prompt lists them."
-
-    @property
-    def guess(self) -> str:
-        return f"Did you mean {self.near[0]}? " if self.near else ""
 
 
 class CommandNotPossible(RagChatError):

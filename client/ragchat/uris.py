@@ -13,7 +13,7 @@ from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place, file_name, location
 
 # Folders that are named before a file at most.
-_MOST_FOLDERS = 8
+_MAX_FOLDERS = 8
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
@@ -102,7 +102,7 @@ def short_names(documents: Sequence[tuple[str, str]]) -> list[str]:
     names = []
     for uri, title in documents:
         folders, others = 0, [one for one in documents if one[0] != uri]
-        while folders < _MOST_FOLDERS and any(
+        while folders < _MAX_FOLDERS and any(
             name(uri, title, folders) == name(*other, folders) for other in others
         ):
             folders += 1

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragchat.answer import Answer
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Retrieval, retrieve
-from ragchat.types import Answer
 from tests.benchmarks.ndcg import FOLDER
 from tests.benchmarks.report import table
 from tests.support.memory import memory_in

@@ -2,7 +2,8 @@
 
 Covers the arguments: `ragchat.arguments.declaring`, `ragchat.arguments.memory`, `ragchat.arguments.parser`,
 `ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.mcp`,
-`ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`.
+`ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`; and
+`ragchat.commands.invocation`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
-from io import TextIOWrapper
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +21,6 @@ from ragchat.arguments.declaring import Command
 from ragchat.arguments.parser import make_parser
 from ragchat.arguments.table import COMMANDS, GROUPS
 from ragchat.cli import main
-from ragchat.commands import read_stdin
-from ragchat.errors import StdinUnusable
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -170,12 +167,3 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"anyio", "asyncio", "dataclasses", "importlib.metadata", "msgspec", "numpy", "openai", "rich"}
     assert not heavy & set(done.stderr.split())
-
-
-def test_stdin_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragcommon.files.decoding.LARGEST_BYTES", 1000)
-    with Path("/dev/zero" if sys.platform != "win32" else __file__).open("rb") as endless:
-        monkeypatch.setattr(sys, "stdin", TextIOWrapper(endless))
-        with pytest.raises(StdinUnusable) as caught:
-            read_stdin()
-    assert str(caught.value) == "The input from stdin is larger than 1,000 bytes."

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from ragchat.servers.asking import User
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
 from ragconfig.settings import load_settings
@@ -75,8 +75,8 @@ async def managed(
             manager.user = user
             manager.start()
             for name, connection in manager.connections.items():
-                if connection.state is not State.UNASKED and (settled is None or name in settled):
-                    await connection.settle()
+                if connection.state is not ServerState.UNASKED and (settled is None or name in settled):
+                    await connection.wait_started()
             yield manager
 
 

@@ -9,13 +9,16 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat import CLIENT_NAME
+from ragchat.answer import Answer
 from ragchat.errors import RagChatError
+from ragchat.grounding.types import Citation
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText, ToolResult
 from ragchat.servers.manager import ServerManager
+from ragchat.turn.events import Event, Notice
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Citation, Event, Notice, Trace, Turn, Usage
+from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.documents import DocumentPage
 from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragconfig.settings import Settings, load_settings
@@ -64,11 +67,7 @@ def turn(
         turn_id=turn_id,
         session_id=session_id,
         question=question,
-        answer=answer,
-        grounded=True,
-        citations=list(cited),
-        model="offline",
-        usage=Usage(),
+        answer=Answer(answer, list(cited), grounded=True),
         timings={"total": 0.1},
         created_at=created_at,
         trace=Trace(query=query or question),

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.servers.asking import User
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 from tests.support import peers, typescript
@@ -54,7 +54,7 @@ async def manager(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     write(home, **servers, typescript2=entry(typescript.sdk_server("stdio")))
     user = User(elicit, visit, sample, print, print)
     async with managed(home, user=user) as manager:
-        assert {one.state for one in manager.connections.values()} == {State.READY}
+        assert {one.state for one in manager.connections.values()} == {ServerState.READY}
         yield manager
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragmcp.client.features import EraName
 from tests.support import peers, typescript
@@ -191,7 +191,7 @@ def test_a_published_server_is_added_tested_and_used_by_the_model(
     added = ragchat("mcp", "add", "files", "--trusted", "--", server["command"], *server["args"])
     assert added.code == 0
     [tested] = ragchat("mcp", "test", "files", "--json").json["servers"]
-    assert tested["state"] == State.READY
+    assert tested["state"] == ServerState.READY
     assert "read_text_file" in tested["tools"]
     read = ("files__read_text_file", {"path": str(folder / "tea.md")})
     write_file = ("files__write_file", {"path": str(folder / "new.md"), "content": "x"})

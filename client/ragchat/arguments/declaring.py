@@ -39,6 +39,15 @@ def argument(*names: str, **options: Any) -> Argument:
     return Argument(names, options)
 
 
+def flag(*names: str, **options: Any) -> Argument:
+    return Argument(names, {"action": "store_true", **options})
+
+
+def option(*names: str, **options: Any) -> Argument:
+    """An option with a text as its value."""
+    return Argument(names, {"type": text_value, **options})
+
+
 def within(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         try:

@@ -6,7 +6,7 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from ragchat.arguments.declaring import Command, argument, is_address, pair, text_value
+from ragchat.arguments.declaring import Command, argument, flag, is_address, option, pair, text_value
 from ragcommon.hosts import HOSTS
 
 HOST_ALIASES = {
@@ -107,11 +107,7 @@ COMMANDS = (
                 default=[],
                 help="a header for its URL, such as 'Authorization: Bearer ${TOKEN}'",
             ),
-            argument(
-                "--trusted",
-                action="store_true",
-                help="run the tools that it says only read without asking",
-            ),
+            flag("--trusted", help="run the tools that it says only read without asking"),
         ),
         check=_check_add,
     ),
@@ -158,21 +154,12 @@ COMMANDS = (
         "print the block to paste into the settings of another program",
         (
             argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
-            argument(
+            flag(
                 "--repository",
-                action="store_true",
                 help="not this memory: that of the git repository which is open in the program",
             ),
-            argument(
-                "--url", type=text_value, default=None, help="use the running `ragchat serve` at this URL"
-            ),
-            argument(
-                "--token-file",
-                metavar="FILE",
-                type=text_value,
-                default=None,
-                help="a file with the bearer token of that server",
-            ),
+            argument("--url", type=text_value, help="use the running `ragchat serve` at this URL"),
+            option("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
         ),
         check=_check_config,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import LIMIT, Command, argument, text_value, within
+from ragchat.arguments.declaring import LIMIT, Command, argument, flag, option, text_value, within
 
 DOCUMENT = argument("document", help="its URI, its id or the path of its file")
 
@@ -54,13 +54,7 @@ COMMANDS = (
                 help="only these: a name or a part of it, a folder, a glob or a tag",
             ),
             LIMIT,
-            argument(
-                "--uri",
-                metavar="GLOB",
-                type=text_value,
-                default=None,
-                help="only documents whose URI matches",
-            ),
+            option("--uri", metavar="GLOB", help="only documents whose URI matches"),
         ),
         check=_check_ls,
     ),
@@ -73,7 +67,7 @@ COMMANDS = (
             argument(
                 "documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"
             ),
-            argument("--yes", action="store_true", help="remove all that a glob matches without asking"),
+            flag("--yes", help="remove all that a glob matches without asking"),
         ),
     ),
     Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
@@ -89,7 +83,6 @@ COMMANDS = (
                 nargs="?",
                 type=NUMBER,
                 metavar="A",
-                default=None,
                 help="the older version (default: the one before B)",
             ),
             argument(
@@ -97,7 +90,6 @@ COMMANDS = (
                 nargs="?",
                 type=NUMBER,
                 metavar="B",
-                default=None,
                 help="the newer version (default: the current one)",
             ),
         ),
@@ -113,7 +105,6 @@ COMMANDS = (
                 nargs="?",
                 type=NUMBER,
                 metavar="VERSION",
-                default=None,
                 help="its number in `memory versions` (default: the one before the current one)",
             ),
         ),
@@ -130,18 +121,10 @@ COMMANDS = (
                 metavar="LAST|ID",
                 help="the numbers of writes in `memory log` (default: last)",
             ),
-            argument(
-                "--origin",
-                metavar="NAME",
-                type=text_value,
-                default=None,
-                help="all writes of this client or session",
-            ),
-            argument(
+            option("--origin", metavar="NAME", help="all writes of this client or session"),
+            option(
                 "--since",
                 metavar="TIME",
-                type=text_value,
-                default=None,
                 help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
             ),
         ),
@@ -160,9 +143,8 @@ COMMANDS = (
                 default="-",
                 help="a new file (default: stdout)",
             ),
-            argument(
+            flag(
                 "--vectors",
-                action="store_true",
                 help="with the embeddings, which an import into a memory of the same embedder uses",
             ),
         ),
@@ -180,7 +162,7 @@ COMMANDS = (
         "write a consistent copy of memory to a file",
         (
             argument("file", metavar="FILE", type=text_value, help="a new file"),
-            argument("--force", action="store_true", help="replace FILE if it is a memory"),
+            flag("--force", help="replace FILE if it is a memory"),
         ),
     ),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
@@ -189,9 +171,8 @@ COMMANDS = (
         "memory:reembed",
         "embed all documents again, after a change of the embedder; the old embeddings are kept to go back",
         (
-            argument(
+            flag(
                 "--discard",
-                action="store_true",
                 help="only delete the embeddings that the last one has kept, or that a killed one has left",
             ),
         ),
@@ -200,12 +181,6 @@ COMMANDS = (
         "memory verify",
         "memory:verify",
         "check the memory file for damage",
-        (
-            argument(
-                "--repair",
-                action="store_true",
-                help="rebuild what follows from the texts, after a copy of the file was made",
-            ),
-        ),
+        (flag("--repair", help="rebuild what follows from the texts, after a copy of the file was made"),),
     ),
 )

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
-from ragchat.arguments.declaring import Command, is_address, no_fault, text_value
+from ragchat.arguments.declaring import Command, flag, is_address, no_fault, option
 from ragchat.arguments.questions import CONVERSATION
 
 
@@ -81,39 +81,24 @@ def make_parser(*, commands: bool = True) -> Parser:
     return parser
 
 
+_GLOBALS = (
+    option("--memory", metavar="PATH", help="the SQLite file of memory"),
+    option("--server", metavar="URL", help="use the memory of the running `ragchat serve` at this URL"),
+    option("--config", metavar="FILE", help="use this settings file instead of your own"),
+    flag("-v", "--verbose", help="log more, and list every file that is skipped"),
+)
+
+
 def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """Add the flags that may stand before or after the command.
 
     After it they have no default, which would override a value before it.
     """
-    default = None if top else argparse.SUPPRESS
-    parser.add_argument(
-        "--memory", metavar="PATH", type=text_value, default=default, help="the SQLite file of memory"
-    )
-    parser.add_argument(
-        "--server",
-        metavar="URL",
-        type=text_value,
-        default=default,
-        help="use the memory of the running `ragchat serve` at this URL",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        type=text_value,
-        default=default,
-        help="use this settings file instead of your own",
-    )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        default=False if top else default,
-        help="log more, and list every file that is skipped",
-    )
-    parser.add_argument(
-        "--version", action="version", version=f"ragchat {__version__}", help="print the version"
-    )
+    for argument in _GLOBALS:
+        options = argument.options if top else {**argument.options, "default": argparse.SUPPRESS}
+        parser.add_argument(*argument.names, **options)
+    version = f"ragchat {__version__}"
+    parser.add_argument("--version", action="version", version=version, help="print the version")
 
 
 def _add_commands(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, text_value, within
+from ragchat.arguments.declaring import Command, argument, flag, option, text_value, within
 
 
 def _check_serve(arguments: Namespace) -> str:
@@ -19,24 +19,17 @@ COMMANDS = (
         "serve:serve",
         "serve the memory over HTTP",
         (
-            argument(
-                "--host", type=text_value, default=None, help="the address to listen on (default: 127.0.0.1)"
-            ),
+            argument("--host", type=text_value, help="the address to listen on (default: 127.0.0.1)"),
             argument(
                 "--port",
                 type=within(0, 65_535),
-                default=None,
                 metavar="N",
                 help="the port, or 0 for any free one (default: 8765)",
             ),
-            argument(
-                "--token-file",
-                metavar="FILE",
-                type=text_value,
-                default=None,
-                help="a file with the bearer token that clients must send",
+            option(
+                "--token-file", metavar="FILE", help="a file with the bearer token that clients must send"
             ),
-            argument("--read-only", action="store_true", help="offer no tool that changes memory"),
+            flag("--read-only", help="offer no tool that changes memory"),
         ),
         check=_check_serve,
     ),

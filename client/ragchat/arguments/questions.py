@@ -4,53 +4,32 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, text_value, within
+from ragchat.arguments.declaring import Command, argument, flag, option, text_value, within
 
-K = argument(
-    "-k",
-    type=within(1, 100),
-    metavar="N",
-    dest="top_k",
-    default=None,
-    help="find N passages (1 to 100)",
-)
+K = argument("-k", type=within(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
 
 
 MODEL_CHOICE = (
-    argument("--model", metavar="M", type=text_value, default=None, help="the language model to ask"),
-    argument("--offline", action="store_true", default=False, help="answer without a language model"),
+    option("--model", metavar="M", help="the language model to ask"),
+    flag("--offline", help="answer without a language model"),
 )
 
 
-SCOPE = argument(
+SCOPE = option(
     "--in",
     metavar="DOCUMENTS",
-    type=text_value,
     dest="scope",
-    default=None,
     help="ask only these documents: a folder, a glob, a tag or a name",
 )
 
 
 CONVERSATION = (
     SCOPE,
-    argument("--session", metavar="ID", type=text_value, default=None, help="continue this session"),
-    argument(
-        "-c",
-        "--continue",
-        dest="resume",
-        action="store_true",
-        default=False,
-        help="continue the last session",
-    ),
+    option("--session", metavar="ID", help="continue this session"),
+    flag("-c", "--continue", dest="resume", help="continue the last session"),
     *MODEL_CHOICE,
-    argument(
-        "--yes-read-only",
-        action="store_true",
-        default=False,
-        help="call tools that say they only read without asking",
-    ),
-    argument("--no-tools", action="store_true", default=False, help="offer the model no tools"),
+    flag("--yes-read-only", help="call tools that say they only read without asking"),
+    flag("--no-tools", help="offer the model no tools"),
 )
 
 
@@ -85,7 +64,7 @@ ASK = Command(
             default=[],
             help="ask about this file instead of memory; so is text on stdin",
         ),
-        argument("--no-session", action="store_true", help="do not save the question and its answer"),
+        flag("--no-session", help="do not save the question and its answer"),
         *CONVERSATION,
     ),
     check=_check_ask,
@@ -98,8 +77,8 @@ RESEARCH = Command(
     "write a cited report from memory and the connected servers",
     (
         argument("question", nargs="*", help="the question, or - to read it from stdin"),
-        argument("--resume", dest="goes_on", action="store_true", help="go on with the one stopped last"),
-        argument("--inject", action="store_true", help="store the report in memory"),
+        flag("--resume", dest="goes_on", help="go on with the one stopped last"),
+        flag("--inject", help="store the report in memory"),
         *CONVERSATION,
     ),
     check=_check_research,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import LIMIT, Command, argument
+from ragchat.arguments.declaring import LIMIT, Command, argument, flag
 
 SESSION = argument("session_id", metavar="ID", help="the session's id or the beginning of it")
 
@@ -31,7 +31,7 @@ COMMANDS = (
         "put conversations into memory, so that later questions find them",
         (
             argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
-            argument("--all", action="store_true", help="all conversations"),
+            flag("--all", help="all conversations"),
         ),
         check=_check_inject,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, text_value
+from ragchat.arguments.declaring import Command, argument, flag, text_value
 
 
 def _check_inject(arguments: Namespace) -> str:
@@ -20,12 +20,8 @@ COMMANDS = (
         "load files and folders into memory",
         (
             argument("paths", nargs="+", metavar="PATH", help="a file or folder, or - to read stdin"),
-            argument("--uri", type=text_value, default=None, help="the URI of the document from stdin"),
-            argument(
-                "--prune",
-                action="store_true",
-                help="remove documents whose files are gone from the folders",
-            ),
+            argument("--uri", type=text_value, help="the URI of the document from stdin"),
+            flag("--prune", help="remove documents whose files are gone from the folders"),
         ),
         check=_check_inject,
     ),
@@ -54,7 +50,7 @@ COMMANDS = (
         "take folders off the list; their documents stay in memory",
         (
             argument("paths", nargs="+", metavar="PATH", help="a source"),
-            argument("--forget", action="store_true", help="remove their documents from memory, too"),
+            flag("--forget", help="remove their documents from memory, too"),
         ),
     ),
 )

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragchat.app import App, Keeps
-from ragchat.commands import Run, piped_text
-from ragchat.types import Event, Notice
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import piped_text
+from ragchat.conversation import Conversation, Keeps
+from ragchat.turn.events import Event, Notice
 
 # Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
@@ -21,7 +22,7 @@ FROM_STDIN = "Answering from the text on stdin, not from memory. In a loop, add 
 LISTED = 10
 
 
-async def ask(run: Run) -> int:
+async def ask(run: Invocation) -> int:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     question = run.words(run.arguments.question)
     has_no_text = run.arguments.question == ["-"] or run.arguments.scope
@@ -36,29 +37,29 @@ async def ask(run: Run) -> int:
         return await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
 
 
-async def _answer(run: Run, question: str, text: str = "") -> int:
-    async with run.app() as app:
+async def _answer(run: Invocation, question: str, text: str = "") -> int:
+    async with run.conversation() as conversation:
         if text or run.arguments.files:
             from ragchat.ingest.given import load_given
 
-            report = await load_given(app.memory, run.arguments.files, text)
+            report = await load_given(conversation.memory, run.arguments.files, text)
             for line in report.remarks(LISTED, ""):
                 run.console.note(line)
-        app.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
+        conversation.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
         if run.arguments.session or run.arguments.resume:
-            await app.resume(run.arguments.session)
+            await conversation.resume(run.arguments.session)
         if run.console.json:
-            run.console.document(await _as_json(run, app, question))
+            run.console.document(await _as_json(run, conversation, question))
         else:
             from ragchat.ui.render.answer import AnswerView
             from ragchat.ui.render.screen import Screen
 
-            await AnswerView(Screen.open()).show(partial(app.ask, question))
-        run.note_servers(app.servers)
+            await AnswerView(Screen.open()).show(partial(conversation.ask, question))
+        run.note_servers(conversation.servers)
     return 0
 
 
-async def _as_json(run: Run, app: App, question: str) -> dict[str, Any]:
+async def _as_json(run: Invocation, conversation: Conversation, question: str) -> dict[str, Any]:
     """The turn as JSON. Notices are part of it, and go to stderr."""
     notices = []
 
@@ -67,6 +68,6 @@ async def _as_json(run: Run, app: App, question: str) -> dict[str, Any]:
             run.console.note(event.text)
             notices.append(event.text)
 
-    turn = await app.ask(question, note)
+    turn = await conversation.ask(question, note)
     # Not only the turn's own notices: that it could not be saved is not among them.
     return {**turn.public(), "notices": notices}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 
 
-async def chat(run: Run) -> int:
+async def chat(run: Invocation) -> int:
     past = {"session_id": run.arguments.session, "resume": run.arguments.resume}
     if sys.stdin.isatty() and sys.stdout.isatty():
-        from ragchat.ui import chat
+        from ragchat.ui.chat import interactive
 
-        return await chat.run(run.home.state, run.app, **past)
-    from ragchat.ui import piped
+        return await interactive.run(run.home.state, run.conversation, **past)
+    from ragchat.ui.chat import piped
 
-    return await piped.run(run.app, **past)
+    return await piped.run(run.conversation, **past)

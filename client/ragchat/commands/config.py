@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
 from ragchat.servers.memory.process import STDERR_FILE
@@ -26,7 +26,7 @@ PREAMBLE = """\
 """
 
 
-def show(run: Run) -> int:
+def show(run: Invocation) -> int:
     """Print every key with its value and origin. Of a secret, only whether it is set is printed."""
     settings = run.settings
     rows = []
@@ -46,7 +46,7 @@ def show(run: Run) -> int:
     return 0
 
 
-def path(run: Run) -> int:
+def path(run: Invocation) -> int:
     """Print where everything is, even if it does not exist yet."""
     home = run.settings.home
     places = {
@@ -57,19 +57,15 @@ def path(run: Run) -> int:
         "log": home.state / LOG_FILE,
         "memory_log": home.state / STDERR_FILE,
     }
-    if run.console.json:
-        run.console.document(
-            {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()}
-        )
-        return 0
-    run.console.table(
+    run.console.listing(
+        {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()},
         ("what", "path", ""),
         [(name, place, "" if place.exists() else "(does not exist)") for name, place in places.items()],
     )
     return 0
 
 
-def init(run: Run) -> int:
+def init(run: Invocation) -> int:
     """Write the packaged defaults, commented out. An existing file is not overwritten."""
     target = run.config_file or Home.find().config / USER_FILE
     private_folder(target.parent)
@@ -78,10 +74,7 @@ def init(run: Run) -> int:
             file.write(template())
     except FileExistsError:
         raise FileAlreadyExists(str(target), KEPT) from None
-    if run.console.json:
-        run.console.document({"path": str(target)})
-    else:
-        run.console.print(f"Wrote {target}.")
+    run.console.result({"path": str(target)}, f"Wrote {target}.")
     return 0
 
 

@@ -19,14 +19,15 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure, describe, is_styled, is_unicode
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
+from ragchat.llm.types import OFFLINE
 from ragchat.servers.connection import Connection
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
@@ -34,7 +35,6 @@ from ragchat.servers.tools import ServerTool
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
-from ragchat.types import OFFLINE
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
 from ragcommon.files.writing import private_folder
@@ -66,7 +66,7 @@ class Check(Struct, frozen=True):
     hint: str = ""
 
 
-async def doctor(run: Run) -> int:
+async def doctor(run: Invocation) -> int:
     """Exit code 1 on a fault."""
     checks = []
     async for check in examine(run.settings, run.config_file):
@@ -85,7 +85,7 @@ def _first_fault(checks: Sequence[Check]) -> Failure | None:
     return None
 
 
-def _show(run: Run, check: Check) -> None:
+def _show(run: Invocation, check: Check) -> None:
     run.console.print(f"{check.status:<7}  {check.name:<13}  {check.detail}")
     if check.hint:
         run.console.print(f"{'':<24}{check.hint}")
@@ -332,9 +332,9 @@ async def model(settings: Settings) -> Check:
             await found.aclose()
     except (ModelError, SettingsError) as error:
         return Check("model", "fault", str(error), error.hint)
-    detail = f"{found.name} at {found.place.base_url}"
+    detail = f"{found.name} at {found.endpoint.base_url}"
     if names and found.name not in names:
-        hint = unknown_model(found.place, names).hint
+        hint = unknown_model(found.endpoint, names).hint
         return Check("model", "warning", f"{detail}, which does not list this model", hint)
     if found.context is None:
         return Check("model", "ok", detail)
@@ -351,7 +351,7 @@ async def other_servers(settings: Settings) -> list[Check]:
             manager.start()
             connections = [*manager.connections.values()]
             for connection in connections:
-                await connection.settle()
+                await connection.wait_started()
             tools = manager.tools()
     except RagChatError as error:
         return [Check("other servers", "fault", str(error), error.hint)]
@@ -366,10 +366,10 @@ async def other_servers(settings: Settings) -> list[Check]:
 def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
     """A server that the user disabled is no fault, nor is one of a project that waits for consent."""
     name, state = f"server {connection.config.name}", connection.state
-    if state is State.READY:
+    if state is ServerState.READY:
         detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"
         return Check(name, "ok", detail)
-    if state is State.UNASKED:
+    if state is ServerState.UNASKED:
         hint = f"`ragchat mcp test {connection.config.name}` shows its command and asks you."
         return Check(name, "warning", f"{connection.config.file} names it, and it {state}", hint)
     if connection.failure is None:

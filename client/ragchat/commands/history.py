@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from ragchat.arguments.memory import LAST
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import is_styled
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, sentences
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 
 
-async def versions(run: Run) -> int:
+async def versions(run: Invocation) -> int:
     async with run.memory() as memory:
         found = await about_one(
             memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
         )
-    if run.console.json:
-        run.console.document(found)
-    else:
-        rows = [
-            (one.number, local(one.at), _action(one), one.origin.client, _size(one)) for one in found.versions
-        ]
-        run.console.table(("version", "at", "what", "by", "characters"), rows)
+    rows = [
+        (
+            one.number,
+            local(one.at),
+            f"{one.action} (current)" if one.current else one.action,
+            one.origin.client,
+            _size(one),
+        )
+        for one in found.versions
+    ]
+    run.console.listing(found, ("version", "at", "what", "by", "characters"), rows)
     return 0
-
-
-def _action(version: Version) -> str:
-    return f"{version.action} (current)" if version.current else version.action
 
 
 def _size(version: Version) -> str:
@@ -51,7 +51,7 @@ def _size(version: Version) -> str:
     return "no longer kept" if version.characters is None else f"{version.characters:,}"
 
 
-async def diff(run: Run) -> int:
+async def diff(run: Invocation) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
         found = await about_one(
@@ -68,7 +68,7 @@ async def diff(run: Run) -> int:
     return 0
 
 
-def _print_diff(run: Run, diff: str) -> None:
+def _print_diff(run: Invocation, diff: str) -> None:
     """Print a unified diff, on a terminal in colours."""
     if not is_styled(run.console.stdout):
         run.console.print(diff)
@@ -83,7 +83,7 @@ def _print_diff(run: Run, diff: str) -> None:
         console.print(Text(line, style), soft_wrap=True)
 
 
-async def restore(run: Run) -> int:
+async def restore(run: Invocation) -> int:
     async with run.memory() as memory:
         done = await about_one(
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
@@ -116,7 +116,7 @@ async def _next_sync(memory: MemoryClient, done: Restored) -> str:
     return f"The next sync {effect}. To keep it: {command}"
 
 
-async def undo(run: Run) -> int:
+async def undo(run: Invocation) -> int:
     console, arguments = run.console, run.arguments
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Undoing", shown=not console.json) as on_progress:
@@ -126,9 +126,5 @@ async def undo(run: Run) -> int:
                 origin=arguments.origin or "",
                 since=arguments.since or "",
             )
-    if console.json:
-        console.document(undone)
-    else:
-        for sentence in sentences(undone):
-            console.print(sentence)
+    console.result(undone, *sentences(undone))
     return 0

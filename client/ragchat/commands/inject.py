@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ragchat.commands import Run, read_stdin
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.formatting import counted
@@ -27,10 +28,10 @@ LISTED = 20
 NO_SOURCES = "NO_SOURCES"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Loads documents into memory, and fills the report.
-Load = Callable[[Run, "MemoryClient", InjectReport], Awaitable[None]]
+Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
 
 
-async def inject(run: Run) -> int:
+async def inject(run: Invocation) -> int:
     """Exit code 1 if a file failed."""
     run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
@@ -38,7 +39,7 @@ async def inject(run: Run) -> int:
 
 
 async def load_with_report(
-    run: Run, load: Load, remove: str = "--prune", document: Mapping[str, Any] = EMPTY
+    run: Invocation, load: Load, remove: str = "--prune", document: Mapping[str, Any] = EMPTY
 ) -> int:
     """Exit code 1 if a document failed. The report is printed even if loading was stopped.
 
@@ -63,7 +64,7 @@ async def load_with_report(
     return 1 if report.count("failed") else 0
 
 
-async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
+async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     paths = run.arguments.paths
     if "-" in paths:
         await _inject_stdin(memory, run.arguments.uri, report)
@@ -95,7 +96,7 @@ def _first_failure(report: InjectReport, stopped: str) -> Failure | None:
 
 
 def _show(
-    run: Run,
+    run: Invocation,
     report: InjectReport,
     remove: str,
     document: Mapping[str, Any],
@@ -123,6 +124,6 @@ def _show(
         if unfinished := report.unfinished():
             run.console.note(f"  {unfinished}")
         if begun or not failure:
-            run.console.note("  Run the same command again to continue.")
+            run.console.note("  Invocation the same command again to continue.")
     if begun or not stopped:
         run.console.print(report.summary())

@@ -10,7 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from ragchat.commands import Run, ask_user, read_line
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import ask_user, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
@@ -27,7 +28,7 @@ from ragchat.servers.configs import (
 )
 from ragchat.servers.connection import Connection
 from ragchat.servers.login import Credentials, log_in
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
@@ -36,9 +37,10 @@ from ragchat.ui.context import YES
 from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
+NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 
 
-def add(run: Run) -> int:
+def add(run: Invocation) -> int:
     """Write a server into the user's file, or into the project's; or list the recipes for servers."""
     arguments = run.arguments
     if arguments.recipe is None:
@@ -59,7 +61,7 @@ def _entry(words: Sequence[str]) -> dict[str, Any]:
     return {"url": first} if _is_url(first) else {"command": first, "args": rest}
 
 
-def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
+def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
     """`missing` are sentences about what the server still needs."""
     arguments = run.arguments
     if name == SERVER_NAME:
@@ -84,7 +86,7 @@ def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()
     return 0
 
 
-def _list_recipes(run: Run) -> int:
+def _list_recipes(run: Invocation) -> int:
     recipes = read_recipes()
     if run.console.json:
         described = [
@@ -99,24 +101,17 @@ def _list_recipes(run: Run) -> int:
     return 0
 
 
-def ls(run: Run) -> int:
+def ls(run: Invocation) -> int:
     """The servers that are named, without starting them."""
     permissions = Permissions(run.home.config)
-    configs = read_configs(run.home.config / USER_FILE)
-    if run.console.json:
-        run.console.document({"servers": [_described(config) for config in configs.values()]})
-    elif not configs:
-        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
-    else:
-        rows = [
-            (config.name, config.scope, _state(config, permissions), config.shown)
-            for config in configs.values()
-        ]
-        run.console.table(("name", "scope", "state", "command or address"), rows)
+    configs = [*read_configs(run.home.config / USER_FILE).values()]
+    rows = [(one.name, one.scope, _state(one, permissions), one.shown) for one in configs]
+    header = ("name", "scope", "state", "command or address")
+    run.console.listing({"servers": [*map(_described, configs)]}, header, rows, NO_SERVERS)
     return 0
 
 
-def remove(run: Run) -> int:
+def remove(run: Invocation) -> int:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
     write_entry(Path(config.file), config.name, None)
@@ -126,38 +121,34 @@ def remove(run: Run) -> int:
     with suppress(VariableMissing):
         if url := config.expanded().url:
             Credentials(run.home.data).keep_grant(url, None)
-    if run.console.json:
-        run.console.document({"name": config.name, "file": config.file})
-    else:
-        run.console.print(f"Removed {config.name} from {config.file}.")
+    run.console.result(
+        {"name": config.name, "file": config.file}, f"Removed {config.name} from {config.file}."
+    )
     return 0
 
 
-def enable(run: Run) -> int:
+def enable(run: Invocation) -> int:
     """Exit code 1 if the file of a project disables the server."""
     return _switch(run, disabled=False)
 
 
-def disable(run: Run) -> int:
+def disable(run: Invocation) -> int:
     return _switch(run, disabled=True)
 
 
-def _switch(run: Run, *, disabled: bool) -> int:
+def _switch(run: Invocation, *, disabled: bool) -> int:
     permissions = Permissions(run.home.config)
     permissions.disable(_find(run, run.arguments.name), disabled=disabled)
     config = _find(run, run.arguments.name)
     state = _state(config, permissions)
-    if run.console.json:
-        run.console.document(_described(config) | {"state": state})
-    else:
-        run.console.print(f"{config.name}: {state}")
+    run.console.result(_described(config) | {"state": state}, f"{config.name}: {state}")
     if config.disabled and not disabled:
         run.console.note(f"{config.file} disables it: change it there.")
         return 1
     return 0
 
 
-async def test(run: Run) -> int:
+async def test(run: Invocation) -> int:
     """Start the servers and list what they offer. Exit code 1 if one does not start."""
     names = run.arguments.names
     for name in names:
@@ -166,23 +157,23 @@ async def test(run: Run) -> int:
         manager.start()
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
-            if connection.state is State.UNASKED and _agrees(run, connection.config):
+            if connection.state is ServerState.UNASKED and _agrees(run, connection.config):
                 manager.agree(connection.config.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
-            await connection.settle()
+            await connection.wait_started()
         results = [_tested(connection) for connection in chosen]
     if run.console.json:
         run.console.document({"servers": results})
     elif not results:
-        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+        run.console.note(NO_SERVERS)
     else:
         for result in results:
             _print_result(run, result)
-    return 0 if all(result["state"] in (State.READY, State.DISABLED) for result in results) else 1
+    return 0 if all(result["state"] in (ServerState.READY, ServerState.DISABLED) for result in results) else 1
 
 
-async def login(run: Run) -> int:
+async def login(run: Invocation) -> int:
     """Let the user log in at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     if not config.url:
@@ -192,14 +183,11 @@ async def login(run: Run) -> int:
     # With --json the caller is a program, which has no address to paste.
     read = read_line if sys.stdin.isatty() and not run.console.json else None
     await log_in(config, Credentials(run.home.data), settings, run.console.note, read)
-    if run.console.json:
-        run.console.document({"name": config.name, "url": config.url})
-    else:
-        run.console.print(f"{config.name} can be used now.")
+    run.console.result({"name": config.name, "url": config.url}, f"{config.name} can be used now.")
     return 0
 
 
-def logout(run: Run) -> int:
+def logout(run: Invocation) -> int:
     """Forget the login at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     credentials = Credentials(run.home.data)
@@ -224,14 +212,14 @@ def _tested(connection: Connection) -> dict[str, Any]:
     return result
 
 
-def _print_result(run: Run, result: dict[str, Any]) -> None:
+def _print_result(run: Invocation, result: dict[str, Any]) -> None:
     tools = result["tools"]
-    if result["state"] is State.READY:
+    if result["state"] is ServerState.READY:
         run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
         return
     name = result["name"]
     run.console.print(f"{name}: {result['state']}")
-    if result["state"] is State.UNASKED:
+    if result["state"] is ServerState.UNASKED:
         run.console.print(
             f"  On a terminal, `ragchat mcp test {quote(name)}` shows its command and asks you."
         )
@@ -252,11 +240,11 @@ def _described(config: ServerConfig) -> dict[str, Any]:
 
 def _state(config: ServerConfig, permissions: Permissions) -> str:
     if permissions.is_disabled(config):
-        return State.DISABLED
-    return "enabled" if permissions.may_start(config) else State.UNASKED
+        return ServerState.DISABLED
+    return "enabled" if permissions.may_start(config) else ServerState.UNASKED
 
 
-def _agrees(run: Run, config: ServerConfig) -> bool:
+def _agrees(run: Invocation, config: ServerConfig) -> bool:
     """Whether the user agrees to start a server that a project's file names."""
     if run.console.json or not sys.stdin.isatty():
         return False
@@ -264,12 +252,12 @@ def _agrees(run: Run, config: ServerConfig) -> bool:
     return ask_user("Start it? [y/N] ").lower() in YES
 
 
-def _find(run: Run, name: str) -> ServerConfig:
+def _find(run: Invocation, name: str) -> ServerConfig:
     """Raises UnknownServer."""
     return find_server(read_configs(run.home.config / USER_FILE), name)
 
 
-def _file(run: Run, scope: str) -> Path:
+def _file(run: Invocation, scope: str) -> Path:
     if scope == Scope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE

@@ -6,14 +6,14 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragcommon.hosts import HOSTS, Host, reached, server_command, started, write
 from ragconfig.home import HOME_VARIABLE, user_path
 
 MCP_PATH = "/mcp"
 
 
-def config(run: Run) -> int:
+def config(run: Invocation) -> int:
     """Print the block on stdout, and where to paste it on stderr."""
     host = HOSTS[run.arguments.host]
     run.console.note(f"Paste this into {host.where} and restart the program:")
@@ -27,7 +27,7 @@ def config(run: Run) -> int:
     return 0
 
 
-def _own(host: Host, run: Run) -> dict[str, Any]:
+def _own(host: Host, run: Invocation) -> dict[str, Any]:
     """The block for a host that starts its own server on this memory."""
     repository = run.arguments.repository
     which = ["--repository"] if repository else ["--memory", str(run.settings.memory_path)]
@@ -40,7 +40,7 @@ def _own(host: Host, run: Run) -> dict[str, Any]:
     return started(host, command, environ, in_open_folder=repository)
 
 
-def _running(host: Host, run: Run) -> dict[str, Any]:
+def _running(host: Host, run: Invocation) -> dict[str, Any]:
     """The block for the server that `ragchat serve` runs."""
     file = run.arguments.token_file
     path = str(user_path(file)) if file else ""

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ragchat.commands import Run, ask_user
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import ask_user
 from ragchat.console import Failure, describe
 from ragchat.formatting import counted
 from ragchat.servers.configs import USER_FILE, Scope, ServerConfig, read_file, write_entry
@@ -17,7 +18,7 @@ from ragcommon.hosts import HOSTS
 ADDED, LEFT_OUT = "added", "left out"
 
 
-def import_servers(run: Run) -> int:
+def import_servers(run: Invocation) -> int:
     """Exit code 1 if a file cannot be read; the others are imported nevertheless."""
     folder = Path.cwd()
     chosen = run.arguments.host
@@ -40,7 +41,7 @@ def import_servers(run: Run) -> int:
     return 1 if failures else 0
 
 
-def _reason_against(run: Run, found: Found, own: dict[str, ServerConfig]) -> str:
+def _reason_against(run: Invocation, found: Found, own: dict[str, ServerConfig]) -> str:
     """Why a server is left out, as a clause; "" if it is added. This may ask the user."""
     if found.config is None or found.obstacle:
         return found.obstacle
@@ -53,7 +54,7 @@ def _reason_against(run: Run, found: Found, own: dict[str, ServerConfig]) -> str
     return _disagreement(run, found, found.config.whole) if found.of_project else ""
 
 
-def _disagreement(run: Run, found: Found, command: str) -> str:
+def _disagreement(run: Invocation, found: Found, command: str) -> str:
     """Why a server of a project is left out, as a clause; "" if the user wants it."""
     if run.console.json or not sys.stdin.isatty():
         return "it comes with the project: run this command on a terminal to agree to it"
@@ -68,7 +69,7 @@ def _result(found: Found, reason: str) -> dict[str, Any]:
     return known | {"status": LEFT_OUT if reason else ADDED, "reason": reason}
 
 
-def _print(run: Run, results: list[dict[str, Any]], failures: list[Failure], file: Path) -> None:
+def _print(run: Invocation, results: list[dict[str, Any]], failures: list[Failure], file: Path) -> None:
     if run.console.json:
         failure = failures[0] if failures else None
         run.console.document({"file": str(file), "servers": results}, failure)

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from ragchat.commands import Run, ask_user
+from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
+from ragchat.commands.stdin import ask_user
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
@@ -16,49 +17,36 @@ from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
-from ragcommon.contract.history import Entry, Origin
+from ragcommon.contract.history import Origin
 
 
-async def ls(run: Run) -> int:
+async def ls(run: Invocation) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
         if arguments.uri is not None:
             page = await memory.documents(arguments.limit, {"uri": arguments.uri})
         else:
             page = await listed(memory, arguments.documents, arguments.limit)
-    if run.console.json:
-        run.console.document(page)
-    elif not page.documents:
-        is_whole = arguments.uri is None and not arguments.documents
-        run.console.note("Memory is empty." if is_whole else "No document matches.")
-    else:
-        rows = [
-            (
-                short_uri(info.uri, info.title),
-                info.chunks,
-                local(info.updated_at),
-                info.document_id,
-                info.title,
-            )
-            for info in page.documents
-        ]
-        run.console.table(("document", "chunks", "changed", "id", "title"), rows)
-        if page.total > len(page.documents):
-            run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n N prints more.")
+    rows = [
+        (short_uri(info.uri, info.title), info.chunks, local(info.updated_at), info.document_id, info.title)
+        for info in page.documents
+    ]
+    is_whole = arguments.uri is None and not arguments.documents
+    empty = "Memory is empty." if is_whole else "No document matches."
+    run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty)
+    if rows and page.total > len(rows) and not run.console.json:
+        run.console.note(f"{len(rows):,} of {page.total:,} documents; -n N prints more.")
     return 0
 
 
-async def show(run: Run) -> int:
+async def show(run: Invocation) -> int:
     async with run.memory() as memory:
         document = await about_one(memory, run.arguments.document, memory.show)
-    if run.console.json:
-        run.console.document(document)
-    else:
-        run.console.print(document.text.removesuffix("\n"))
+    run.console.result(document, document.text.removesuffix("\n"))
     return 0
 
 
-async def rm(run: Run) -> int:
+async def rm(run: Invocation) -> int:
     """Remove documents. Before it removes what a glob matches, it asks, unless it is one document."""
     async with run.memory() as memory:
         names: list[str] = []
@@ -77,7 +65,7 @@ async def rm(run: Run) -> int:
         )
 
 
-def _confirmed(run: Run, words: str, names: list[str]) -> list[str]:
+def _confirmed(run: Invocation, words: str, names: list[str]) -> list[str]:
     """The names, none if the user refuses. Raises NotConfirmed without a terminal."""
     if len(names) == 1 or run.arguments.yes:
         return names
@@ -87,39 +75,31 @@ def _confirmed(run: Run, words: str, names: list[str]) -> list[str]:
     return names if reply.lower() in YES else []
 
 
-async def log(run: Run) -> int:
+async def log(run: Invocation) -> int:
     async with run.memory() as memory:
         entries = await memory.journal(run.arguments.limit)
-    if run.console.json:
-        run.console.document({"entries": entries})
-    elif not entries:
-        run.console.note("Nothing has been stored yet.")
-    else:
-        rows = [
-            (
-                entry.seq,
-                local(entry.at),
-                _action(entry),
-                _writer(entry.origin),
-                entry.origin.session,
-                entry.origin.group,
-                short_uri(entry.uri),
-            )
-            for entry in entries
-        ]
-        run.console.table(("no.", "at", "what", "by", "session", "group", "document"), rows)
+    rows = [
+        (
+            entry.seq,
+            local(entry.at),
+            f"{entry.action} (undone)" if entry.undone else entry.action,
+            _writer(entry.origin),
+            entry.origin.session,
+            entry.origin.group,
+            short_uri(entry.uri),
+        )
+        for entry in entries
+    ]
+    header = ("no.", "at", "what", "by", "session", "group", "document")
+    run.console.listing({"entries": entries}, header, rows, "Nothing has been stored yet.")
     return 0
-
-
-def _action(entry: Entry) -> str:
-    return f"{entry.action} (undone)" if entry.undone else entry.action
 
 
 def _writer(origin: Origin) -> str:
     return f"{origin.client} ({origin.host})" if origin.host else origin.client
 
 
-async def backup(run: Run) -> int:
+async def backup(run: Invocation) -> int:
     from ragconfig.home import user_path
 
     console = run.console
@@ -135,7 +115,7 @@ async def backup(run: Run) -> int:
     return 0
 
 
-async def reembed(run: Run) -> int:
+async def reembed(run: Invocation) -> int:
     console = run.console
     if run.arguments.discard:
         return await _discard(run)
@@ -158,17 +138,16 @@ async def reembed(run: Run) -> int:
     return 0
 
 
-async def _discard(run: Run) -> int:
+async def _discard(run: Invocation) -> int:
     async with run.memory() as memory:
         stats = await memory.discard_embeddings()
-    if run.console.json:
-        run.console.document(stats)
-    else:
-        run.console.print(f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done.")
+    run.console.result(
+        stats, f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
+    )
     return 0
 
 
-async def verify(run: Run) -> int:
+async def verify(run: Invocation) -> int:
     """Exit code 1 if something is damaged, or with --repair, if something is left."""
     console = run.console
     if run.arguments.repair:
@@ -185,7 +164,7 @@ async def verify(run: Run) -> int:
     return 0 if found.ok else 1
 
 
-async def _repair(run: Run) -> int:
+async def _repair(run: Invocation) -> int:
     console = run.console
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Repairing", shown=not console.json) as on_progress:
@@ -202,31 +181,28 @@ async def _repair(run: Run) -> int:
     return 0 if done.ok else 1
 
 
-def _list(run: Run, problems: Sequence[str], more: int) -> None:
+def _list(run: Invocation, problems: Sequence[str], more: int) -> None:
     for problem in problems:
         run.console.print(problem)
     if more:
         run.console.print(f"… and {more:,} more of this kind.")
 
 
-async def stats(run: Run) -> int:
+async def stats(run: Invocation) -> int:
     async with run.memory() as memory:
         found = await memory.stats()
-    if run.console.json:
-        run.console.document(found)
-    else:
-        embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
-        rows = [
-            ("file", found.path),
-            ("documents", f"{found.documents:,}"),
-            ("chunks", f"{found.chunks:,}"),
-            ("characters", f"{found.characters:,}"),
-            ("bytes on disk", f"{found.bytes:,}"),
-            ("embedder", embedder),
-        ]
-        if found.next_embedder:
-            rows.append(("being embedded with", found.next_embedder))
-        if found.kept_embedder:
-            rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
-        run.console.table(("memory", ""), rows)
+    embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
+    rows = [
+        ("file", found.path),
+        ("documents", f"{found.documents:,}"),
+        ("chunks", f"{found.chunks:,}"),
+        ("characters", f"{found.characters:,}"),
+        ("bytes on disk", f"{found.bytes:,}"),
+        ("embedder", embedder),
+    ]
+    if found.next_embedder:
+        rows.append(("being embedded with", found.next_embedder))
+    if found.kept_embedder:
+        rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
+    run.console.listing(found, ("memory", ""), rows)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
@@ -14,7 +14,7 @@ from ragcommon.text.rules import with_words_replaced
 SHOWN = 8
 
 
-async def query(run: Run) -> int:
+async def query(run: Invocation) -> int:
     text = run.words(run.arguments.text)
     top_k = run.arguments.top_k or min(SHOWN, run.settings.table("retrieval", RetrievalSettings).top_k)
     async with run.memory() as memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def remove_each(
-    run: Run,
+    run: Invocation,
     names: Sequence[str],
     remove: Callable[[str], Awaitable[T]],
     *,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ragchat.app import Keeps
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
+from ragchat.conversation import Keeps
 from ragchat.ingest.loading import load_text
 from ragchat.sessions.document import report_as_document
-from ragchat.types import Emit, Event, Notice, Turn
+from ragchat.turn.events import Emit, Event, Notice
+from ragchat.turn.types import Turn
 
 if TYPE_CHECKING:
     from ragchat.research.research import Report
 
 
-async def research(run: Run) -> int:
+async def research(run: Invocation) -> int:
     """The steps go to stderr. Exit code 1 if the report was to be stored in memory, and was not."""
     arguments = run.arguments
     question = "" if arguments.goes_on else run.words(arguments.question)
@@ -26,29 +27,29 @@ async def research(run: Run) -> int:
             run.console.note(event.text)
             notices.append(event.text)
 
-    async with run.app() as app:
-        app.keeps = Keeps.ONE_SHOT
+    async with run.conversation() as conversation:
+        conversation.keeps = Keeps.ONE_SHOT
         if arguments.session or arguments.resume:
-            await app.resume(arguments.session)
+            await conversation.resume(arguments.session)
         if run.console.json:
-            report = await app.research(question, note)
+            report = await conversation.research(question, note)
         else:
             from ragchat.ui.render.answer import AnswerView
             from ragchat.ui.render.screen import Screen
 
             async def take_turn(emit: Emit) -> Turn:
                 nonlocal report
-                report = await app.research(question, emit)
+                report = await conversation.research(question, emit)
                 return report.turn
 
             await AnswerView(Screen.open()).show(take_turn)
-        run.note_servers(app.servers)
+        run.note_servers(conversation.servers)
         assert report is not None
         stored: dict[str, Any] = {}
         error = ""
         if arguments.inject:
             text, metadata = report_as_document(report.turn)
-            document = await load_text(app.memory, text, metadata)
+            document = await load_text(conversation.memory, text, metadata)
             stored, error = {"stored": document.uri}, document.error or ""
             run.console.note(error or f"Stored as {document.uri}.")
     if run.console.json:

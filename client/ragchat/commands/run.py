@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ragchat.app import App
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
+from ragchat.conversation import Conversation
 from ragchat.formatting import counted
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
@@ -18,7 +18,7 @@ from ragchat.scripts.script import FRESH, Header, load_script
 SHOWN_LINES = 20
 
 
-async def run(run: Run) -> int:
+async def run(run: Invocation) -> int:
     """Exit code 1 if a step fails. A script has its own sessions, and its own memory unless it names one."""
     path = Path(run.arguments.script)
     script = load_script(path)
@@ -28,8 +28,8 @@ async def run(run: Run) -> int:
         async with own_run.servers(only_memory=True) as servers:
             memory = await servers.open_memory(settings)
             on_step = None if run.console.json else partial(show, run)
-            async with App(settings, memory, servers) as app:
-                report = await run_script(script, path.parent, app, memory, on_step)
+            async with Conversation(settings, memory, servers) as conversation:
+                report = await run_script(script, path.parent, conversation, memory, on_step)
     failed = not all(step.passed for step in report.steps)
     if run.console.json:
         run.console.document(report.public(), Failure("STEPS_FAILED", summary(report)) if failed else None)
@@ -49,7 +49,7 @@ def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
     return {**flags, "model.name": header.model} if header.model else flags
 
 
-def show(run: Run, step: StepReport) -> None:
+def show(run: Invocation, step: StepReport) -> None:
     """Print a step's line of the table as soon as it is done; below it its failures and what it answered."""
     verdict = "ok" if step.passed else "FAILED"
     run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {step.title}")

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.servers.memory.process import environment, program
 from ragcommon.hosts import TOKEN_VARIABLE
 
 
-def serve(run: Run) -> int:
+def serve(run: Invocation) -> int:
     """Serve until a signal arrives. Returns the exit code of the server."""
     arguments = run.arguments
     words = [*program(run.settings, run.config_file, arguments.verbose), "http"]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.commands import Run
+from msgspec import structs
+
 from ragchat.commands.inject import load_with_report
+from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.formatting import counted, local
 from ragchat.ingest.loading import failed, load_text
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
+from ragchat.sessions.export import record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 
 if TYPE_CHECKING:
@@ -19,44 +22,35 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
 
-def _store(run: Run) -> SessionStore:
+def _store(run: Invocation) -> SessionStore:
     return SessionStore(sessions_path(run.settings))
 
 
-async def ls(run: Run) -> int:
+async def ls(run: Invocation) -> int:
     async with _store(run) as store:
         sessions = await store.list(run.arguments.limit)
-    if run.console.json:
-        run.console.document({"sessions": sessions})
-    elif not sessions:
-        run.console.note("There are no past conversations yet.")
-    else:
-        rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
-        run.console.table(("session", "last used", "turns", "first question"), rows)
+    rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
+    header = ("session", "last used", "turns", "first question")
+    run.console.listing({"sessions": sessions}, header, rows, "There are no past conversations yet.")
     return 0
 
 
-async def show(run: Run) -> int:
+async def show(run: Invocation) -> int:
     async with _store(run) as store:
         session = await store.load(run.arguments.session_id)
     if run.console.json:
-        run.console.document(
-            {
-                "session_id": session.session_id,
-                "title": session.title,
-                "created_at": session.created_at,
-                "turns": [turn.public() for turn in session.turns],
-            }
-        )
+        run.console.document({**structs.asdict(session), "turns": [turn.public() for turn in session.turns]})
         return 0
     from ragchat.ui.render.sources import plain_sources
 
     for turn in session.turns:
-        run.console.print("\n".join((f"> {turn.question}", "", turn.answer, "", *plain_sources(turn), "")))
+        run.console.print(
+            "\n".join((f"> {turn.question}", "", turn.answer.text, "", *plain_sources(turn), ""))
+        )
     return 0
 
 
-async def rm(run: Run) -> int:
+async def rm(run: Invocation) -> int:
     async with _store(run) as store:
         return await remove_each(
             run,
@@ -70,22 +64,22 @@ async def rm(run: Run) -> int:
         )
 
 
-async def export(run: Run) -> int:
+async def export(run: Invocation) -> int:
     """Print Markdown; with --json, the whole session with its traces."""
     async with _store(run) as store:
         if run.console.json:
-            run.console.document(await store.load(run.arguments.session_id))
+            run.console.document(record_of(await store.load(run.arguments.session_id)))
         else:
             run.console.print((await store.export(run.arguments.session_id, "markdown")).removesuffix("\n"))
     return 0
 
 
-async def inject(run: Run) -> int:
+async def inject(run: Invocation) -> int:
     """Store each session as a document, which replaces the one of an earlier call."""
     return await load_with_report(run, _inject)
 
 
-async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
+async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     async with _store(run) as store:
         for session_id in run.arguments.session_ids or [info.session_id for info in await store.list()]:
             try:
@@ -96,7 +90,7 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
                 report.texts.append(await load_text(memory, *as_document(session), report.group))
 
 
-async def search(run: Run) -> int:
+async def search(run: Invocation) -> int:
     text = " ".join(run.arguments.text)
     async with _store(run) as store:
         matches = await store.search(text, run.arguments.limit)

@@ -6,9 +6,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ragchat.commands import Run, ask_user
 from ragchat.commands.inject import load_with_report
+from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
+from ragchat.commands.stdin import ask_user
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
 from ragchat.ingest.loading import source_uri, sync_files, without_addresses
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 REMOVE = "`ragchat memory rm`"
 
 
-async def add(run: Run) -> int:
+async def add(run: Invocation) -> int:
     """Register files and folders, and load them. Exit code 1 if a path or a file failed."""
     document: dict[str, Any] = {}
     return await load_with_report(run, partial(_add, document), REMOVE, document)
 
 
-async def _add(document: dict[str, Any], run: Run, memory: MemoryClient, report: InjectReport) -> None:
+async def _add(document: dict[str, Any], run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     paths = without_addresses(run.arguments.paths, report)
     added = await memory.add_sources([source_uri(path) for path in paths])
     document["sources"] = added
@@ -57,34 +58,30 @@ def _sentence(source: AddedSource) -> str:
     return f"Added {name}."
 
 
-async def sync_sources(run: Run) -> int:
+async def sync_sources(run: Invocation) -> int:
     """Exit code 1 if a source or a file failed."""
     return await load_with_report(run, partial(_sync, run.arguments.paths), REMOVE)
 
 
-async def _sync(paths: list[str], run: Run, memory: MemoryClient, report: InjectReport) -> None:
+async def _sync(paths: list[str], run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     with loading_bar(run.console.stderr, shown=not run.console.json) as on_progress:
         await sync_files(memory, paths, on_progress, report)
 
 
-async def ls(run: Run) -> int:
+async def ls(run: Invocation) -> int:
     async with run.memory() as memory:
         sources = await memory.sources()
-    if run.console.json:
-        run.console.document({"sources": sources})
-    elif not sources:
-        run.console.note("There are no sources yet. `ragchat source add PATH` adds a folder.")
-    else:
-        rows = [
-            (
-                short_uri(source.uri),
-                source.documents,
-                local(source.synced_at) if source.synced_at else "never",
-                _outcome(source),
-            )
-            for source in sources
-        ]
-        run.console.table(("source", "documents", "last sync", "outcome"), rows)
+    rows = [
+        (
+            short_uri(source.uri),
+            source.documents,
+            local(source.synced_at) if source.synced_at else "never",
+            _outcome(source),
+        )
+        for source in sources
+    ]
+    empty = "There are no sources yet. `ragchat source add PATH` adds a folder."
+    run.console.listing({"sources": sources}, ("source", "documents", "last sync", "outcome"), rows, empty)
     return 0
 
 
@@ -100,7 +97,7 @@ def _outcome(source: Source) -> str:
     return "cancelled" if outcome.status == "cancelled" else counts
 
 
-async def rm(run: Run) -> int:
+async def rm(run: Invocation) -> int:
     """Take paths off the list. What happens to their documents is asked, if there is a terminal."""
     async with run.memory() as memory:
         return await remove_each(
@@ -116,7 +113,7 @@ async def rm(run: Run) -> int:
         )
 
 
-async def _remove(run: Run, memory: MemoryClient, group: str, path: str) -> RemovedSource:
+async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) -> RemovedSource:
     forget = run.arguments.forget
     if not (forget or run.console.json) and sys.stdin.isatty() and run.console.stderr.isatty():
         sources = {source.uri: source for source in await memory.sources()}

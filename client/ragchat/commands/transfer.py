@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 from anyio import to_thread
 from msgspec import UnsetType
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LISTED = 20
 
 
-async def export(run: Run) -> int:
+async def export(run: Invocation) -> int:
     from ragconfig.home import user_path
 
     console, name = run.console, run.arguments.file
@@ -63,7 +63,7 @@ async def _write(
             return documents
 
 
-async def import_(run: Run) -> int:
+async def import_(run: Invocation) -> int:
     """Exit code 1 if a line was refused; the others are stored."""
     from ragconfig.home import user_path
 
@@ -110,7 +110,7 @@ async def _read(
     return statuses, dict(sorted(errors.items())), embedder
 
 
-def _show(run: Run, statuses: Counter[str], errors: dict[int, str]) -> None:
+def _show(run: Invocation, statuses: Counter[str], errors: dict[int, str]) -> None:
     console = run.console
     counts = {status: statuses[status] for status in ("added", "updated", "unchanged")}
     refused = [f"Line {number} was refused: {error}" for number, error in errors.items()]

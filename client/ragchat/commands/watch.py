@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 
-from ragchat.commands import Run
+from ragchat.commands.invocation import Invocation
 from ragchat.console import describe
 from ragchat.errors import NotWatched, PathNotFound, RagChatError
 from ragchat.formatting import counted, utc_now
@@ -27,19 +27,19 @@ from ragconfig.home import user_path
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `LONGEST_MS`.
-QUIET_MS, LONGEST_MS = 200, 2_000
+# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `MAX_MS`.
+QUIET_MS, MAX_MS = 200, 2_000
 # How often to look whether the folders still exist: a disk that is mounted again reports no change.
 LOOK_MS = 500
 # More changes than these are synced as a whole.
-MOST_CHANGES = 1_000
+MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "failed")
 
 # What tells a folder from another in its place.
 Identity = tuple[int, int]
 
 
-async def watch(run: Run) -> int:
+async def watch(run: Invocation) -> int:
     """Runs until a signal ends it, which is its success."""
     run.console.lines = True
     try:
@@ -49,7 +49,7 @@ async def watch(run: Run) -> int:
         return 0
 
 
-async def _roots(run: Run, memory: MemoryClient) -> list[Path]:
+async def _roots(run: Invocation, memory: MemoryClient) -> list[Path]:
     """The resolved paths that the user names, or else the sources. Raises PathNotFound."""
     if not run.arguments.paths:
         sources = await memory.sources()
@@ -68,7 +68,7 @@ async def _roots(run: Run, memory: MemoryClient) -> list[Path]:
 class Watch:
     """Watches files and folders, which are resolved, and prints a line for each change of memory."""
 
-    def __init__(self, run: Run, memory: MemoryClient, roots: Sequence[Path]) -> None:
+    def __init__(self, run: Invocation, memory: MemoryClient, roots: Sequence[Path]) -> None:
         self._run = run
         self._memory = memory
         self._roots = roots
@@ -103,7 +103,7 @@ class Watch:
         rounds = awatch(
             *roots,
             watch_filter=None,
-            debounce=LONGEST_MS,
+            debounce=MAX_MS,
             step=QUIET_MS,
             rust_timeout=LOOK_MS,
             yield_on_timeout=True,
@@ -122,7 +122,7 @@ class Watch:
                 elif self._identities() != now:
                     return
                 elif within := self._relevant(Path(path) for _, path in changes):
-                    is_whole = len(within) > MOST_CHANGES or any(one.name == ".gitignore" for one in within)
+                    is_whole = len(within) > MAX_CHANGES or any(one.name == ".gitignore" for one in within)
                     await self._sync(roots, () if is_whole else within, may_fail=True)
 
     async def _sync(self, roots: Sequence[Path], within: Sequence[Path], *, may_fail: bool) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ragchat.quotes import ELLIPSIS
-from ragchat.types import Citation
+from ragchat.grounding.quotes import ELLIPSIS
+from ragchat.grounding.types import Citation
 from ragcommon.contract.search import Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).

@@ -84,7 +84,7 @@ class Evidence:
         return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
 
 
-class Run:
+class PieceRun:
     """A growing run of pieces: `add` returns its late interaction and its coverage."""
 
     def __init__(self, evidence: Evidence) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
 from ragchat.grounding.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
 from ragchat.grounding.pieces import sentence_spans
+from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms
-from ragchat.types import Unsupported
 from ragcommon.contract.search import Hit
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
@@ -60,7 +60,7 @@ _NUMBERED = re.compile(
     r"|linie|chambre|salle|ligne|habitacion|sala|linea)\s$"
 )
 # A smaller number before a noun may count what the answer lists.
-LARGEST_COUNT = 12
+MAX_COUNT = 12
 # The characters before a number or a name by which it is judged: more than the longest word above.
 LOOK_BACK = 20
 # Also of decades: the 1990s.
@@ -212,7 +212,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return False
     if _ORDINAL.match(text, found.end()):
         return False
-    if min(values) <= LARGEST_COUNT and float(min(values)).is_integer() and "." not in found.group():
+    if min(values) <= MAX_COUNT and float(min(values)).is_integer() and "." not in found.group():
         before = text[max(0, found.start() - LOOK_BACK) : found.start()]
         is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)
         return not is_counted or _NUMBERED.search(before) is not None

@@ -36,7 +36,7 @@ GROUNDED = 0.5
 ON_TOPIC = 0.03
 
 
-class State(Enum):
+class Closeness(Enum):
     """How close passages come to a question."""
 
     GROUNDED = "grounded"  # they hold what is asked
@@ -48,7 +48,7 @@ class State(Enum):
 class Judgement:
     """`probability` that the passages answer, the `signals` it is made of, and the words they do not hold."""
 
-    state: State
+    state: Closeness
     probability: float
     signals: dict[str, float]
     missing: list[str]
@@ -66,16 +66,16 @@ def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
     evidence = evidence[:JUDGED]
     terms = frozenset[str]().union(*(one.terms for one in evidence))
     if not evidence or not question.judged:
-        return Judgement(State.NOTHING, 0.0, {}, question.missing(terms))
+        return Judgement(Closeness.NOTHING, 0.0, {}, question.missing(terms))
     signals = signals_of(question, evidence)
     logit = INTERCEPT + sum(SIGNALS[name] * value for name, value in signals.items())
     probability = 1 / (1 + math.exp(-logit))
     if probability < ON_TOPIC:
-        state = State.NOTHING
+        state = Closeness.NOTHING
     elif probability < GROUNDED or question.missing_names(terms):
-        state = State.NEAREST
+        state = Closeness.NEAREST
     else:
-        state = State.GROUNDED
+        state = Closeness.GROUNDED
     return Judgement(state, probability, signals, question.missing(terms))
 
 

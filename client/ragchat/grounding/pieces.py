@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 # Characters of a longer line are a paragraph.
-LONGEST_LINE = 240
+MAX_LINE = 240
 
 # After a full stop a sentence ends where white space and a beginning follow; after the wide ones at once.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?=["'“„«(\[¿¡]*[^\W_a-zß-öø-ÿ])|(?<=[。！？])[”’」』）]*""")
@@ -25,7 +25,7 @@ def piece_spans(text: str) -> Iterator[Span]:
     """Where each piece begins and ends; a line with its indentation. Empty lines are in none."""
     for line in _LINE.finditer(text):
         start, end = line.span()
-        if end - start <= LONGEST_LINE:
+        if end - start <= MAX_LINE:
             yield start, start + len(line.group().rstrip())
         else:
             yield from ((start + first, start + last) for first, last in sentence_spans(line.group()))

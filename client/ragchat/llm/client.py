@@ -17,9 +17,11 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
+from ragchat.llm import tokens
 from ragchat.llm.completion import Assembly, Completion, OnText
 from ragchat.llm.errors import (
     BrokenStream,
+    ContextOverflow,
     KeyUnusable,
     LimitReached,
     ModelBroken,
@@ -35,8 +37,8 @@ from ragchat.llm.errors import (
 )
 from ragchat.llm.images import NO_IMAGES, Images, with_images
 from ragchat.llm.listing import ListedModel, ModelList, context_of
+from ragchat.llm.types import Message, ModelEndpoint
 from ragchat.settings import ModelSettings
-from ragchat.types import Message, ModelPlace
 from ragmcp.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -47,9 +49,9 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 # Between attempts, in seconds, where the server names no time.
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+FIRST_PAUSE, MAX_PAUSE = 0.5, 8.0
 # A server that asks for a longer pause gets no other attempt: the user decides.
-LONGEST_RETRY_AFTER = 120.0
+MAX_RETRY_AFTER = 120.0
 # Fields that are left out for servers that refuse them; for max_tokens there is another name.
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
 # How servers say that a model takes no images, when they do so with 404 (OpenRouter) or 500 (llama.cpp).
@@ -75,8 +77,8 @@ def ignore_retry(error: ModelError, seconds: float) -> None:
 class Model:
     """A model by its name and endpoint. Every method raises ModelError."""
 
-    def __init__(self, place: ModelPlace, settings: ModelSettings) -> None:
-        self.place = place
+    def __init__(self, endpoint: ModelEndpoint, settings: ModelSettings) -> None:
+        self.endpoint = endpoint
         self.settings = settings
         self._client: openai.AsyncOpenAI | None = None
         self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
@@ -87,7 +89,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        return self.place.name
+        return self.endpoint.name
 
     @property
     def takes_tools(self) -> bool:
@@ -97,7 +99,7 @@ class Model:
     async def load(self) -> openai.AsyncOpenAI:
         """The client, created at first use."""
         if self._client is None:
-            self._client = await anyio.to_thread.run_sync(_make_client, self.place, self.settings)
+            self._client = await anyio.to_thread.run_sync(_make_client, self.endpoint, self.settings)
         return self._client
 
     async def limited(self, max_tokens: int) -> Model:
@@ -125,13 +127,13 @@ class Model:
             listed = await self._listed()
             # A server with one model takes any name for it.
             if found := [model for model in listed if model.id == self.name or len(listed) == 1]:
-                self.context = await context_of(found[0], self.place.base_url, self._get)
+                self.context = await context_of(found[0], self.endpoint.base_url, self._get)
 
     async def _listed(self) -> list[ListedModel]:
         try:
             return msgspec.convert(await self._get("/models"), ModelList).data
         except msgspec.ValidationError:
-            raise NoApi(self.place.base_url, "it sent no list of models") from None
+            raise NoApi(self.endpoint.base_url, "it sent no list of models") from None
 
     async def _get(self, path: str) -> object:
         """The JSON at a path of the API, or at a URL."""
@@ -147,22 +149,20 @@ class Model:
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
         *,
-        on_text: OnText,
+        on_text: OnText = ignore_text,
         on_reasoning: OnText = ignore_text,
         on_retry: OnRetry = ignore_retry,
-        tokens: int = 0,
         images: Images = NO_IMAGES,
         seconds: float = inf,
     ) -> Completion:
         """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
-        `images` are left out for a model that takes none. `tokens` is the estimated size of the prompt, for
-        the sentence of ContextOverflow. A request that fails before the first piece is repeated if that may
-        help: `on_retry` gets the error and the seconds until the next attempt. After `seconds`, and at the
-        limits of the settings, the answer is cut off.
+        `images` are left out for a model that takes none. A request that fails before the first piece is
+        repeated if that may help: `on_retry` gets the error and the seconds until the next attempt. After
+        `seconds`, and at the limits of the settings, the answer is cut off.
         """
         deadline = anyio.current_time() + min(seconds, self.settings.turn_seconds)
-        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         backoff.next()
         retries, took_images = self.settings.retries, self.takes_images
         while True:
@@ -170,57 +170,59 @@ class Model:
             sent = with_images(messages, images if self.takes_images else NO_IMAGES)
             try:
                 with anyio.CancelScope(deadline=deadline):
-                    await self._receive(sent, tools, assembly, tokens)
-                    return assembly.completion()
+                    await self._receive(sent, tools, assembly)
+                    return assembly.completion().estimated([*messages, *tools])
                 raise LimitReached(self.name, f"model.turn_seconds = {self.settings.turn_seconds:g}")
             except LimitReached as error:
                 completion = assembly.cut_off(error.setting)
                 if not completion.text.strip():
                     raise
-                return completion
+                return completion.estimated([*messages, *tools])
             except ModelError as error:
+                if isinstance(error, ContextOverflow):
+                    error.tokens = tokens.prompt_at_most(messages)
                 if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
                     continue
                 pause = error.retry_after or backoff.next()
-                longest = min(LONGEST_RETRY_AFTER, deadline - anyio.current_time())
+                longest = min(MAX_RETRY_AFTER, deadline - anyio.current_time())
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the images were not the reason
                     if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
-                        raise await self._explained(error, tokens) from error
+                        raise await self._explained(error, messages) from error
                     raise
                 on_retry(error, pause)
             retries -= 1
             await anyio.sleep(pause)
 
-    async def _explained(self, error: ModelError, tokens: int) -> ModelError:
+    async def _explained(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
         """Why the server closed the connection: it is down, or its context is too small, or else `error`."""
         try:
             with anyio.fail_after(PROBE_SECONDS):
                 await self._listed()
         except (ModelUnreachable, ServerHungUp) as failure:
-            return ModelUnreachable(self.place.base_url, failure.reason)
+            return ModelUnreachable(self.endpoint.base_url, failure.reason)
         except TimeoutError:
-            return ModelUnreachable(self.place.base_url, f"it has not answered for {PROBE_SECONDS:g} s")
+            return ModelUnreachable(self.endpoint.base_url, f"it has not answered for {PROBE_SECONDS:g} s")
         except ModelError:  # It answers, though not with a list.
             pass
         try:
             with anyio.fail_after(PROBE_SECONDS):
-                await (await self.limited(1))._request(PROBE, (), 0, stream=False)
+                await (await self.limited(1))._request(PROBE, (), stream=False)
         except (ModelError, TimeoutError):
             return error
-        return PromptNotTaken(self.place.base_url, tokens)
+        return PromptNotTaken(self.endpoint.base_url, tokens.prompt_at_most(messages))
 
     async def _receive(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly, tokens: int
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly
     ) -> None:
         """Request an answer as a stream, and take it in whichever form it comes."""
-        stream: Chunks = await self._request(messages, tools, tokens, stream=True)
+        stream: Chunks = await self._request(messages, tools, stream=True)
         try:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
-                await self._take(assembly, assembly.add_whole(await self._whole(stream, tokens)))
+                await self._take(assembly, assembly.add_whole(await self._whole(stream)))
             else:
-                while (chunk := await self._next(stream, tokens)) is not None:
+                while (chunk := await self._next(stream)) is not None:
                     await self._take(assembly, assembly.add(chunk))
         finally:
             with anyio.CancelScope(shield=True):
@@ -228,12 +230,12 @@ class Model:
         if assembly.is_empty:
             # llama-cpp-python ends its stream at once when the prompt does not fit: only an answer in one
             # piece has the error.
-            whole = await self._request(messages, tools, tokens, stream=False)
+            whole = await self._request(messages, tools, stream=False)
             if isinstance(whole, str):
-                raise not_json(self.place)
+                raise not_json(self.endpoint)
             await self._take(assembly, assembly.add_whole(whole))
         elif assembly.finish_reason is None:
-            raise BrokenStream(self.place.base_url, "the answer has no end")
+            raise BrokenStream(self.endpoint.base_url, "the answer has no end")
 
     async def _take(self, assembly: Assembly, pieces: Iterator[None]) -> None:
         """Pass on the pieces of an answer. Raises LimitReached for the first one that is too many."""
@@ -242,14 +244,14 @@ class Model:
         if assembly.is_full:
             raise LimitReached(self.name, f"model.answer_characters = {self.settings.answer_characters}")
 
-    async def _next(self, stream: Chunks, tokens: int) -> ChatCompletionChunk | None:
+    async def _next(self, stream: Chunks) -> ChatCompletionChunk | None:
         """The next chunk; None after the last one."""
         try:
             return await anext(stream, None)
         except Exception as error:
-            raise self._mapped(error, tokens, begun=True) from error
+            raise self._mapped(error, begun=True) from error
 
-    async def _whole(self, stream: Chunks, tokens: int) -> ChatCompletion:
+    async def _whole(self, stream: Chunks) -> ChatCompletion:
         """The answer of a server that does not stream."""
         import json
 
@@ -261,11 +263,11 @@ class Model:
             if not isinstance(body, dict) or "choices" not in body:  # an error in spite of the status
                 raise openai.APIError(message_in(body), stream.response.request, body=body)
         except Exception as error:
-            raise self._mapped(error, tokens, begun=True) from error
+            raise self._mapped(error, begun=True) from error
         return ChatCompletion.model_construct(**body)
 
     async def _request(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int, *, stream: bool
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, stream: bool
     ) -> Any:
         """Chunks if `stream`, else a ChatCompletion, or the text of an answer that is not JSON."""
         client = await self.load()
@@ -273,13 +275,15 @@ class Model:
             fields = self._fields(tools, stream=stream)
             try:
                 create: Any = client.chat.completions.create
-                return await create(model=self.place.name, messages=list(messages), stream=stream, **fields)
+                return await create(
+                    model=self.endpoint.name, messages=list(messages), stream=stream, **fields
+                )
             except Exception as error:
                 refused = next(
                     (name for name in OPTIONAL & fields.keys() if _complains_of(error, name)), None
                 )
                 if refused is None:
-                    raise self._mapped(error, tokens) from error
+                    raise self._mapped(error) from error
                 self._refused.add(refused)
 
     def _fields(self, tools: Sequence[dict[str, Any]], *, stream: bool) -> dict[str, Any]:
@@ -299,29 +303,29 @@ class Model:
             fields["max_completion_tokens"] = settings.max_tokens
         return fields
 
-    def _mapped(self, error: Exception, tokens: int = 0, *, begun: bool = False) -> ModelError:
-        return mapped(error, self.place, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)
+    def _mapped(self, error: Exception, *, begun: bool = False) -> ModelError:
+        return mapped(error, self.endpoint, seconds=self.settings.timeout_seconds, begun=begun)
 
 
-def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpenAI:
+def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.AsyncOpenAI:
     import httpx2
     import openai
 
     from ragchat.llm.bounded import bounded_client
 
-    if not (place.key.isascii() and place.key.isprintable()):
+    if not (endpoint.key.isascii() and endpoint.key.isprintable()):
         raise KeyUnusable()
     try:
-        local = urlsplit(place.base_url).hostname in LOOPBACK
+        local = urlsplit(endpoint.base_url).hostname in LOOPBACK
     except ValueError as error:
-        raise ModelUnreachable(place.base_url, str(error)) from None
+        raise ModelUnreachable(endpoint.base_url, str(error)) from None
     return openai.AsyncOpenAI(
-        base_url=place.base_url,
-        api_key=place.key or "none",  # the package requires one; local servers ignore it
+        base_url=endpoint.base_url,
+        api_key=endpoint.key or "none",  # the package requires one; local servers ignore it
         max_retries=0,  # the package would wait for minutes without a word
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
         # A proxy of the environment cannot reach a server on this machine.
-        http_client=bounded_client(place.name, settings.message_bytes, trust_env=not local),
+        http_client=bounded_client(endpoint.name, settings.message_bytes, trust_env=not local),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from ragchat.llm import tokens
 from ragchat.llm.reasoning import ReasoningSplitter
-from ragchat.types import NOT_REPORTED, ToolRequest, Usage
+from ragchat.llm.types import NOT_REPORTED, Message, ToolRequest, Usage
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
@@ -36,6 +38,33 @@ class Completion(Struct, frozen=True):
     requests: list[ToolRequest]
     usage: Usage
     cut_off: str = ""
+
+    @property
+    def message(self) -> Message:
+        """The answer as a message of the next prompt."""
+        message: Message = {"role": "assistant", "content": self.text}
+        if self.requests:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    # Many servers refuse a prompt with malformed arguments.
+                    "function": {
+                        "name": call.name,
+                        "arguments": call.arguments if call.is_readable else "{}",
+                    },
+                }
+                for call in self.requests
+            ]
+        return message
+
+    def estimated(self, sent: Iterable[Message]) -> Completion:
+        """With estimates for what was `sent`, tools included, and for the answer."""
+        estimate = Usage(
+            estimated_prompt_tokens=tokens.about(sent),
+            estimated_completion_tokens=tokens.about([self.message]),
+        )
+        return replace(self, usage=self.usage + estimate)
 
 
 class Assembly:

@@ -15,8 +15,8 @@ import anyio
 
 from ragchat.llm.client import Model
 from ragchat.llm.errors import MissingKey, ModelError, NoChatModel, UnknownModel
+from ragchat.llm.types import OFFLINE, ModelEndpoint
 from ragchat.settings import ModelSettings
-from ragchat.types import OFFLINE, ModelPlace
 from ragconfig.keys import read_key
 
 AUTO = "auto"
@@ -47,10 +47,10 @@ async def resolve(
     base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "")
     key = read_key(settings.key_file, environ=environ)
     if base_url:
-        return await _at(ModelPlace(name, base_url, key), settings)
+        return await _at(ModelEndpoint(name, base_url, key), settings)
     if name == AUTO:
         if key:
-            return Model(ModelPlace(settings.openai_model, OPENAI_URL, key), settings)
+            return Model(ModelEndpoint(settings.openai_model, OPENAI_URL, key), settings)
         return await _at_ollama(name, settings)
     try:
         if model := await _at_ollama(name, settings):
@@ -60,18 +60,18 @@ async def resolve(
             raise
     if not key:
         raise MissingKey(name)
-    return Model(ModelPlace(name, OPENAI_URL, key), settings)
+    return Model(ModelEndpoint(name, OPENAI_URL, key), settings)
 
 
-async def _at(place: ModelPlace, settings: ModelSettings) -> Model:
+async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
     """A model at the configured endpoint. For "auto", the endpoint is asked for its models."""
-    model = Model(place, settings)
-    if place.name == AUTO:
+    model = Model(endpoint, settings)
+    if endpoint.name == AUTO:
         chosen = _choose(await _names(model), settings.openai_model)
         if chosen is None:
             await model.aclose()
-            raise NoChatModel(place.base_url)
-        model.place = ModelPlace(chosen, place.base_url, place.key)
+            raise NoChatModel(endpoint.base_url)
+        model.endpoint = ModelEndpoint(chosen, endpoint.base_url, endpoint.key)
     return model
 
 
@@ -82,7 +82,7 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
     """
     if not await _listens(settings.ollama_url, settings.ollama_seconds):
         return None
-    model = Model(ModelPlace(name, settings.ollama_url, ""), settings)
+    model = Model(ModelEndpoint(name, settings.ollama_url, ""), settings)
     try:
         names = await model.names()
     except ModelError:  # another program listens there
@@ -91,14 +91,14 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
     if chosen is None:
         await model.aclose()
         if name != AUTO:
-            raise unknown_model(model.place, names)
+            raise unknown_model(model.endpoint, names)
         return None
-    model.place = ModelPlace(chosen, settings.ollama_url, "")
+    model.endpoint = ModelEndpoint(chosen, settings.ollama_url, "")
     return model
 
 
-async def names_beside(model: Model) -> list[str]:
-    """The chat models at the endpoint of `model`."""
+async def chat_models_at(model: Model) -> list[str]:
+    """The chat models that the server of `model` lists."""
     return _chat_models(await model.names())
 
 
@@ -108,16 +108,16 @@ async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
         names = await model.names()
     except ModelError:
         return error
-    return unknown_model(ModelPlace(error.model, error.base_url), names)
+    return unknown_model(ModelEndpoint(error.model, error.base_url), names)
 
 
-def unknown_model(place: ModelPlace, names: list[str]) -> UnknownModel:
+def unknown_model(endpoint: ModelEndpoint, names: list[str]) -> UnknownModel:
     """The error for a model that is not among the `names` of a server."""
     names = _chat_models(names)
-    wanted = place.name.lower()
+    wanted = endpoint.name.lower()
     parts = [name for name in names if wanted in name.lower()]
     near = parts or difflib.get_close_matches(wanted, names, n=NEAR_NAMES, cutoff=0.5)
-    return UnknownModel(place.name, place.base_url, near[:NEAR_NAMES], names)
+    return UnknownModel(endpoint.name, endpoint.base_url, near[:NEAR_NAMES], names)
 
 
 def _chat_models(names: list[str]) -> list[str]:

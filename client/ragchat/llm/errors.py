@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from ragchat.errors import RagChatError
+from ragchat.llm.types import ModelEndpoint
 from ragchat.sanitize import one_line
-from ragchat.types import ModelPlace
 from ragconfig.redaction import redacted
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class NoChatModel(ModelError):
 
 class ContextOverflow(ModelError):
     model: str
-    tokens: int
+    tokens: int = 0  # our estimate; set by the caller of `mapped`
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The prompt of about {tokens} tokens is more than {model} can hold."
     hint = "Lower model.context_tokens to what the model holds, or ask without -c and --session."
@@ -258,11 +258,11 @@ _CHARACTERS = 300
 
 
 def mapped(
-    error: Exception, place: ModelPlace, *, tokens: int = 0, seconds: float = 0.0, begun: bool = False
+    error: Exception, endpoint: ModelEndpoint, *, seconds: float = 0.0, begun: bool = False
 ) -> ModelError:
     """Our error for one of openai's, or for one that openai lets through.
 
-    `tokens` is the size of the prompt, `seconds` the timeout, `begun` whether the stream was open. Any other
+    `seconds` is the timeout, `begun` whether the stream was open. Any other
     exception is raised again.
     """
     import json
@@ -271,54 +271,54 @@ def mapped(
     import openai
 
     if isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException)):
-        return ModelTimedOut(place.base_url, seconds)
+        return ModelTimedOut(endpoint.base_url, seconds)
     if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
         reason, causes = _reason(error), list(_causes(error))
         if begun:
-            return BrokenStream(place.base_url, reason)
+            return BrokenStream(endpoint.base_url, reason)
         hung_up = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
         if any(isinstance(cause, hung_up) for cause in causes):
-            return ServerHungUp(place.base_url, reason)
-        return ModelUnreachable(place.base_url, reason)
+            return ServerHungUp(endpoint.base_url, reason)
+        return ModelUnreachable(endpoint.base_url, reason)
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, place, tokens)
+        return _of_status(error, endpoint)
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
-            return ContextOverflow(place.name, tokens)
+            return ContextOverflow(endpoint.name)
         if _NO_PATH.search(error.message):
-            return NoApi(place.base_url, _part(error.message))
-        return ModelBroken(place.base_url, _part(error.message))
+            return NoApi(endpoint.base_url, _part(error.message))
+        return ModelBroken(endpoint.base_url, _part(error.message))
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
-        return not_json(place)
+        return not_json(endpoint)
     raise error
 
 
-def not_json(place: ModelPlace) -> ModelError:
+def not_json(endpoint: ModelEndpoint) -> ModelError:
     """The error of an answer that is a page or a text."""
-    return NoApi(place.base_url, "it sent something that is not JSON")
+    return NoApi(endpoint.base_url, "it sent something that is not JSON")
 
 
-def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> ModelError:
+def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelError:
     status, message = error.status_code, _part(message_in(error.body or error.message))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
-        return ContextOverflow(place.name, tokens)
+        return ContextOverflow(endpoint.name)
     # litellm's proxy without a database looks up there every key but its own.
     if status == 401 or error.type == "no_db_connection":
-        return KeyRejected(place.base_url) if place.key else MissingKey(place.name)
+        return KeyRejected(endpoint.base_url) if endpoint.key else MissingKey(endpoint.name)
     is_unknown = status == 404 and (error.code == "model_not_found" or "model" in message.lower())
     if is_unknown or _NO_MODEL.search(message):
-        return UnknownModel(place.name, place.base_url)
+        return UnknownModel(endpoint.name, endpoint.base_url)
     if status in (404, 405):
-        return NoApi(place.base_url, f"{status}, {message}")
+        return NoApi(endpoint.base_url, f"{status}, {message}")
     # OpenAI sends 429 for this too, other servers 402, "Payment Required".
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return QuotaUsedUp(place.base_url, message)
+        return QuotaUsedUp(endpoint.base_url, message)
     retry_after = seconds_until(error.response.headers.get("retry-after"))
     if status == 429:
-        return RateLimited(place.base_url, message, retry_after)
+        return RateLimited(endpoint.base_url, message, retry_after)
     if status in TEMPORARY or status >= 500:
-        return ModelBroken(place.base_url, f"{status}, {message}", retry_after)
-    return ModelRefused(place.base_url, status, message)
+        return ModelBroken(endpoint.base_url, f"{status}, {message}", retry_after)
+    return ModelRefused(endpoint.base_url, status, message)
 
 
 def message_in(body: object) -> str:

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 BEGIN, END = "<think>", "</think>"
 # White space before BEGIN, in characters.
-LONGEST_MARGIN = 1_000
+MAX_MARGIN = 1_000
 
 
 class _Phase(Enum):
@@ -54,7 +54,7 @@ class ReasoningSplitter:
         begun = self._buffer.lstrip()
         if begun.startswith(BEGIN):
             self._phase, self._buffer = _Phase.REASONING, begun.removeprefix(BEGIN)
-        elif not BEGIN.startswith(begun) or len(self._buffer) > LONGEST_MARGIN:
+        elif not BEGIN.startswith(begun) or len(self._buffer) > MAX_MARGIN:
             self._phase = _Phase.ANSWERING
 
     def _reason(self) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, OPENAI_URL, names_beside, resolve, unknown_model
+from ragchat.llm.discovery import AUTO, OPENAI_URL, chat_models_at, resolve, unknown_model
+from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
-from ragchat.types import OFFLINE
 
 
 class ModelSelection:
@@ -55,7 +55,7 @@ class ModelSelection:
             names = await model.names()
             if names and model.name not in names:
                 await model.aclose()
-                raise unknown_model(model.place, names)
+                raise unknown_model(model.endpoint, names)
         await _find_context(model)
         previous, self._model = self._model, model
         self._selected, self._found = name, True
@@ -65,7 +65,7 @@ class ModelSelection:
     async def choices(self) -> list[str]:
         """The names that `select` takes here, "auto" and "offline" last."""
         model = await self.find()
-        return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
+        return [*(await chat_models_at(model) if model else []), AUTO, OFFLINE]
 
     async def aclose(self) -> None:
         if self._model is not None:
@@ -73,5 +73,5 @@ class ModelSelection:
 
 
 async def _find_context(model: Model | None) -> None:
-    if model is not None and model.place.base_url != OPENAI_URL:  # which does not say
+    if model is not None and model.endpoint.base_url != OPENAI_URL:  # which does not say
         await model.find_context()

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ragchat.types import Message
+from ragchat.llm.types import Message
 
 # Around each message, from the chat template.
 MESSAGE_TOKENS = 6

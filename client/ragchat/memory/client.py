@@ -64,7 +64,7 @@ T = TypeVar("T")
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
 # The most that one call may return: larger results come in parts.
-MOST_TOKENS, MOST_DOCUMENTS = 1_000_000, 10_000
+MAX_TOKENS, MAX_DOCUMENTS = 1_000_000, 10_000
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
     {
@@ -144,7 +144,7 @@ class MemoryClient:
     async def sources(self) -> list[Source]:
         """The registered files and folders."""
         sources: list[Source] = []
-        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
+        arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
         while True:
             page = await self._typed("list_sources", arguments, SourcePage)
             sources += page.sources
@@ -169,10 +169,10 @@ class MemoryClient:
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         """The first documents by URI, or all, that match a filter, which is one as for `query`."""
         documents: list[DocumentInfo] = []
-        arguments: dict[str, Any] = {"filter": filter, "max_tokens": MOST_TOKENS}
+        arguments: dict[str, Any] = {"filter": filter, "max_tokens": MAX_TOKENS}
         while True:
-            wanted = MOST_DOCUMENTS if limit is None else limit - len(documents)
-            arguments["limit"] = min(wanted, MOST_DOCUMENTS)
+            wanted = MAX_DOCUMENTS if limit is None else limit - len(documents)
+            arguments["limit"] = min(wanted, MAX_DOCUMENTS)
             page = await self._typed("list_documents", arguments, DocumentPage)
             documents += page.documents
             if not page.next_cursor or len(documents) == limit:
@@ -181,9 +181,9 @@ class MemoryClient:
 
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
-        part = await self._about("get_document", document, DocumentPart, max_tokens=MOST_TOKENS)
+        part = await self._about("get_document", document, DocumentPart, max_tokens=MAX_TOKENS)
         texts, places = [part.text], part.places
-        arguments: dict[str, Any] = {"document": part.document_id, "max_tokens": MOST_TOKENS}
+        arguments: dict[str, Any] = {"document": part.document_id, "max_tokens": MAX_TOKENS}
         while part.next_cursor:
             arguments["cursor"] = part.next_cursor
             part = await self._typed("get_document", arguments, DocumentPart)
@@ -198,12 +198,12 @@ class MemoryClient:
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
         """The newest versions of a document, named as for `show`; it may have been removed."""
-        return await self._about("list_versions", document, Versions, limit=limit, max_tokens=MOST_TOKENS)
+        return await self._about("list_versions", document, Versions, limit=limit, max_tokens=MAX_TOKENS)
 
     async def difference(self, document: str, before: int | None, after: int | None) -> Difference:
         """What changed between two versions of a document; by default in its last write."""
         numbers = _given(before=before, after=after)
-        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS, **numbers}
+        arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS, **numbers}
         diffs: list[str] = []
         while True:
             part = await self._about("diff_versions", document, DifferencePart, **arguments)
@@ -219,7 +219,7 @@ class MemoryClient:
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
         entries: list[Entry] = []
-        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
+        arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
         while True:
             page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, JournalPage)
             entries += page.entries

@@ -16,8 +16,8 @@ from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
-UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
-MOST_NAMED = 5  # in an error
+UNNAMED, MAX_UNNAMED = "sha256:*", 10_000
+MAX_NAMED = 5  # in an error
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
         page = await memory.documents(limit, filter)
         if page.total:
             return Match(page.documents, page.total, filter)
-    unnamed = await memory.documents(MOST_UNNAMED, {"uri": UNNAMED})
+    unnamed = await memory.documents(MAX_UNNAMED, {"uri": UNNAMED})
     titled = [document for document in unnamed.documents if words.casefold() in document.title.casefold()]
     if not titled:
         raise NoDocumentMatches(words)
@@ -100,7 +100,7 @@ async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitabl
             raise
         unknown = error
     try:
-        found = await match(memory, words, limit=MOST_NAMED)
+        found = await match(memory, words, limit=MAX_NAMED)
     except NoDocumentMatches:
         raise unknown from None
     if found.total > 1:
@@ -114,7 +114,7 @@ async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:
 
     Raises NoDocumentMatches, SeveralDocumentsMatch.
     """
-    found = await match(memory, words, limit=MOST_UNNAMED)
+    found = await match(memory, words, limit=MAX_UNNAMED)
     if found.filter is None:
         raise SeveralDocumentsMatch(words, [document.document_id for document in found.documents])
     return found.filter

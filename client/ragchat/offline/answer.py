@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ragchat.grounding.judging import Judgement, State
+from ragchat.answer import Answer, Candidate, Card, Further
+from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.offline.cards import Window, make_cards
-from ragchat.types import Answer, Candidate, Card, Further
 from ragcommon.text.rules import FENCE, is_row
 
 NO_MODEL = "No language model is configured: an answer shows the best parts of your documents as they are."
@@ -15,14 +15,14 @@ NEAREST = "Not answered directly. The nearest:"
 NOTHING = "Nothing in your documents is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
 # Of the words that are not mentioned, so many are shown.
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False, missing: Sequence[str] = ()) -> Answer:
     """The answer that shows nothing."""
     unused = [Candidate(candidate.hit, False, candidate.reason) for candidate in candidates]
     text = EMPTY_MEMORY if empty else NOTHING
-    return Answer(text, [], unused, grounded=False, missing=list(missing))
+    return Answer(text, candidates=unused, missing=list(missing))
 
 
 def answer_with(
@@ -34,7 +34,7 @@ def answer_with(
     """The answer that shows windows as cards, the `further` ones with /more."""
     cards, citations = make_cards(shown)
     more = Further(*make_cards(further, len(cards) + 1))
-    grounded, missing = judgement.state is State.GROUNDED, judgement.missing
+    grounded, missing = judgement.state is Closeness.GROUNDED, judgement.missing
     numbers = {citation.chunk_id: citation.n for citation in citations}
     return Answer(
         markdown(cards, grounded=grounded, missing=missing),
@@ -51,8 +51,8 @@ def answer_with(
 
 def notes_of(*, grounded: bool, missing: Sequence[str]) -> tuple[str, str]:
     """The lines before and after the cards of an answer; each may be ""."""
-    more = f" and {len(missing) - MOST_LISTED} more" if len(missing) > MOST_LISTED else ""
-    listed = ", ".join(missing[:MOST_LISTED]) + more
+    more = f" and {len(missing) - MAX_LISTED} more" if len(missing) > MAX_LISTED else ""
+    listed = ", ".join(missing[:MAX_LISTED]) + more
     return "" if grounded else NEAREST, f"Not mentioned there: {listed}" if missing else ""
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragchat.grounding.evidence import Evidence, Piece, Run, names_of
+from ragchat.answer import Card
+from ragchat.grounding.evidence import Evidence, Piece, PieceRun, names_of
 from ragchat.grounding.pieces import Span
+from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
-from ragchat.types import Card, Citation
 from ragchat.uris import short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
@@ -87,7 +88,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     worths = [_worth(evidence, place) for place in range(len(pieces))]
     best: Window | None = None
     for first in range(len(pieces)):
-        run = Run(evidence)
+        run = PieceRun(evidence)
         top = first
         for last in range(first, len(pieces)):
             if last > first and pieces[last].end - pieces[first].start > CORE * size:

@@ -16,7 +16,7 @@ from ragconfig.settings import packaged
 
 FILE = "small_talk.toml"
 # The file is not read for a longer message.
-MOST_CHARACTERS = 100
+MAX_CHARACTERS = 100
 
 Words = tuple[str, ...]
 
@@ -40,7 +40,7 @@ class _File(Struct, frozen=True):
 
 def small_talk(message: str) -> str | None:
     """The reply to a message of nothing but small talk; None for any other message."""
-    if len(message) > MOST_CHARACTERS:
+    if len(message) > MAX_CHARACTERS:
         return None
     replies = _replies(_words(message), _phrases())
     return next((reply.text for reply in replies if reply.is_help), replies[-1].text) if replies else None

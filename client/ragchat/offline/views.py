@@ -15,8 +15,8 @@ from ragchat.grounding.pieces import Span, sentence_spans
 from ragchat.grounding.words import index_terms
 from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule
 
-MOST_ENTRIES = 12
-MOST_ROWS = 40
+MAX_ENTRIES = 12
+MAX_ROWS = 40
 # The share of the question's words that a list holds with all that names it.
 NAMED = 0.5
 
@@ -143,7 +143,7 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
     ]
     if len(kept) < 2:
         return None
-    return Listed([*header, *kept[:MOST_ROWS]], max(0, len(kept) - MOST_ROWS))
+    return Listed([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS))
 
 
 def _is_entry(line: str) -> bool:
@@ -168,7 +168,7 @@ def _all(document: str, spans: Sequence[Span]) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class OutlineEntry:
     """A heading ("" for a paragraph) with its `level` (from 1), and the span of the sentence that follows."""
 
     heading: str
@@ -176,22 +176,22 @@ class Entry:
     sentence: Span
 
 
-def outline(document: str) -> list[Entry]:
+def outline(document: str) -> list[OutlineEntry]:
     """The headings of a document, each with the sentence that follows it; else its paragraphs."""
     entries = list(_headings(document))
     if len(entries) < 2:
         firsts = (found.start() for found in re.finditer(r"(?:\A|\n\s*\n)(?=\S)", document))
-        entries = [Entry("", 1, _sentence(document, start)) for start in firsts]
+        entries = [OutlineEntry("", 1, _sentence(document, start)) for start in firsts]
     return entries
 
 
-def highest(entries: Sequence[Entry]) -> list[Entry]:
-    """At most MOST_ENTRIES: the higher headings first, but in the order of the document."""
-    ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:MOST_ENTRIES]
+def highest(entries: Sequence[OutlineEntry]) -> list[OutlineEntry]:
+    """At most MAX_ENTRIES: the higher headings first, but in the order of the document."""
+    ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:MAX_ENTRIES]
     return [entries[place] for place in sorted(ranked)]
 
 
-def _headings(document: str) -> Iterator[Entry]:
+def _headings(document: str) -> Iterator[OutlineEntry]:
     fence = ""
     for start, end in _lines(document):
         if mark := FENCE.match(document[start:end]):
@@ -202,7 +202,7 @@ def _headings(document: str) -> Iterator[Entry]:
             level, name = heading
             following = _sentence(document, end)
             is_other = atx_heading(document[slice(*following)]) is not None
-            yield Entry(name.strip(" #*_"), level, (end, end) if is_other else following)
+            yield OutlineEntry(name.strip(" #*_"), level, (end, end) if is_other else following)
 
 
 def _sentence(document: str, start: int) -> Span:

@@ -5,5 +5,6 @@ model quote what answers it and call tools for more (`evidence`), and `checking`
 report with its sources. Without a model, or when the tokens or the time are used up, `listing` lists the
 findings. `state` keeps what was found for a later run; `requests` are those to the model.
 
-This folder imports `turn`, `offline` and `llm`; only `ragchat.app` imports it, and `commands` its types.
+This folder imports `turn`, `offline` and `llm`; `ragchat.conversation` imports it, and
+`commands` its types.
 """

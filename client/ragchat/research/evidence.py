@@ -10,13 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace as with_changes
 
+from ragchat.answer import Candidate
 from ragchat.llm import tokens
+from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.research.search import is_generated
 from ragchat.turn.approval import Approve
 from ragchat.turn.passages import shortened
 from ragchat.turn.tools import OWN, Toolbox, ToolCall
-from ragchat.types import Candidate, ToolRequest
 from ragcommon.contract.search import Hit
 
 # The line or field with the address of what follows it, as in the results of a web search.
@@ -49,10 +50,10 @@ class EvidenceTools:
         return offered if tokens.prompt_at_most(offered) < self._room else []
 
     async def permit(
-        self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ()
+        self, request: ToolRequest, approve: Approve | None, untrusted: Sequence[str] = ()
     ) -> ToolCall:
         """As for `Toolbox`."""
-        return await self._toolbox.permit(request, approve, foreign)
+        return await self._toolbox.permit(request, approve, untrusted)
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """As for `Toolbox`, but what other servers returned becomes hits."""

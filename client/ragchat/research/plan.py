@@ -11,8 +11,8 @@ from ragchat.research.requests import ask_json
 from ragchat.research.state import SubQuestion
 from ragchat.sanitize import one_line
 
-MOST_WORDINGS = 3
-LONGEST = 300  # characters of a sub-question or a wording
+MAX_WORDINGS = 3
+MAX_CHARACTERS = 300  # characters of a sub-question or a wording
 # Where a question has another one: after its mark, a semicolon, or "and" before a word that asks.
 _PARTS = re.compile(
     r"(?<=[?;])\s+|\s+(?:and|und|et|y)\s+(?=(?:what|when|where|which|who|why|how|was|wann|wo|wer|warum|wie|welche[rs]?)\b)",
@@ -41,8 +41,8 @@ async def plan(question: str, model: Model, prompt: str, most: int) -> list[SubQ
     planned = await ask_json(model, messages, _Plan)
     found: dict[str, SubQuestion] = {}
     for part in planned.questions if planned else ():
-        if text := one_line(part.question, LONGEST):
-            wordings = [one_line(wording, LONGEST) for wording in part.wordings[:MOST_WORDINGS]]
+        if text := one_line(part.question, MAX_CHARACTERS):
+            wordings = [one_line(wording, MAX_CHARACTERS) for wording in part.wordings[:MAX_WORDINGS]]
             found.setdefault(text.casefold(), SubQuestion(text, [*filter(None, wordings)]))
     return [*found.values()][:most] or [SubQuestion(question)]
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from msgspec import Struct
 
+from ragchat.answer import Candidate
 from ragchat.grounding.citations import is_verbatim
 from ragchat.llm import tokens
+from ragchat.llm.client import Model
+from ragchat.research.context import ResearchContext, prompt
 from ragchat.research.evidence import EvidenceTools
-from ragchat.research.requests import Metered, as_json
+from ragchat.research.requests import as_json
 from ragchat.research.state import Finding, SubQuestion
-from ragchat.turn.approval import Approve
-from ragchat.turn.generation import Answerer, converse
-from ragchat.turn.limits import TurnLimits
+from ragchat.turn.events import Emit, Event, Notice, ToolFinished, ToolStarted
 from ragchat.turn.passages import number, quote
-from ragchat.turn.prompt import Prompt, Prompts
-from ragchat.turn.tools import Toolbox
-from ragchat.types import Candidate, Emit, Event, Notice, ToolFinished, ToolStarted
+from ragchat.turn.prompt import Prompt
+from ragchat.turn.rounds import Answerer, Rounds
 from ragcommon.contract.search import Hit
 
 # Of a sub-question: the report has room for the best of each.
-MOST_FINDINGS = 8
+MAX_FINDINGS = 8
 
 
 class _Quoted(Struct):
@@ -33,50 +34,31 @@ class _Found(Struct):
     findings: list[_Quoted]
 
 
-class Reader:
-    """Reads for the sub-questions of one research.
-
-    `limits.rounds` are those of tool calls.
-    """
-
-    def __init__(
-        self,
-        model: Metered,
-        prompts: Prompts,
-        system: str,
-        toolbox: Toolbox,
-        approve: Approve | None,
-        limits: TurnLimits,
-    ) -> None:
-        self._model = model
-        self._prompts = prompts
-        self._system = system
-        self._toolbox = toolbox
-        self._approve = approve
-        self._limits = limits
-
-    async def read(self, sub: SubQuestion, candidates: Sequence[Candidate], emit: Emit) -> None:
-        """Replace the findings of `sub` by what the model quotes. Raises ModelError, TokensUsedUp."""
-        budget = self._limits.budget
-        frame = [{"role": "system", "content": self._system}, {"role": "user", "content": sub.text}]
-        room = budget.context - 2 * budget.answer - tokens.prompt_at_most(frame)
-        passages = number(candidates, room, budget=budget.passages)
-        quoted = f"{self._prompts.passages}\n\n{quote(passages.numbered())}" if passages.tokens else ""
-        messages = [frame[0], {"role": "user", "content": f"{quoted}\n\n{sub.text}".strip()}]
-        tools = EvidenceTools(self._toolbox, room - passages.tokens, asks=self._approve is not None)
-        exchange = await converse(
-            Answerer(self._model, self._prompts, tools, self._approve),
-            Prompt(messages, passages, 0, tokens.prompt_at_most(messages)),
-            self._limits,
-            _without_text(emit),
-            [],
-        )
-        sub.foreign = exchange.foreign
-        hits = exchange.passages.numbered()
-        found = await as_json(self._model, exchange.messages, _Found)
-        if found is not None:
-            sub.findings = _verified(found.findings, hits, emit)
-            sub.read = True
+async def read(
+    sub: SubQuestion,
+    candidates: Sequence[Candidate],
+    model: Model,
+    context: ResearchContext,
+    emit: Emit,
+) -> None:
+    """Replace the findings of `sub` by what the model quotes. Raises ModelError, TokensUsedUp."""
+    limits = replace(context.limits, rounds=context.settings.rounds)
+    budget, prompts = limits.budget, context.prompts
+    frame = [{"role": "system", "content": prompt("read")}, {"role": "user", "content": sub.text}]
+    room = budget.context - 2 * budget.answer - tokens.prompt_at_most(frame)
+    passages = number(candidates, room, budget=budget.passages)
+    quoted = f"{prompts.passages}\n\n{quote(passages.numbered())}" if passages.tokens else ""
+    messages = [frame[0], {"role": "user", "content": f"{quoted}\n\n{sub.text}".strip()}]
+    tools = EvidenceTools(context.toolbox, room - passages.tokens, asks=context.approve is not None)
+    answerer = Answerer(model, prompts, tools, context.approve)
+    asked = Prompt(messages, passages, 0, tokens.prompt_at_most(messages))
+    exchange = await Rounds(answerer, asked, limits, _without_text(emit)).run()
+    sub.untrusted = exchange.untrusted
+    hits = exchange.passages.numbered()
+    found = await as_json(model, exchange.messages, _Found)
+    if found is not None:
+        sub.findings = _verified(found.findings, hits, emit)
+        sub.read = True
 
 
 def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> list[Finding]:
@@ -91,7 +73,7 @@ def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) ->
             wrong += 1
     if wrong:
         emit(Notice(f"Left out {wrong} of the model's quotations: not in their passages word for word."))
-    return [*found.values()][:MOST_FINDINGS]
+    return [*found.values()][:MAX_FINDINGS]
 
 
 def _without_text(emit: Emit) -> Emit:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any, TypeVar
 
 import msgspec
 
-from ragchat.llm import tokens as estimates
-from ragchat.llm.client import Model, OnRetry, ignore_retry, ignore_text
-from ragchat.llm.completion import Completion, OnText
-from ragchat.llm.images import NO_IMAGES, Images
-from ragchat.types import Message, Usage
+from ragchat.llm import tokens
+from ragchat.llm.client import Model
+from ragchat.llm.completion import Completion
+from ragchat.llm.types import Message, Usage
 
 T = TypeVar("T")
 
@@ -28,7 +26,7 @@ class Metered(Model):
 
     def __init__(self, model: Model, most: int, answer: int, usage: Usage) -> None:
         """`answer` is the most that an answer is expected to take, `usage` what earlier runs have taken."""
-        super().__init__(model.place, model.settings)
+        super().__init__(model.endpoint, model.settings)
         self.usage = usage
         self.most = most
         self._model = model
@@ -36,46 +34,24 @@ class Metered(Model):
         self._reserved = 0  # by the requests that are under way
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[dict[str, Any]] = (),
-        *,
-        on_text: OnText = ignore_text,
-        on_reasoning: OnText = ignore_text,
-        on_retry: OnRetry = ignore_retry,
-        tokens: int = 0,
-        images: Images = NO_IMAGES,
-        seconds: float = inf,
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), **options: Any
     ) -> Completion:
         """As for `Model`."""
-        size = estimates.about([*messages, *tools]) + self._answer
+        size = tokens.about([*messages, *tools]) + self._answer
         if sum(self.usage.best) + self._reserved + size > self.most:
             raise TokensUsedUp
         self._reserved += size
         try:
-            completion = await self._model.complete(
-                messages,
-                tools,
-                on_text=on_text,
-                on_reasoning=on_reasoning,
-                on_retry=on_retry,
-                tokens=tokens or estimates.prompt_at_most(messages),
-                images=images,
-                seconds=seconds,
-            )
+            completion = await self._model.complete(messages, tools, **options)
         finally:
             self._reserved -= size
-        reply: Message = {"role": "assistant", "content": completion.text}
-        self.usage += completion.usage + Usage(
-            estimated_prompt_tokens=estimates.about([*messages, *tools]),
-            estimated_completion_tokens=estimates.about([reply]),
-        )
+        self.usage += completion.usage
         return completion
 
 
 async def ask_json(model: Model, messages: Sequence[Message], type: type[T]) -> T | None:
     """The model's reply as `type`; None if it is something else twice. Raises ModelError, TokensUsedUp."""
-    completion = await model.complete(messages, on_text=ignore_text)
+    completion = await model.complete(messages)
     return await as_json(model, [*messages, {"role": "assistant", "content": completion.text}], type)
 
 
@@ -85,7 +61,7 @@ async def as_json(model: Model, messages: Sequence[Message], type: type[T]) -> T
         return _decoded(messages[-1]["content"], type)
     except (msgspec.MsgspecError, RecursionError) as error:
         again: Message = {"role": "user", "content": NOT_JSON.format(error=error)}
-    completion = await model.complete([*messages, again], on_text=ignore_text)
+    completion = await model.complete([*messages, again])
     try:
         return _decoded(completion.text, type)
     except (msgspec.MsgspecError, RecursionError):

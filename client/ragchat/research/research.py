@@ -6,74 +6,46 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import msgspec
+from msgspec.structs import replace as with_changes
 
+from ragchat.answer import Answer, Candidate
 from ragchat.errors import RagChatError
 from ragchat.formatting import counted, utc_now
 from ragchat.grounding.citations import check
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.facts import unsupported
-from ragchat.grounding.judging import State as Closeness
-from ragchat.grounding.judging import judge
+from ragchat.grounding.judging import Closeness, judge
 from ragchat.grounding.question import Question
 from ragchat.llm import tokens
-from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, ModelError
+from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
+from ragchat.research.context import ResearchContext, prompt
 from ragchat.research.listing import answering, list_findings, passages_of
 from ragchat.research.plan import parts, plan
-from ragchat.research.reading import Reader
+from ragchat.research.reading import read
 from ragchat.research.requests import Metered, TokensUsedUp
-from ragchat.research.search import fused, search
-from ragchat.research.state import Finding, State, StateFile, SubQuestion
-from ragchat.settings import ResearchSettings
-from ragchat.turn.approval import Approve, foreign_texts
+from ragchat.research.search import fused
+from ragchat.research.state import Finding, ResearchState, StateFile, SubQuestion
+from ragchat.turn.approval import untrusted_texts
+from ragchat.turn.events import Delta, Emit, Event, Notice, Retrieved, Retrieving
 from ragchat.turn.grounding import judge_passages
-from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, number, quote
-from ragchat.turn.prompt import Prompts
-from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.turn.tools import Toolbox
-from ragchat.types import (
-    OFFLINE,
-    Candidate,
-    Citation,
-    Delta,
-    Emit,
-    Event,
-    Notice,
-    Retrieved,
-    Retrieving,
-    Trace,
-    Turn,
-    Unsupported,
-)
+from ragchat.turn.retrieval import Retrieval, retrieve_all
+from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.search import Hit
-from ragconfig.settings import packaged_text
 
 # The rest of the tokens and of the time is for writing and checking the report.
 GATHERING_SHARE = 0.75
 # So many sub-questions are read at the same time: local servers answer few requests at once.
 READ_AT_ONCE = 3
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
-
-
-@dataclass(frozen=True)
-class Means:
-    """What a research works with. `model` None: offline."""
-
-    memory: Memory
-    toolbox: Toolbox
-    prompts: Prompts
-    limits: TurnLimits
-    settings: ResearchSettings
-    model: Model | None = None
-    approve: Approve | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +58,7 @@ class Report:
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat research --json`: that of `ask`, and how the report was made."""
-        numbers = {one.hit.chunk_id: one.n for one in self.turn.trace.candidates if one.n}
+        numbers = {one.hit.chunk_id: one.n for one in self.turn.answer.candidates if one.n}
         questions = [
             {
                 "question": sub.text,
@@ -102,27 +74,16 @@ class Report:
         return {**self.turn.public(), "sub_questions": questions, "not_supported": unproven}
 
 
-@dataclass(frozen=True)
-class _Written:
-    """The text of a report, its citations, and the passages that it was made from."""
-
-    text: str
-    citations: list[Citation]
-    candidates: list[Candidate]
-    unproven: list[Unproven] = field(default_factory=list)
-    unsupported: list[Unsupported] = field(default_factory=list)
-    unknown: list[int] = field(default_factory=list)
-
-
 class Research:
     """Takes `state` to its report. `file` keeps it after each step."""
 
-    def __init__(self, state: State, file: StateFile, means: Means, emit: Emit) -> None:
+    def __init__(self, state: ResearchState, file: StateFile, context: ResearchContext, emit: Emit) -> None:
         self._state = state
         self._file: StateFile | None = file
-        self._means = means
+        self._context = context
         self._forward = emit
         self._notices: list[str] = []
+        self._unproven: list[Unproven] = []
         self._failure: RagChatError | None = None  # why memory did not answer
 
     async def run(self, session_id: str) -> Report:
@@ -132,7 +93,7 @@ class Research:
         """
         started, created_at = time.perf_counter(), utc_now()
         try:
-            written = await (self._offline() if self._means.model is None else self._online())
+            written = await (self._offline() if self._context.model is None else self._online())
         except anyio.get_cancelled_exc_class():
             self._keep()
             found = counted(len(self._state.findings), "finding")
@@ -140,7 +101,7 @@ class Research:
             raise
         self._emit(Delta(written.text))
         turn = await self._turn(written, session_id, created_at, time.perf_counter() - started)
-        return Report(turn, self._state.sub_questions, written.unproven)
+        return Report(turn, self._state.sub_questions, self._unproven)
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, Notice):
@@ -158,11 +119,11 @@ class Research:
 
     # Without a model
 
-    async def _offline(self) -> _Written:
-        state, means = self._state, self._means
-        subs = parts(state.question, means.settings.sub_questions)
+    async def _offline(self) -> Answer:
+        state, context = self._state, self._context
+        subs = parts(state.question, context.settings.sub_questions)
         self._emit(Retrieving(state.question))
-        found = await search(means.memory, [sub.text for sub in subs], means.limits.retrieval)
+        found = await retrieve_all(context.memory, [sub.text for sub in subs], context.limits.retrieval)
         self._note(found)
         if self._failure is not None:
             raise self._failure
@@ -172,15 +133,15 @@ class Research:
             state.question,
             state.question,
             Retrieval(candidates, weights=found[0].weights),
-            means.memory,
-            means.limits.retrieval.seconds,
+            context.memory,
+            context.limits.retrieval.seconds,
         )
         grounded = judged.state is Closeness.GROUNDED
         chosen = judged.candidates if grounded else candidates
         relevant = [candidate.hit for candidate in chosen if candidate.used]
         if judged.state is Closeness.NOTHING or not relevant:
             text = nothing(candidates, empty=found[0].empty).text
-            return _Written(text, [], candidates)
+            return Answer(text, candidates=candidates)
         ids = {hit.chunk_id for hit in relevant}
         for sub, one in zip(subs, found, strict=True):
             own = {candidate.hit.chunk_id for candidate in one.candidates} & ids
@@ -188,10 +149,10 @@ class Research:
         state.sub_questions = subs
         written = await self._listed([Finding(hit) for hit in relevant])
         if not written.citations:
-            return replace(written, text=nothing(candidates, empty=False).text, candidates=candidates)
+            return with_changes(written, text=nothing(candidates, empty=False).text, candidates=candidates)
         self._emit(Notice(NO_MODEL))
         shown = [*([] if grounded else [NEAREST]), written.text]
-        return replace(written, text="\n\n".join(shown))
+        return with_changes(written, text="\n\n".join(shown))
 
     def _note(self, found: Sequence[Retrieval]) -> None:
         """Show once what memory says of its searches."""
@@ -202,30 +163,30 @@ class Research:
 
     # With a model
 
-    async def _online(self) -> _Written:
-        means, state = self._means, self._state
-        assert means.model is not None
-        model = Metered(means.model, means.settings.tokens, means.limits.budget.answer, state.usage)
-        clock = means.toolbox.clock
-        deadline = clock.now() + means.settings.seconds
+    async def _online(self) -> Answer:
+        context, state = self._context, self._state
+        assert context.model is not None
+        model = Metered(context.model, context.settings.tokens, context.limits.budget.answer, state.usage)
+        clock = context.toolbox.clock
+        deadline = clock.now() + context.settings.seconds
         if state.sub_questions:
             found = counted(len(state.findings), "finding")
             self._emit(Notice(f"Going on with the research that was stopped: {found} kept."))
         if not state.draft:
-            model.most = int(means.settings.tokens * GATHERING_SHARE)
-            with clock.limited(means.settings.seconds * GATHERING_SHARE) as scope:
+            model.most = int(context.settings.tokens * GATHERING_SHARE)
+            with clock.limited(context.settings.seconds * GATHERING_SHARE) as scope:
                 await self._gather(model)
             if scope.cancelled_caught:
                 self._ran_out("seconds", "the report is written from what was found")
             if not state.sub_questions:  # there was no time to plan
                 state.sub_questions = [SubQuestion(state.question)]
                 await self._search(state.sub_questions)
-            model.most = means.settings.tokens
+            model.most = context.settings.tokens
         findings = state.findings
         if not findings:
             if self._failure is not None:
                 raise self._failure
-            return _Written(nothing([]).text, [], [])
+            return Answer(nothing([]).text)
         asked, passages = self._passages(findings)
         with clock.until(deadline) as scope:
             try:
@@ -245,12 +206,12 @@ class Research:
 
     async def _gather(self, model: Metered) -> None:
         """Plan, search memory for all sub-questions at once, and read what was found."""
-        state, means = self._state, self._means
+        state, context = self._state, self._context
         if not state.sub_questions:
             self._emit(Retrieving(state.question))
             try:
-                most = means.settings.sub_questions
-                state.sub_questions = await plan(state.question, model, _prompt("plan"), most)
+                most = context.settings.sub_questions
+                state.sub_questions = await plan(state.question, model, prompt("plan"), most)
             except TokensUsedUp:
                 state.sub_questions = [SubQuestion(state.question)]
             self._step(model)
@@ -258,17 +219,18 @@ class Research:
             self._emit(Notice(f"{position}. {sub.text}"))
         unread = [sub for sub in state.sub_questions if not sub.read]
         found = await self._search(unread)
-        reader = self._reader(model)
         limiter = anyio.CapacityLimiter(READ_AT_ONCE)
         async with anyio.create_task_group() as group:
             for sub, candidates in zip(unread, found, strict=True):
-                group.start_soon(self._read, reader, sub, candidates, limiter, model)
+                group.start_soon(self._read, sub, candidates, limiter, model)
 
     async def _search(self, subs: Sequence[SubQuestion]) -> list[list[Candidate]]:
         """What memory has for each sub-question; the relevant passages are its findings until it is read."""
-        means = self._means
+        context = self._context
         queries = [*dict.fromkeys(query for sub in subs for query in sub.queries)]
-        found = dict(zip(queries, await search(means.memory, queries, means.limits.retrieval), strict=True))
+        found = dict(
+            zip(queries, await retrieve_all(context.memory, queries, context.limits.retrieval), strict=True)
+        )
         self._note([*found.values()])
         self._emit(Retrieved(fused([one.candidates for one in found.values()])))
         ranked = [fused([found[query].candidates for query in sub.queries]) for sub in subs]
@@ -276,14 +238,8 @@ class Research:
             sub.findings = [Finding(one.hit) for one in candidates if one.used]
         return ranked
 
-    def _reader(self, model: Metered) -> Reader:
-        means = self._means
-        limits = replace(means.limits, rounds=means.settings.rounds)
-        return Reader(model, means.prompts, _prompt("read"), means.toolbox, means.approve, limits)
-
     async def _read(
         self,
-        reader: Reader,
         sub: SubQuestion,
         candidates: Sequence[Candidate],
         limiter: anyio.CapacityLimiter,
@@ -292,7 +248,7 @@ class Research:
         """Read for one sub-question; where that fails, its passages stay as they were found."""
         async with limiter:
             try:
-                await reader.read(sub, candidates, self._emit)
+                await read(sub, candidates, model, self._context, self._emit)
             except TokensUsedUp:
                 self._emit(Notice(f"Not read, as the limit research.tokens is reached: {sub.text}"))
                 return
@@ -312,10 +268,10 @@ class Research:
 
     def _passages(self, findings: Sequence[Finding]) -> tuple[str, Passages]:
         """The end of the prompt for the report, and the passages that fit into it."""
-        state, budget = self._state, self._means.limits.budget
+        state, budget = self._state, self._context.limits.budget
         listed = ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
         asked = "\n".join([*listed, "", state.question])
-        fixed = tokens.at_most(_prompt("report") + asked + self._means.prompts.passages)
+        fixed = tokens.at_most(prompt("report") + asked + self._context.prompts.passages)
         candidates = [Candidate(hit, True, "found") for hit in passages_of(findings)]
         return asked, number(candidates, budget.context - 2 * budget.answer - fixed)
 
@@ -324,10 +280,10 @@ class Research:
         if self._state.draft:
             return
         self._emit(Notice(f"Writing the report from {counted(len(passages.numbered()), 'passage')}."))
-        quoted = f"{self._means.prompts.passages}\n\n{quote(passages.numbered())}"
+        quoted = f"{self._context.prompts.passages}\n\n{quote(passages.numbered())}"
         completion = await model.complete(
             [
-                {"role": "system", "content": _prompt("report")},
+                {"role": "system", "content": prompt("report")},
                 {"role": "user", "content": f"{quoted}\n\n{asked}"},
             ]
         )
@@ -338,7 +294,7 @@ class Research:
         self._state.draft = completion.text.strip()
         self._step(model)
 
-    async def _checked(self, model: Metered, passages: Passages, deadline: float) -> _Written:
+    async def _checked(self, model: Metered, passages: Passages, deadline: float) -> Answer:
         """The draft with its claims checked; by the model only if it does so in time."""
         draft, hits = self._state.draft, passages.numbered()
         claims = claims_of(draft)
@@ -347,8 +303,8 @@ class Research:
         )
         flaws = check_words(claims, hits, self._state.question)
         judged = None
-        with self._means.toolbox.clock.until(deadline), suppress(TokensUsedUp, ModelError):
-            judged = await check_meaning(model, _prompt("check"), claims, flaws, hits)
+        with self._context.toolbox.clock.until(deadline), suppress(TokensUsedUp, ModelError):
+            judged = await check_meaning(model, prompt("check"), claims, flaws, hits)
         if judged is None:
             self._emit(
                 Notice("The model did not check the claims: only quotations, numbers, dates and names were.")
@@ -359,61 +315,50 @@ class Research:
                 Notice(f"{counted(len(flaws), 'claim')} not supported: marked, and listed at the end.")
             )
         checked = check(draft, hits)
-        return _Written(
+        self._unproven = [Unproven(claims[index].bare, flaws[index]) for index in sorted(flaws)]
+        return Answer(
             marked(draft, claims, flaws),
             checked.citations,
             passages.candidates,
-            [Unproven(claims[index].bare, flaws[index]) for index in sorted(flaws)],
-            unsupported(draft, hits, self._state.question),
-            checked.unknown,
+            unsupported=unsupported(draft, hits, self._state.question),
+            unknown_citations=checked.unknown,
         )
 
-    async def _listed(self, findings: Sequence[Finding]) -> _Written:
+    async def _listed(self, findings: Sequence[Finding]) -> Answer:
         """The findings in the place of a report."""
         question = Question.of(self._state.question)
         found = answering(findings, await self._evidence(question, passages_of(findings)))
         text, citations = list_findings(found)
         findings = [finding for finding, _ in found]
         candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(passages_of(findings), 1)]
-        return _Written(text, citations, candidates)
+        return Answer(text, citations, candidates)
 
     async def _evidence(self, question: Question, hits: Sequence[Hit]) -> list[Evidence]:
-        return await gather(question, hits, self._means.memory, self._means.limits.retrieval.seconds)
+        return await gather(question, hits, self._context.memory, self._context.limits.retrieval.seconds)
 
-    async def _turn(self, written: _Written, session_id: str, created_at: str, seconds: float) -> Turn:
-        state, model = self._state, self._means.model
-        question = state.question
+    async def _turn(self, written: Answer, session_id: str, created_at: str, seconds: float) -> Turn:
+        state, model = self._state, self._context.model
+        question, subs = state.question, state.sub_questions
         cited = [one.hit for one in written.candidates if one.n in {c.n for c in written.citations}]
         asked = Question.of(question)
         judged = judge(asked, await self._evidence(asked, cited))
-        subs = state.sub_questions
-        foreign = [*(name for sub in subs for name in sub.foreign), *foreign_texts(cited)]
+        untrusted = [*(name for sub in subs for name in sub.untrusted), *untrusted_texts(cited)]
+        queries = dict.fromkeys(query for sub in subs for query in sub.queries if query != question)
+        answer = with_changes(
+            written,
+            grounded=bool(cited) and not written.unsupported and judged.state is Closeness.GROUNDED,
+            missing=judged.missing if cited else [],
+            model=model.name if model else OFFLINE,
+            usage=state.usage,
+            wordings=[*queries],
+            untrusted=[*dict.fromkeys(untrusted)],
+        )
         return Turn(
             turn_id=secrets.token_hex(6),
             session_id=session_id,
             question=question,
-            answer=written.text,
-            grounded=bool(cited) and not written.unsupported and judged.state is Closeness.GROUNDED,
-            citations=written.citations,
-            missing=judged.missing if cited else [],
-            unsupported=written.unsupported,
-            model=model.name if model else OFFLINE,
-            usage=state.usage,
+            answer=answer,
             timings={"total": round(seconds, 6)},
             created_at=created_at,
-            trace=Trace(
-                query=question,
-                wordings=[
-                    *dict.fromkeys(query for sub in subs for query in sub.queries if query != question)
-                ],
-                candidates=written.candidates,
-                unknown_citations=written.unknown,
-                notices=self._notices,
-                foreign=[*dict.fromkeys(foreign)],
-                is_report=True,
-            ),
+            trace=Trace(question, notices=self._notices, is_report=True),
         )
-
-
-def _prompt(name: str) -> str:
-    return packaged_text(f"prompts/research_{name}.md").strip()

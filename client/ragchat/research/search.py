@@ -1,31 +1,14 @@
-"""Several searches of memory at the same time, and what they found as one ranking."""
+"""What several searches found, as one ranking. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import anyio
-
-from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Candidate
+from ragchat.answer import Candidate
 from ragcommon.contract.search import Hit
 
 # Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 K = 60
-
-
-async def search(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
-    """What memory has for each query. Raises nothing, as `retrieve`."""
-    found: dict[str, Retrieval] = {}
-
-    async def one(query: str) -> None:
-        found[query] = await retrieve(memory, query, limits)
-
-    async with anyio.create_task_group() as group:
-        for query in queries:
-            group.start_soon(one, query)
-    return [found[query] for query in queries]
 
 
 def fused(rankings: Iterable[Sequence[Candidate]]) -> list[Candidate]:

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from ragchat.types import Usage
+from ragchat.llm.types import Usage
 from ragcommon.contract.search import Hit
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
-LARGEST_BYTES = 2**26
+MAX_BYTES = 2**26
 # A research that was stopped can be resumed for 30 days.
 KEPT_SECONDS = 30 * 86_400.0
 
@@ -32,7 +32,8 @@ class SubQuestion(Struct):
     text: str
     wordings: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)  # what the model read that is not the user's own
+    # What the model read that is not the user's own. The file has the older name.
+    untrusted: list[str] = field(default_factory=list, name="foreign")
     read: bool = False  # by the model
 
     @property
@@ -40,11 +41,14 @@ class SubQuestion(Struct):
         return [*dict.fromkeys([self.text, *self.wordings])]
 
 
-class State(Struct):
-    """Everything that a later run needs to go on. `place` names the documents that are searched."""
+class ResearchState(Struct):
+    """Everything that a later run needs to go on.
+
+    `documents` names those that are searched. The file has the older name.
+    """
 
     question: str
-    place: str
+    documents: str = field(name="place")
     sub_questions: list[SubQuestion] = field(default_factory=list)
     draft: str = ""  # the report before its claims are checked
     usage: Usage = Usage()
@@ -58,17 +62,17 @@ class State(Struct):
 
 
 class StateFile:
-    """The state of one question about one place. Every method raises OSError."""
+    """The state of one question about some documents. Every method raises OSError."""
 
-    def __init__(self, folder: Path, question: str, place: str) -> None:
-        name = hashlib.sha256(f"{place}\n{question}".encode()).hexdigest()
+    def __init__(self, folder: Path, question: str, documents: str) -> None:
+        name = hashlib.sha256(f"{documents}\n{question}".encode()).hexdigest()
         self.path = folder / f"{name}.json"
 
-    def load(self) -> State | None:
+    def load(self) -> ResearchState | None:
         """What an earlier run has left; None if that is nothing usable."""
         return _read(self.path)
 
-    def save(self, state: State) -> None:
+    def save(self, state: ResearchState) -> None:
         """Replace the file as a whole."""
         private_folder(self.path.parent)
         replace_file(self.path, msgspec.json.encode(state))
@@ -85,15 +89,15 @@ def remove_old(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def last_question(folder: Path, place: str) -> str:
-    """The question of the research about `place` that was stopped last; "" if there is none."""
+def last_question(folder: Path, documents: str) -> str:
+    """The question of the research of these `documents` that was stopped last; "" if there is none."""
     files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    states = (state for path in files if (state := _read(path)) and state.place == place)
+    states = (state for path in files if (state := _read(path)) and state.documents == documents)
     return next((state.question for state in states), "")
 
 
-def _read(path: Path) -> State | None:
+def _read(path: Path) -> ResearchState | None:
     try:
-        return msgspec.json.decode(read_regular(path, LARGEST_BYTES), type=State)
+        return msgspec.json.decode(read_regular(path, MAX_BYTES), type=ResearchState)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from msgspec import Struct, field
 
-from ragchat.app import App
+from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.memory.client import MemoryClient
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
 
@@ -68,7 +69,7 @@ class ScriptReport(Struct):
 async def run_script(
     script: Script,
     folder: Path,
-    app: App,
+    conversation: Conversation,
     memory: MemoryClient,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
@@ -77,7 +78,7 @@ async def run_script(
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
-            result = await _run_step(step, folder, app, memory)
+            result = await _run_step(step, folder, conversation, memory)
         except RagChatError as error:
             result = StepResult("", errors=[str(error)])
         seconds = time.perf_counter() - started
@@ -91,12 +92,12 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, app: App, memory: MemoryClient) -> StepResult:
+async def _run_step(step: Step, folder: Path, conversation: Conversation, memory: MemoryClient) -> StepResult:
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
-        return await _ask(step.ask, app)
-    return await _query(step.query or "", app)
+        return await _ask(step.ask, conversation)
+    return await _query(step.query or "", conversation)
 
 
 async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepResult:
@@ -112,14 +113,16 @@ async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepR
     )
 
 
-async def _ask(question: str, app: App) -> StepResult:
-    turn = await app.ask(question)
-    return StepResult(turn.answer, [citation.uri for citation in turn.sources], turn.grounded)
+async def _ask(question: str, conversation: Conversation) -> StepResult:
+    turn = await conversation.ask(question)
+    return StepResult(
+        turn.answer.text, [citation.uri for citation in turn.answer.sources], turn.answer.grounded
+    )
 
 
-async def _query(text: str, app: App) -> StepResult:
-    retrieval = app.settings.table("retrieval", RetrievalSettings)
-    found = await app.memory.query(text, retrieval.top_k)
+async def _query(text: str, conversation: Conversation) -> StepResult:
+    retrieval = conversation.settings.table("retrieval", RetrievalSettings)
+    found = await conversation.memory.query(text, retrieval.top_k)
     return StepResult(
         text="\n\n".join(hit.text for hit in found.hits),
         uris=[hit.uri for hit in found.hits],

@@ -41,7 +41,7 @@ from ragchat.errors import ScriptInvalid
 from ragconfig.toml_files import NotToml, read_toml
 
 FRESH = "fresh"
-LARGEST_BYTES = 1 << 22
+MAX_BYTES = 1 << 22
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
@@ -115,7 +115,7 @@ class Script(Struct, forbid_unknown_fields=True):
 def load_script(path: Path) -> Script:
     """Read and validate a script. Raises ScriptInvalid, which names the step and the key."""
     try:
-        tree = read_toml(path, LARGEST_BYTES)
+        tree = read_toml(path, MAX_BYTES)
     except OSError as error:
         raise ScriptInvalid(str(path), f"it cannot be read: {error.strerror}") from None
     except NotToml as error:

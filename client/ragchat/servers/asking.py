@@ -49,7 +49,7 @@ def make_handlers(
 ) -> Handlers:
     """What `server` may ask for: folders, and where there is a `user` to ask, answers and the model.
 
-    `clock` stands still meanwhile.
+    `clock` pauses meanwhile.
     """
 
     async def asked(ask: Callable[[str, R], Awaitable[T]], request: R) -> T:

@@ -13,7 +13,7 @@ class Clock:
     """Seconds that do not pass while the user is asked, and deadlines by them."""
 
     def __init__(self, outer: Clock | None = None) -> None:
-        """`outer` stands still with this one."""
+        """`outer` pauses with this one."""
         self._outer = outer
         self._ends: dict[anyio.CancelScope, float] = {}
         self._questions = 0

@@ -32,7 +32,7 @@ T = TypeVar("T")
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
 # The size limit of such a file; some hosts keep much else in theirs.
-LARGEST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 # The keys under which hosts keep their servers: most of them, VS Code, Zed.
 KEY = "mcpServers"
 KEYS = frozenset({KEY, "servers", "context_servers"})
@@ -242,7 +242,7 @@ def disable_entry(file: Path, name: str, *, disabled: bool) -> None:
 def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     """The members of a file, undecoded; none if it does not exist."""
     try:
-        content = read_regular(file, LARGEST_BYTES)
+        content = read_regular(file, MAX_BYTES)
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -22,7 +22,7 @@ from ragchat.servers.bounded_log import bounded_log
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
-from ragchat.servers.managed import ManagedServer, State
+from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.media import MediaFiles
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
@@ -49,7 +49,7 @@ LOG_LEVEL: LogLevel = "info"
 # What the name of a log may not have: a project's file chooses the names of its servers.
 _UNSAFE = re.compile(r"[^\w-]")
 # A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
-LONGEST_PAUSE_SECONDS = 300.0
+MAX_PAUSE_SECONDS = 300.0
 # The pause after the tools were listed again: some servers say without end that they have changed.
 RELIST_SECONDS = 0.5
 
@@ -67,7 +67,7 @@ class Connection(ManagedServer):
     ) -> None:
         """Without a `user`, the client does not declare that the server may ask.
 
-        `clock` stands still while the server asks. Its log, its login and the images and sounds that it
+        `clock` pauses while the server asks. Its log, its login and the images and sounds that it
         returned are in the folders of `home`.
         """
         log_name = f"{_UNSAFE.sub('_', config.name)}.log"
@@ -75,7 +75,7 @@ class Connection(ManagedServer):
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last; none once it could not be started again."""
-        self._state = State.STARTING
+        self._state = ServerState.STARTING
         self._failure: RagChatError | RagMcpError | None = None
         self._settled = anyio.Event()
         self.media = MediaFiles(home.cache / MEDIA)
@@ -88,7 +88,7 @@ class Connection(ManagedServer):
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
-        self._supervised = Supervised(self._open, LONGEST_PAUSE_SECONDS)
+        self._supervised = Supervised(self._open, MAX_PAUSE_SECONDS)
         self._watched = Watched(config.name, user.tell if user else log.info)
         self.offers = Offers(config.name, self._ask, self._watched.add)
 
@@ -106,20 +106,20 @@ class Connection(ManagedServer):
             self._settled.set()
 
     @property
-    def state(self) -> State:
+    def state(self) -> ServerState:
         return self._state
 
     @property
     def failure(self) -> RagChatError | RagMcpError | None:
         return self._failure
 
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         await self._settled.wait()
 
     async def known_tools(self) -> list[ToolInfo]:
         return self.tools
 
-    def refuse(self, state: State) -> None:
+    def refuse(self, state: ServerState) -> None:
         """It is not started; `state` says why."""
         self._state = state
         self._settled.set()
@@ -138,7 +138,7 @@ class Connection(ManagedServer):
                 tool.name, arguments, timeout=None, on_progress=self._progress(tool.name)
             )
 
-        if self.state in (State.DISABLED, State.UNASKED):
+        if self.state in (ServerState.DISABLED, ServerState.UNASKED):
             raise ServerNotReady(self.config.name, f"it is {self.state}")
         with self._clock.limited(self._settings.timeout_seconds):
             async with self._slots:
@@ -171,7 +171,7 @@ class Connection(ManagedServer):
     async def _open(self) -> AsyncIterator[Client]:
         """Start the server or connect to it, list its tools, and follow their changes."""
         if self.failure is None:  # Else it shows why it is being started again.
-            self._state = State.STARTING
+            self._state = ServerState.STARTING
         listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
@@ -181,7 +181,7 @@ class Connection(ManagedServer):
                     await self._list_tools(client)
                     self.offers.forget()
                     listed, start.deadline = True, math.inf
-                    self._state, self._failure = State.READY, None
+                    self._state, self._failure = ServerState.READY, None
                     self._settled.set()
                     async with (
                         background_task(lambda: self._follow(client)),
@@ -201,7 +201,7 @@ class Connection(ManagedServer):
             from ragchat.servers.recipes import PROGRAMS
 
             error.hint = PROGRAMS.get(error.command[0], "")
-        self._state = State.LOGIN if isinstance(error, LoginRequired) else State.FAILED
+        self._state = ServerState.LOGIN if isinstance(error, LoginRequired) else ServerState.FAILED
         self._failure = error
         self._settled.set()
 

@@ -33,7 +33,7 @@ Read = Callable[[str], Awaitable[str | None]]
 # How long a user may take to log in.
 LOGIN_SECONDS = 600.0
 # A server may want another login at once, with more rights.
-MOST_LOGINS = 2
+MAX_LOGINS = 2
 
 
 class _File(Struct):
@@ -158,7 +158,7 @@ async def log_in(
     with anyio.fail_after(LOGIN_SECONDS):
         async with open_redirect(oauth.callback_port) as redirect:
             source = Login(identity, Browser(redirect, show, read))
-            for _ in range(MOST_LOGINS):
+            for _ in range(MAX_LOGINS):
                 later, scope = _Later(config), credentials.wanted(config.url)
                 try:
                     # Without its grant the server wants a login, which then asks for more.

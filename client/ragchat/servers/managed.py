@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.tools import ToolInfo
 
 
-class State(StrEnum):
+class ServerState(StrEnum):
     """What a server does, in the words that `/mcp` shows."""
 
     DISABLED = "disabled"
@@ -37,7 +37,7 @@ class ManagedServer(ABC):
 
     @property
     @abstractmethod
-    def state(self) -> State: ...
+    def state(self) -> ServerState: ...
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class ManagedServer(ABC):
         """Why it failed or ended last, until it is ready again."""
 
     @abstractmethod
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         """Return once its start has succeeded or failed."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from ragchat.servers.configs import (
     read_configs,
 )
 from ragchat.servers.connection import Connection
-from ragchat.servers.managed import ManagedServer, State
+from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.server import MemoryServer, find_memory_server, open_memory
 from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
@@ -54,7 +54,7 @@ class ServerManager:
         self.user: User | None = None
         """The user at the prompt, whom servers may ask; set it before they start. None: a script runs."""
         self.clock = Clock()
-        """It stands still while any server asks the user."""
+        """It pauses while any server asks the user."""
         self.permissions = Permissions(settings.home.config)
         self.memory: MemoryServer | None = None
         """The server of the memory, once it was opened."""
@@ -154,7 +154,7 @@ class ServerManager:
             await server.restart()
         else:
             self.agree(name)
-            await self.server(name).settle()
+            await self.server(name).wait_started()
 
     def agree(self, name: str) -> None:
         """The user agrees to a project's server; it is started.
@@ -199,25 +199,25 @@ class ServerManager:
 
     def unasked(self) -> list[ServerConfig]:
         """The servers of the project that wait for the user's consent."""
-        return [one.config for one in self._connections.values() if one.state is State.UNASKED]
+        return [one.config for one in self._connections.values() if one.state is ServerState.UNASKED]
 
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until every other server has started or failed."""
         for connection in [*self._connections.values()]:
-            await connection.settle()
+            await connection.wait_started()
 
     async def ready(self) -> None:
-        """As `settle`; with a user at the prompt not for long after `start`."""
+        """As `wait_started`; with a user at the prompt not for long after `start`."""
         with anyio.CancelScope(deadline=self._wait_until):
-            await self.settle()
+            await self.wait_started()
 
     def starting(self) -> list[Connection]:
         """The other servers that have neither started nor failed yet."""
-        return [one for one in self._connections.values() if one.state is State.STARTING]
+        return [one for one in self._connections.values() if one.state is ServerState.STARTING]
 
     def offers(self) -> dict[str, Offers]:
         """What the other servers that are ready offer besides tools, by their names."""
-        ready = (one for one in self._connections.values() if one.state is State.READY)
+        ready = (one for one in self._connections.values() if one.state is ServerState.READY)
         return {one.config.name: one.offers for one in ready}
 
     def tools(self) -> list[ServerTool]:
@@ -232,9 +232,9 @@ class ServerManager:
         connection = Connection(config, self.user, self._settings, self._home, self.clock)
         self._connections[config.name] = connection
         if is_disabled:
-            connection.refuse(State.DISABLED)
+            connection.refuse(ServerState.DISABLED)
         elif not may_start:
-            connection.refuse(State.UNASKED)
+            connection.refuse(ServerState.UNASKED)
         else:
             self._tasks.start_soon(self._run, connection)
 

@@ -14,9 +14,9 @@ from ragcommon.files.writing import private_folder
 log = logging.getLogger(__name__)
 
 # Larger ones are only named.
-LARGEST_BYTES = 5 * 2**20
+MAX_BYTES = 5 * 2**20
 # The newest files that are kept.
-MOST_FILES = 50
+MAX_FILES = 50
 # The kinds of images that models take.
 _IMAGES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 # How their content begins; in WebP, four bytes of any value are its size.
@@ -65,7 +65,7 @@ def data_url(kind: str, content: bytes) -> str:
 
 def _content(data: str) -> bytes:
     """The bytes of base64 `data`, none if that is malformed or too large."""
-    if size_of(data) > LARGEST_BYTES:
+    if size_of(data) > MAX_BYTES:
         return b""
     try:
         return b64decode(data, validate=True)
@@ -96,5 +96,5 @@ class MediaFiles:
 
     def _remove_old(self) -> None:
         kept = [path for path in self._folder.iterdir() if path.suffix in _SUFFIXES.values()]
-        for path in sorted(kept, key=lambda path: path.stat().st_mtime)[:-MOST_FILES]:
+        for path in sorted(kept, key=lambda path: path.stat().st_mtime)[:-MAX_FILES]:
             path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from ragmcp.protocol.schema.tools import ToolInfo
 
 FILE = "permissions.json"
 # Lines of each version of a tool that are compared to show the difference: comparing is quadratic.
-MOST_LINES = 500
+MAX_LINES = 500
 
 
 class Rule(StrEnum):
@@ -212,8 +212,8 @@ def _difference(before: list[str], after: list[str]) -> str:
     """A unified diff, which leaves out what is alike at the start; of very long texts, the first part."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     start = max(0, same - 3)
-    old, new = before[start : start + MOST_LINES], after[start : start + MOST_LINES]
+    old, new = before[start : start + MAX_LINES], after[start : start + MAX_LINES]
     lines = [*difflib.unified_diff(old, new, "when you allowed it", "now", lineterm="")]
-    if (more := max(len(before), len(after)) - start - MOST_LINES) > 0:
+    if (more := max(len(before), len(after)) - start - MAX_LINES) > 0:
         lines.append(f"({more:,} more lines are not compared.)")
     return "\n".join(lines)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from ragchat.errors import RagChatError
-from ragchat.servers.configs import LARGEST_BYTES
+from ragchat.servers.configs import MAX_BYTES
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
@@ -25,7 +25,7 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
     Raises what `unusable` makes.
     """
     try:
-        return msgspec.json.decode(read_regular(path, LARGEST_BYTES, private=private), type=type)
+        return msgspec.json.decode(read_regular(path, MAX_BYTES, private=private), type=type)
     except FileNotFoundError:
         return type()
     except OSError as error:

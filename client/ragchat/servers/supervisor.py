@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 # Pauses between starts: the first restart follows at once; the pauses grow while the server keeps dying.
 FIRST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 # After a run of this length the pauses start from the first again.
 STEADY_SECONDS = 10.0
 
@@ -65,7 +65,7 @@ class Supervised:
     def __init__(
         self,
         open: Callable[[], AbstractAsyncContextManager[Client]],
-        longest_pause: float = LONGEST_PAUSE_SECONDS,
+        longest_pause: float = MAX_PAUSE_SECONDS,
         *,
         lazy: bool = False,
     ) -> None:
@@ -97,7 +97,7 @@ class Supervised:
         """Whether the server has started and not ended yet."""
         return self._life.client is not None and self._life.failure is None
 
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         """Return once this start has succeeded or failed."""
         await self._life.begun.wait()
 
@@ -110,7 +110,7 @@ class Supervised:
         self._wanted.set()
         if life.ended.is_set():
             await life.replaced.wait()
-        await self.settle()
+        await self.wait_started()
 
     async def ask(
         self,

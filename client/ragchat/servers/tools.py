@@ -17,7 +17,7 @@ from ragmcp.protocol.schema.tools import ToolInfo
 
 # The chat-completions API allows these characters, and names of this length.
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
-LONGEST_NAME = 64
+MAX_NAME = 64
 SEPARATOR = "__"
 _DIGEST_CHARACTERS = 6
 
@@ -53,16 +53,16 @@ def offered_tools(connections: Iterable[Connection]) -> list[ServerTool]:
 
 def may_be_of(server: str, name: str) -> bool:
     """Whether a tool of this server may have the name."""
-    prefix = _legal(server, "")[: LONGEST_NAME - _DIGEST_CHARACTERS - 1]
+    prefix = _legal(server, "")[: MAX_NAME - _DIGEST_CHARACTERS - 1]
     return name.startswith(prefix)
 
 
 def _legal(server: str, tool: str) -> str:
     name = _ILLEGAL.sub("_", f"{server}{SEPARATOR}{tool}")
-    return name if len(name) <= LONGEST_NAME else _with_digest(name, server, tool)
+    return name if len(name) <= MAX_NAME else _with_digest(name, server, tool)
 
 
 def _with_digest(name: str, server: str, tool: str) -> str:
     """The name with a digest of what it stands for, for names that are too long or equal."""
     digest = hashlib.sha256(f"{server}\n{tool}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
-    return f"{name[: LONGEST_NAME - len(digest) - 1]}_{digest}"
+    return f"{name[: MAX_NAME - len(digest) - 1]}_{digest}"

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # A server that wants more visits than this for one request will not stop by itself.
-MOST_VISITS = 5
+MAX_VISITS = 5
 NOT_VISITED = "The user did not visit the page that the server asked for: {url}"
 
 
 class Visits:
-    """The visits to the pages of one server. `clock` stands still during a visit."""
+    """The visits to the pages of one server. `clock` pauses during a visit."""
 
     def __init__(self, server: str, user: User | None, clock: Clock) -> None:
         self._server = server
@@ -48,7 +48,7 @@ class Visits:
 
         Raises InputDeclined if the user does not visit a page, and what `ask` raises.
         """
-        left = MOST_VISITS
+        left = MAX_VISITS
         while True:
             try:
                 return await ask()

@@ -15,7 +15,7 @@ from ragmcp.protocol.schema.subscriptions import Filter
 log = logging.getLogger(__name__)
 
 # The last ones that were attached.
-MOST_WATCHED = 20
+MAX_WATCHED = 20
 CHANGED = "@{server}:{uri} has changed since you attached it. Attach it again to use its new text."
 
 
@@ -36,7 +36,7 @@ class Watched:
         self.uris.pop(uri, None)
         self.uris[uri] = None
         if not known:
-            for oldest in [*self.uris][:-MOST_WATCHED]:
+            for oldest in [*self.uris][:-MAX_WATCHED]:
                 del self.uris[oldest]
             self._added.set()
             self._subscribed.cancel()

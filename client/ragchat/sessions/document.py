@@ -7,8 +7,9 @@ from typing import Any
 from ragchat.formatting import local
 from ragchat.sanitize import one_line
 from ragchat.sessions.export import source_lines
-from ragchat.turn.conversation import bare_answer
-from ragchat.types import Session, Turn
+from ragchat.sessions.types import Session
+from ragchat.turn.past_turns import bare_answer
+from ragchat.turn.types import Turn
 from ragcommon.contract.search import Hit
 
 _SESSION = "ragchat:session/"
@@ -40,6 +41,6 @@ def is_question_of_user(hit: Hit) -> bool:
 def report_as_document(turn: Turn) -> tuple[str, dict[str, Any]]:
     """Text and metadata of a report, with its sources. `generated` says that a model wrote it."""
     title = f"Report: {one_line(turn.question)}"
-    text = "\n".join([f"# {title}", "", turn.answer, "", *source_lines(turn)])
+    text = "\n".join([f"# {title}", "", turn.answer.text, "", *source_lines(turn)])
     uri = f"ragchat:report/{turn.turn_id}"
     return text, {"uri": uri, "title": title, "created_at": turn.created_at, "generated": True}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import structs
 
+from ragchat.grounding.types import Citation
 from ragchat.sanitize import one_line
-from ragchat.types import Citation, Session, Turn
+from ragchat.sessions.types import Session
+from ragchat.turn.types import Turn
 from ragcommon.text.places import label
 from ragcommon.text.rules import passage_names
 
@@ -18,8 +21,13 @@ ExportKind: TypeAlias = Literal["markdown", "json"]
 def export(session: Session, kind: ExportKind) -> str:
     """The whole session as text."""
     if kind == "json":
-        return msgspec.json.format(msgspec.json.encode(session), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(record_of(session)), indent=2).decode() + "\n"
     return "\n".join(_markdown(session))
+
+
+def record_of(session: Session) -> dict[str, Any]:
+    """The session with all traces, as JSON has it."""
+    return {**structs.asdict(session), "turns": [turn.record() for turn in session.turns]}
 
 
 def _markdown(session: Session) -> Iterator[str]:
@@ -30,16 +38,16 @@ def _markdown(session: Session) -> Iterator[str]:
         yield from ("", f"## {one_line(turn.question)}", "")
         if "\n" in turn.question:  # the heading has it on one line only
             yield from (turn.question, "")
-        yield from (turn.answer, "")
+        yield from (turn.answer.text, "")
         yield from source_lines(turn)
-        yield f"*{turn.model}, {turn.created_at}*"
+        yield f"*{turn.answer.model}, {turn.created_at}*"
     yield ""
 
 
 def source_lines(turn: Turn) -> Iterator[str]:
     """Each cited passage once, with the places of its quotations."""
     cited: dict[int, list[Citation]] = {}
-    for citation in turn.sources:
+    for citation in turn.answer.sources:
         cited.setdefault(citation.n, []).append(citation)
     for n, same in sorted(cited.items()):
         names = map(one_line, passage_names(same[0].title, same[0].heading))

@@ -18,7 +18,8 @@ from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
 from ragchat.sessions.export import ExportKind, export
 from ragchat.sessions.search import any_of, snippet, terms
-from ragchat.types import Session, SessionInfo, SessionMatch, Turn
+from ragchat.sessions.types import Session, SessionInfo, SessionMatch
+from ragchat.turn.types import Turn
 from ragcommon.text.rules import searchable
 from ragconfig.settings import Settings
 
@@ -88,11 +89,11 @@ class SessionStore:
                 await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
             cursor = await db.execute(
                 "INSERT INTO turns (turn_id, session_id, record) VALUES (?, ?, ?)",
-                (turn.turn_id, turn.session_id, msgspec.json.encode(turn)),
+                (turn.turn_id, turn.session_id, msgspec.json.encode(turn.record())),
             )
             await db.execute(
                 "INSERT INTO turn_words (rowid, question, answer) VALUES (?, ?, ?)",
-                (cursor.lastrowid, searchable(turn.question), searchable(turn.answer)),
+                (cursor.lastrowid, searchable(turn.question), searchable(turn.answer.text)),
             )
 
     async def list(self, limit: int | None = None, *, one_shots: bool = True) -> Sequence[SessionInfo]:
@@ -118,7 +119,7 @@ class SessionStore:
             raise AmbiguousSession(session_id, [row[0] for row in exact])
         key, title, created_at = exact[0]
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
-        return Session(key, title, created_at, [msgspec.json.decode(row[0], type=Turn) for row in rows])
+        return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows])
 
     async def load_last(self, but: str = "", *, one_shots: bool = True) -> Session:
         """The session used last, except the one with the id `but`; with or without `one_shots`.
@@ -153,14 +154,14 @@ class SessionStore:
         rows = await self._match(" ".join(words), limit) or await self._match(any_of(words), limit)
         matches = []
         for title, record in rows:
-            turn = msgspec.json.decode(record, type=Turn)
+            turn = Turn.of_record(record)
             matches.append(
                 SessionMatch(
                     turn.session_id,
                     turn.turn_id,
                     title,
                     turn.question,
-                    snippet(turn.answer, text),
+                    snippet(turn.answer.text, text),
                     turn.created_at,
                 )
             )

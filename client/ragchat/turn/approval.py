@@ -31,7 +31,7 @@ OWN_WRITERS = (CLIENT_NAME, "ingestion")
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool under the name by which a model calls it; `trusted`: its server's word is believed."""
+    """A tool under the name by which a model calls it; `trusted`: its server's hints are."""
 
     name: str
     server: str
@@ -56,14 +56,14 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Question:
-    """What the user is asked; `foreign` names texts that are not the user's own, if that is why.
+    """What the user is asked; `untrusted` names texts that are not the user's own, if that is why.
 
     `changes` is how the tool differs from the one that was allowed, as a diff.
     """
 
     tool: OfferedTool
     arguments: dict[str, Any]
-    foreign: Sequence[str] = ()
+    untrusted: Sequence[str] = ()
     changes: str = ""
 
 
@@ -72,23 +72,28 @@ Approve = Callable[[Question], Awaitable[dict[str, Any] | None]]
 
 
 def decide(
-    tool: OfferedTool, permissions: Permissions, foreign: Sequence[str], *, believe_all: bool = False
+    tool: OfferedTool,
+    permissions: Permissions,
+    untrusted: Sequence[str],
+    *,
+    trust_read_only_hints: bool = False,
 ) -> Verdict:
-    """`foreign` are the texts in the conversation that are not the user's own.
+    """`untrusted` are the texts in the conversation that are not the user's own.
 
-    With `believe_all` every server's word that a tool only reads is believed. Raises PermissionsUnusable.
+    With `trust_read_only_hints` every server is trusted where it says that a tool only reads.
+    Raises PermissionsUnusable.
     """
     rule = permissions.rule(tool.server, tool.info)
     if rule is Rule.NEVER:
         return Verdict.REFUSE
     if permissions.has_changed(tool.server, tool.info):
         return Verdict.ASK
-    if tool.only_reads and (tool.trusted or believe_all):
+    if tool.only_reads and (tool.trusted or trust_read_only_hints):
         return Verdict.RUN
-    return Verdict.RUN if rule is not None and not foreign else Verdict.ASK
+    return Verdict.RUN if rule is not None and not untrusted else Verdict.ASK
 
 
-def foreign_texts(hits: Iterable[Hit]) -> list[str]:
+def untrusted_texts(hits: Iterable[Hit]) -> list[str]:
     """The passages that the user has neither typed nor loaded from files, by their short names."""
     return [short_uri(hit.uri, hit.title) for hit in hits if not _is_own(hit)]
 

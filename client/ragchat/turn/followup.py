@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ragchat.grounding.words import content_words, is_unspaced, words
-from ragchat.types import Turn
+from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
 # A question with such a beginning asks the same about something else …
@@ -118,7 +118,7 @@ def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
 
     The last query, not the last question: it contains what a chain of follow-ups began with.
     """
-    title = next((citation.title for citation in turn.citations), "")
+    title = next((citation.title for citation in turn.answer.citations), "")
     known = {word.lower() for word in own}
     numbers = any(map(_has_digit, own))
     carried: list[str] = []

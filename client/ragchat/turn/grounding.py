@@ -8,12 +8,13 @@ from math import inf
 
 from msgspec.structs import replace
 
+from ragchat.answer import Candidate
 from ragchat.grounding.evidence import Compares, Evidence, gather
-from ragchat.grounding.judging import Judgement, State, judge
+from ragchat.grounding.judging import Closeness, Judgement, judge
 from ragchat.grounding.question import Question
+from ragchat.grounding.types import Citation
 from ragchat.offline.cards import best_window, chosen, make_cards
 from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Candidate, Citation
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 
@@ -44,13 +45,13 @@ class Grounding:
     is_attached: bool = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> Closeness:
         return self.judgement.state
 
     @classmethod
     def of_attached(cls, candidates: Sequence[Candidate]) -> Grounding:
         """There are no words to judge by: the question is a task, and the documents are what it is about."""
-        certain = Judgement(State.GROUNDED, 1.0, {}, [])
+        certain = Judgement(Closeness.GROUNDED, 1.0, {}, [])
         return cls(Question.of(""), certain, candidates, is_attached=True)
 
     async def of(self, hits: Mapping[int, Hit]) -> tuple[Judgement, list[Citation]]:
@@ -98,7 +99,7 @@ def _used(
 
     A model tells better than a score whether a passage answers a question in other words.
     """
-    if judgement.state is State.NOTHING:
+    if judgement.state is Closeness.NOTHING:
         return list(candidates)
     windows = {one.hit.chunk_id: best_window(one, WINDOW) for one in evidence}
 
@@ -110,7 +111,7 @@ def _used(
         one if one.used else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
         for one in sorted(candidates, key=lambda one: -worth(one.hit))
     ]
-    if judgement.state is not State.GROUNDED or judgement.probability < CLEARLY:
+    if judgement.state is not Closeness.GROUNDED or judgement.probability < CLEARLY:
         return used
     reason = "not needed: better passages clearly answer"
     return [*used[:COMPARED], *(Candidate(one.hit, False, reason) for one in used[COMPARED:])]

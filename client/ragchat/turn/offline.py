@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import anyio
 
+from ragchat.answer import Answer
 from ragchat.errors import RagChatError
 from ragchat.grounding.evidence import gather
-from ragchat.grounding.judging import State
+from ragchat.grounding.judging import Closeness
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
 from ragchat.offline.cards import WEAK_SIZE, Window, chosen, nearest, runs
@@ -16,7 +17,6 @@ from ragchat.turn.grounding import COMPARED, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
-from ragchat.types import Answer
 from ragcommon.text.rules import with_words_replaced
 
 # If no passage holds this share of the question's words, their meaning decides what is shown.
@@ -41,7 +41,7 @@ async def answer_offline(
     if evidence and max(one.coverage(one.pieces, grounding.question.judged) for one in evidence) < WEAK:
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
-    if judged.state is State.NOTHING and similarity < FAR_SIMILARITY:
+    if judged.state is Closeness.NOTHING and similarity < FAR_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     shown, further = (windows, ()) if windows else chosen(evidence)
     return answer_with(shown, further, retrieval.candidates, judged)

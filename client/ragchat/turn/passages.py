@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from ragchat.answer import Candidate
 from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
-from ragchat.types import Candidate
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import label, within
 from ragcommon.text.rules import passage_names
@@ -187,3 +187,8 @@ def _source(hit: Hit) -> str:
     line = f" {where}" if where else f":{hit.start_line}"
     place = [] if hit.uri.startswith("sha256:") else [f"({hit.uri}{line})"]
     return " ".join((" > ".join(passage_names(hit.title, hit.heading)) + " " + " ".join(place)).split())
+
+
+def markers(numbers: Iterable[int]) -> str:
+    """The passages as an answer cites them."""
+    return ", ".join(f"[{n}]" for n in numbers)

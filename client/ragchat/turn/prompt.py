@@ -13,14 +13,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragchat.errors import PromptUnreadable
-from ragchat.grounding.judging import State
+from ragchat.grounding.judging import Closeness
 from ragchat.llm import tokens
 from ragchat.llm.errors import QuestionTooLong
-from ragchat.turn.conversation import history_messages, newest_that_fit
+from ragchat.llm.types import Message
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote, shortened
-from ragchat.types import Message, Turn
+from ragchat.turn.past_turns import history_messages, newest_that_fit
+from ragchat.turn.types import Turn
 from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
 
@@ -133,7 +134,7 @@ def _introduction(grounding: Grounding, prompts: Prompts) -> str:
     missing = grounding.judgement.missing[:MAX_MISSING]
     notes = [
         prompts.passages,
-        *([prompts.nearest] if grounding.state is not State.GROUNDED else []),
+        *([prompts.nearest] if grounding.state is not Closeness.GROUNDED else []),
         *([prompts.missing.format(words=", ".join(missing))] if missing else []),
     ]
     return " ".join(notes)

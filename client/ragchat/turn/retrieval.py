@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from ragchat.answer import Candidate
 from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import judge
-from ragchat.types import Candidate
 
 if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult
@@ -57,6 +57,19 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
         return _failed(error)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
     return Retrieval(candidates, found.notice, found.empty, found.corrections, found.weights)
+
+
+async def retrieve_all(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
+    """As `retrieve`, for several queries at the same time."""
+    found: dict[str, Retrieval] = {}
+
+    async def one(query: str) -> None:
+        found[query] = await retrieve(memory, query, limits)
+
+    async with anyio.create_task_group() as group:
+        for query in queries:
+            group.start_soon(one, query)
+    return [found[query] for query in queries]
 
 
 def _failed(error: RagChatError) -> Retrieval:

@@ -11,16 +11,17 @@ from dataclasses import replace
 import anyio
 from msgspec import Struct
 
+from ragchat.answer import Candidate
 from ragchat.grounding.citations import MARKER
 from ragchat.grounding.words import content_words, index_terms
-from ragchat.llm import tokens
-from ragchat.llm.client import Model, ignore_text
+from ragchat.llm.client import Model
 from ragchat.llm.errors import ModelError
+from ragchat.llm.types import Message, Usage
 from ragchat.sanitize import one_line
-from ragchat.turn.conversation import bare_answer
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Candidate, Message, Turn, Usage
+from ragchat.turn.past_turns import bare_answer
+from ragchat.turn.retrieval import Memory, Retrieval, retrieve_all
+from ragchat.turn.types import Turn
 
 MAX_WORDINGS = 3
 WORDING_CHARACTERS = 200
@@ -70,30 +71,19 @@ async def _ask(text: str, model: Model, prompt: str, seconds: float) -> _Asked:
     messages: list[Message] = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
     try:
         with anyio.fail_after(seconds):
-            completion = await model.complete(messages, on_text=ignore_text)
+            completion = await model.complete(messages)
     except TimeoutError:
         return _Asked(failure=f"{model.name} did not put the question in other words within {seconds:g} s.")
     except ModelError as error:
         return _Asked(failure=f"{model.name} did not put the question in other words. {error}")
-    estimate = Usage(
-        estimated_prompt_tokens=tokens.about(messages),
-        estimated_completion_tokens=tokens.about([{"role": "assistant", "content": completion.text}]),
-    )
-    return _Asked(completion.text, completion.usage + estimate)
+    return _Asked(completion.text, completion.usage)
 
 
 async def search_again(
     memory: Memory, retrieval: Retrieval, wordings: Sequence[str], limits: RetrievalLimits
 ) -> Retrieval:
     """Search for each wording, and merge what is found: each passage once, with its best score."""
-    found: list[Retrieval] = []
-
-    async def search(wording: str) -> None:
-        found.append(await retrieve(memory, wording, limits))
-
-    async with anyio.create_task_group() as group:
-        for wording in wordings:
-            group.start_soon(search, wording)
+    found = await retrieve_all(memory, wordings, limits)
     best: dict[int, Candidate] = {}
     for candidate in (candidate for one in [retrieval, *found] for candidate in one.candidates):
         known = best.get(candidate.hit.chunk_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from ragchat.memory.matching import MOST_UNNAMED, filter_of
+from ragchat.memory.matching import MAX_UNNAMED, filter_of
 from ragchat.turn.retrieval import Memory
 from ragcommon.contract.documents import DocumentPage
 
@@ -33,6 +33,11 @@ class Scope:
         self._memory = memory
         self._filter: dict[str, Any] = {}
 
+    @property
+    def searched(self) -> Memory:
+        """Memory itself, as long as all of it is searched."""
+        return self if self._filter else self._memory
+
     def use(self, memory: Memory) -> None:
         """Search another memory, all of it."""
         self.name, self._memory, self._filter = "", memory, {}
@@ -57,7 +62,7 @@ class Scope:
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         if not self._filter:
             return await self._memory.documents(limit, filter)
-        page = await self._memory.documents(MOST_UNNAMED, filter)
+        page = await self._memory.documents(MAX_UNNAMED, filter)
         held = [document for document in page.documents if self._holds(document)]
         return DocumentPage(held[:limit], len(held))
 

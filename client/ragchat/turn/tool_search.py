@@ -19,7 +19,7 @@ from ragchat.turn.retrieval import Memory
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 # The tools that one search finds.
-MOST_FOUND = 5
+MAX_FOUND = 5
 # For the model, then for the user.
 NOT_OFFERED = "Also found, but without room to describe them, so you cannot call them: {names}."
 NO_ROOM = "There is no room for these tools within tools.description_tokens: {names}."
@@ -84,7 +84,7 @@ class ToolSearch:
             scores = [_shared_words(query, text) for text in texts]
         ranked = sorted(zip(scores, self._tools, strict=True), key=lambda pair: pair[0], reverse=True)
         found, left_out = list[OfferedTool](), list[str]()
-        for _, tool in ranked[:MOST_FOUND]:
+        for _, tool in ranked[:MAX_FOUND]:
             if (taken := cost([tool])) <= self._room:
                 found.append(tool)
                 self._room -= taken

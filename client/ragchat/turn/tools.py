@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ragchat.errors import RagChatError
+from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.tools import may_be_of
 from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
-from ragchat.types import ToolRequest
 from ragcommon.hosts import SERVER_NAME
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Toolbox:
     """The tools of memory that are `offered`, as far as memory has them, and those of `servers`.
 
     `seconds` is the deadline of a request to memory, `budget` how many tokens the descriptions of tools may
-    take of a prompt; `believe_all` as for `decide`.
+    take of a prompt; `trust_read_only_hints` as for `decide`.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class Toolbox:
         servers: ServerManager,
         *,
         budget: int,
-        believe_all: bool = False,
+        trust_read_only_hints: bool = False,
     ) -> None:
         self._memory = memory
         self.clock = servers.clock
-        """It stands still while the user is asked."""
+        """It pauses while the user is asked."""
         self.budget = budget
         self._search = ToolSearch(memory, budget)
         self._offered = offered
         self._seconds = seconds
         self._permissions = servers.permissions
         self._servers = servers
-        self._believe_all = believe_all
+        self._believe_all = trust_read_only_hints
         self._of_memory: list[OfferedTool] | None = None
 
     async def tools(self) -> dict[str, OfferedTool]:
@@ -111,7 +111,7 @@ class Toolbox:
         return {
             name
             for name, tool in (await self.tools()).items()
-            if decide(tool, self._permissions, ["a document"], believe_all=self._believe_all)
+            if decide(tool, self._permissions, ["a document"], trust_read_only_hints=self._believe_all)
             is not Verdict.RUN
         }
 
@@ -132,11 +132,11 @@ class Toolbox:
         return self._search.offered(own, [tool for tool in tools if tool.server != SERVER_NAME])
 
     async def permit(
-        self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ()
+        self, request: ToolRequest, approve: Approve | None, untrusted: Sequence[str] = ()
     ) -> ToolCall:
         """Decode the arguments of a request and decide whether to carry it out; this may ask the user.
 
-        `foreign` as for `decide`. Raises PermissionsUnusable.
+        `untrusted` as for `decide`. Raises PermissionsUnusable.
         """
         known = await self._known(request.name)
         tool = known.get(request.name)
@@ -147,7 +147,7 @@ class Toolbox:
         except ValueError as error:
             return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
         call = ToolCall(request, arguments, tool=tool)
-        verdict = decide(tool, self._permissions, foreign, believe_all=self._believe_all)
+        verdict = decide(tool, self._permissions, untrusted, trust_read_only_hints=self._believe_all)
         if verdict is Verdict.RUN:
             return call
         if verdict is Verdict.REFUSE:
@@ -156,20 +156,20 @@ class Toolbox:
             return replace(call, refusal=CANNOT_ASK)
         changes = self._permissions.changes(tool.server, tool.info)
         with self.clock.stopped():
-            allowed = await approve(Question(tool, arguments, foreign, changes))
+            allowed = await approve(Question(tool, arguments, untrusted, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def _known(self, name: str) -> dict[str, OfferedTool]:
         """All tools by name, after the start of the server whose tool `name` may be."""
         for connection in self._servers.starting():
             if may_be_of(connection.name, name):
-                await connection.settle()
+                await connection.wait_started()
         return await self.tools() | {tool.name: tool for tool in await self._offered_now()}
 
     def _missing(self, name: str, known: Mapping[str, OfferedTool]) -> str:
         """Why there is no tool of that name."""
         for server in self._servers.connections.values():
-            if may_be_of(server.name, name) and server.state is not State.READY:
+            if may_be_of(server.name, name) and server.state is not ServerState.READY:
                 return f"{name} cannot be called: its server is not ready ({server.state})."
         # A wrong name must not lead to a tool that does harm.
         harmless = [one.name for one in known.values() if one.only_reads]

@@ -13,32 +13,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ragchat.answer import Answer, Candidate
 from ragchat.formatting import utc_now
-from ragchat.grounding.judging import State
+from ragchat.grounding.judging import Closeness
+from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.small_talk import is_searched_first, small_talk
+from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import depends, search_text
-from ragchat.turn.generation import Answerer, generate
+from ragchat.turn.generation import generate
 from ragchat.turn.grounding import Grounding, judge_passages
 from ragchat.turn.limits import RetrievalLimits, TurnLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again, standalone
-from ragchat.types import (
-    OFFLINE,
-    Answer,
-    Candidate,
-    Delta,
-    Emit,
-    Event,
-    Notice,
-    Rephrasing,
-    Retrieved,
-    Retrieving,
-    Shown,
-    Trace,
-    Turn,
-)
+from ragchat.turn.rounds import Answerer
+from ragchat.turn.types import Trace, Turn
 from ragcommon.text.rules import with_words_replaced
 
 
@@ -64,7 +54,7 @@ async def take_turn(
     reply = small_talk(question)
     if answerer is None and reply and not is_searched_first(question):
         query, retrieval = "", Retrieval([])
-        answer = Answer(reply, [], [], grounded=False)
+        answer = Answer(reply)
         record.emit(Delta(reply))
     elif attached and answerer is not None:
         query, retrieval = "", Retrieval(list(attached))
@@ -79,10 +69,10 @@ async def take_turn(
         if answerer is None:
             answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
             if reply and not answer.grounded:
-                query, answer = "", Answer(reply, [], [], grounded=False)
+                query, answer = "", Answer(reply)
             record.emit(Retrieved(answer.candidates))
             # Before the answer, whose beginning is on the screen in the end.
-            if not reply and not any(turn.model == OFFLINE for turn in history):
+            if not reply and not any(turn.answer.model == OFFLINE for turn in history):
                 record.emit(Notice(NO_MODEL))
             record.emit(Shown(answer))
         else:
@@ -109,38 +99,16 @@ async def take_turn(
         turn_id=secrets.token_hex(6),
         session_id=session_id,
         question=question,
-        answer=answer.text,
-        grounded=answer.grounded,
-        citations=answer.citations,
-        nearest=answer.nearest,
-        missing=answer.missing,
-        corrections=dict(retrieval.corrections),
-        unsupported=answer.unsupported,
-        model=answer.model,
-        usage=answer.usage,
-        cards=answer.cards,
+        answer=answer,
         timings=record.timings,
         created_at=created_at,
-        trace=_trace(query, answer, history, record.notices, len(answerer.images) if answerer else 0),
-    )
-
-
-def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[str], images: int) -> Trace:
-    return Trace(
-        query=query,
-        wordings=answer.wordings,
-        candidates=answer.candidates,
-        passages_tokens=answer.passages_tokens,
-        history_turns=len(history) - answer.dropped_turns,
-        dropped_turns=answer.dropped_turns,
-        prompt_tokens=answer.prompt_tokens,
-        unknown_citations=answer.unknown_citations,
-        notices=notices,
-        messages=answer.messages,
-        foreign=answer.foreign,
-        images=images,
-        further=answer.further,
-        judgement=answer.judgement,
+        trace=Trace(
+            query,
+            len(history) - answer.dropped_turns,
+            record.notices,
+            len(answerer.images) if answerer else 0,
+        ),
+        corrections=dict(retrieval.corrections),
     )
 
 
@@ -188,7 +156,7 @@ async def _ground(
     The model may take so many `seconds` for these; 0: it is not asked.
     """
     grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
-    is_weak = grounding.state is not State.GROUNDED and not retrieval.empty and not retrieval.failure
+    is_weak = grounding.state is not Closeness.GROUNDED and not retrieval.empty and not retrieval.failure
     if not (is_weak and seconds):
         return grounding, Rewriting()
     emit(Rephrasing())

@@ -10,13 +10,15 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 
+from ragchat.answer import Answer, Candidate, Card
 from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.grounding.types import Citation
 from ragchat.memory.matching import match
 from ragchat.memory.types import DocumentText
 from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.views import (
-    Entry,
+    OutlineEntry,
     all_of_list,
     asks_for_list,
     asks_for_outline,
@@ -29,18 +31,17 @@ from ragchat.offline.views import (
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.types import Answer, Candidate, Card, Citation
 from ragchat.uris import exact_glob
 from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name
 
 # A longer document is not read.
-MOST_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000
 # Passages and documents among which a name is looked for.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
-MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
+MAX_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
 
 
 async def view_of(
@@ -64,7 +65,7 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     hit = evidence.hit
     document = (await memory.show(hit.document_id)).text
     line = hit.start_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
-    listed = all_of_list(document, line, evidence) if len(document) <= MOST_CHARACTERS else None
+    listed = all_of_list(document, line, evidence) if len(document) <= MAX_CHARACTERS else None
     if listed is None:
         return None
     text, end = "", 0
@@ -84,10 +85,10 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     if not name_terms(name):
         return None
     document = await _document(name, retrieval, memory, is_certain=is_certain)
-    entries = outline(document.text) if document and len(document.text) <= MOST_CHARACTERS else []
+    entries = outline(document.text) if document and len(document.text) <= MAX_CHARACTERS else []
     if not document or not entries:
         return None
-    found = await memory.query(document.title, MOST_CHUNKS, {"uri": exact_glob(document.uri)})
+    found = await memory.query(document.title, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
     shown, lines, citations = highest(entries), list[str](), list[Citation]()
     levels = sorted({entry.level for entry in shown})
@@ -124,7 +125,7 @@ def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
     return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
 
 
-def _citation(n: int, document: DocumentText, entry: Entry, chunks: Sequence[Hit]) -> Citation:
+def _citation(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Citation:
     """That of an entry, in the chunk that has its first line; 0 if that was not found."""
     start, end = entry.sentence
     first, last = (document.text.count("\n", 0, at) + 1 for at in (start, end))

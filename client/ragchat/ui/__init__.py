@@ -1,5 +1,6 @@
 """The terminal: what a person types and sees. Answers are made in `turn`.
 
-Start with `chat` (a terminal) or `piped` (no terminal): both build a `ChatContext` and pass what the user
-sends to `messages.handle`.
+Start with `chat`. The modules here are what the chat and its slash commands share: `context` above all. They
+import `prompt` and `render`, which import neither each other nor them, but for the styles in `render.style`;
+`slash` imports them, and `chat` all of these.
 """

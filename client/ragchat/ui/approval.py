@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
+from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.approval import Question
-from ragchat.types import decode_arguments
 from ragchat.ui.dialog import Dialog, Read
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 # Longer arguments stand above the question, in lines of their own.
-LONGEST_CALL = 200
+MAX_CALL = 200
 # Of those, so many lines are shown before the user asks for all.
 FIRST_LINES = 30
 # Of the texts that are not the user's own, so many are named.
-FOREIGN_NAMED = 5
+MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 # A name with one of these could look like several arguments.
 _NO_NAME = frozenset(" =,()")
@@ -79,8 +79,8 @@ class Approvals:
         if question.changes:
             self._show(f"{one_line(tool.name)} has changed since you allowed it:")
             self._show(visible(question.changes))
-        if question.foreign:
-            self._show(f"The model has read text that is not yours: {_newest(question.foreign)}.")
+        if question.untrusted:
+            self._show(f"The model has read text that is not yours: {_newest(question.untrusted)}.")
             if tool.only_reads:
                 self._show(NOT_TRUSTED.format(server=one_line(tool.server)))
 
@@ -111,10 +111,10 @@ def _call(name: str, arguments: dict[str, Any]) -> str:
     return f"{one_line(name)}({shown})"
 
 
-def _newest(foreign: Sequence[str]) -> str:
+def _newest(untrusted: Sequence[str]) -> str:
     """The names of the texts that the model has read last."""
-    older = len(foreign) - FOREIGN_NAMED
-    return one_line(", ".join(foreign[-FOREIGN_NAMED:])) + (f", and {older} before" if older > 0 else "")
+    older = len(untrusted) - MAX_NAMED
+    return one_line(", ".join(untrusted[-MAX_NAMED:])) + (f", and {older} before" if older > 0 else "")
 
 
 def _in_line(arguments: dict[str, Any]) -> str:
@@ -126,7 +126,7 @@ def _fits(arguments: dict[str, Any]) -> bool:
     """Whether the question has room for the arguments: they are short, and no text in them has lines."""
     shown = _in_line(arguments)
     is_plain = "\\n" not in shown and all(_NO_NAME.isdisjoint(name) for name in arguments)
-    return len(shown) <= LONGEST_CALL and is_plain
+    return len(shown) <= MAX_CALL and is_plain
 
 
 def _lines(arguments: dict[str, Any], columns: int) -> Iterator[str]:

@@ -56,7 +56,7 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
     from ragchat.formatting import counted
     from ragchat.uris import short_path, short_uri
 
-    if await context.app.model.find() is None:
+    if await context.conversation.model.find() is None:
         first = found[0]
         name = short_path(first) if isinstance(first, Path) else short_uri(first.uri).removeprefix("@")
         raise AttachmentUnusable(name, "needs a language model, and none is configured")
@@ -64,7 +64,9 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
     if files := [one for one in found if isinstance(one, Path)]:
         from ragchat.ingest.given import read_given
 
-        read, report = await read_given(files, context.app.settings, context.app.servers.separate_memory)
+        read, report = await read_given(
+            files, context.conversation.settings, context.conversation.servers.separate_memory
+        )
         documents += read
         for line in report.remarks(len(files), ""):
             context.screen.note(line)
@@ -79,7 +81,7 @@ async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | 
     server, colon, uri = name.partition(":")
     if colon and uri and (offers := _offers(context).get(server)):
         return await offers.read(uri)
-    return await asyncio.to_thread(_file, name, context.app.sessions.path)
+    return await asyncio.to_thread(_file, name, context.conversation.sessions.path)
 
 
 def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
@@ -118,8 +120,8 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
     from ragchat.memory.types import DocumentText
     from ragchat.servers import media
 
-    if len(content) > media.LARGEST_BYTES:
-        reason = f"is an image of {len(content):,} bytes; the limit is {media.LARGEST_BYTES:,}"
+    if len(content) > media.MAX_BYTES:
+        reason = f"is an image of {len(content):,} bytes; the limit is {media.MAX_BYTES:,}"
         raise AttachmentUnusable(name, reason)
     image = media.data_url(kind, content)
     document = DocumentText.loose(path.as_uri(), media.named(kind, len(content)), image=image)
@@ -127,7 +129,7 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
 
 
 def _offers(context: ChatContext) -> dict[str, Offers]:
-    return context.app.servers.offers()
+    return context.conversation.servers.offers()
 
 
 async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Completion]:

@@ -1,4 +1,4 @@
-"""The state of a running chat, at a terminal or on a pipe: the app, its memory, the screen."""
+"""The state of a running chat, at a terminal or on a pipe: the conversation, its memory, the screen."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
 
-    from ragchat.app import App
+    from ragchat.conversation import Conversation
     from ragchat.memory.client import MemoryClient
     from ragchat.turn.approval import Approve
-    from ragchat.types import Emit, Turn
+    from ragchat.turn.events import Emit
+    from ragchat.turn.types import Turn
     from ragchat.ui.prompt.toolbar import Status
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
@@ -30,7 +31,7 @@ def no_background(_: Coroutine[Any, Any, None]) -> None:
 class ChatContext:
     """`readme_offered`: the reply "y" loads the README. `leaving`: the chat ends after this message."""
 
-    app: App
+    conversation: Conversation
     screen: Screen
     status: Status
     interactive: bool = False
@@ -53,12 +54,12 @@ class ChatContext:
     _shown_cards: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.first_system_prompt = self.app.system_prompt
+        self.first_system_prompt = self.conversation.system_prompt
 
     @property
     def memory(self) -> MemoryClient:
-        """The app's memory."""
-        return self.app.memory
+        """The conversation's memory."""
+        return self.conversation.memory
 
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
@@ -87,14 +88,14 @@ class ChatContext:
         from ragchat.ui.render.cards import show_cards
         from ragchat.ui.render.highlight import Highlight
 
-        turn = self.app.last_turn
+        turn = self.conversation.last_turn
         if turn is None:
             return False
-        shown = self._shown_cards.get(turn.turn_id, len(turn.cards))
-        if shown >= len(turn.cards):
-            turn = self.app.more_cards() or turn
-        next_ones = turn.cards[shown : shown + SHOWN]
-        more = show_cards(self.screen, next_ones, turn.sources, Highlight(turn.trace.query))
+        shown = self._shown_cards.get(turn.turn_id, len(turn.answer.cards))
+        if shown >= len(turn.answer.cards):
+            turn = self.conversation.more_cards() or turn
+        next_ones = turn.answer.cards[shown : shown + SHOWN]
+        more = show_cards(self.screen, next_ones, turn.answer.sources, Highlight(turn.trace.query))
         self._shown_cards = {turn.turn_id: shown + more}
         return bool(next_ones)
 
@@ -109,14 +110,14 @@ class ChatContext:
 
     def update_session_status(self) -> None:
         """Update the session, the model and the scope in the toolbar."""
-        app, status = self.app, self.status
-        status.model = app.model.name
-        status.scope = app.scope.name
-        turns = app.session.turns
-        status.tokens = sum(sum(turn.usage.best) for turn in turns)
-        status.tokens_reported = all(turn.usage.is_reported for turn in turns)
-        status.history = app.history_tokens / app.context_tokens
-        status.left_out = turns[-1].trace.dropped_turns if turns else 0
+        conversation, status = self.conversation, self.status
+        status.model = conversation.model.name
+        status.scope = conversation.scope.name
+        turns = conversation.session.turns
+        status.tokens = sum(sum(turn.answer.usage.best) for turn in turns)
+        status.tokens_reported = all(turn.answer.usage.is_reported for turn in turns)
+        status.history = conversation.history_tokens / conversation.context_tokens
+        status.left_out = turns[-1].answer.dropped_turns if turns else 0
 
     async def update_memory_status(self) -> None:
         """Update memory in the toolbar. Raises RagChatError."""

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from ragchat.llm.client import Model, ignore_text
+from ragchat.llm.client import Model
 from ragchat.llm.errors import ModelError
+from ragchat.llm.types import Message
 from ragchat.sanitize import one_line
 from ragchat.servers.permissions import Permissions
-from ragchat.types import Message
 from ragchat.ui.dialog import Dialog
 from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Sample, SamplingResult
@@ -56,7 +56,7 @@ class Sampling:
                 self._decide(server, await read(f"Let it ask? {CHOICES} "))
             try:
                 limited = await model.limited(request.max_tokens)
-                completion = await limited.complete(messages, on_text=ignore_text)
+                completion = await limited.complete(messages)
             except ModelError as error:
                 raise InputDeclined(str(error)) from error
             self._show(f"{model.name} replied:\n{_shown(completion.text)}")

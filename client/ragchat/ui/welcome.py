@@ -23,7 +23,7 @@ def memory_line(context: ChatContext) -> str:
     """Which memory is used, if it is not the user's usual one."""
     from ragchat.servers.memory.repository import own_memory
 
-    settings = context.app.settings
+    settings = context.conversation.settings
     if settings.tables["memory_server"]["url"]:
         return f"Memory of the server at {context.memory.url}."
     return f"Memory of this repository: {own}" if (own := own_memory(settings)) else ""
@@ -31,7 +31,7 @@ def memory_line(context: ChatContext) -> str:
 
 def servers_line(context: ChatContext) -> str:
     """Which servers of the project wait for the user's consent; "" if none does."""
-    names = [config.name for config in context.app.servers.unasked()]
+    names = [config.name for config in context.conversation.servers.unasked()]
     if not names:
         return ""
     return (
@@ -42,10 +42,10 @@ def servers_line(context: ChatContext) -> str:
 
 def failed_line(context: ChatContext) -> str:
     """Which other servers did not start, or want a login; "" if none."""
-    from ragchat.servers.managed import State
+    from ragchat.servers.managed import ServerState
 
-    bad = (State.FAILED, State.LOGIN)
-    found = [one for one in context.app.servers.connections.values() if one.state in bad]
+    bad = (ServerState.FAILED, ServerState.LOGIN)
+    found = [one for one in context.conversation.servers.connections.values() if one.state in bad]
     if not found:
         return ""
     names = ", ".join(f"{one_line(one.name)} ({one.state})" for one in found)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragchat.grounding.facts import unsupported
-from ragchat.types import Unsupported
+from ragchat.grounding.types import Unsupported
 from tests.support.turns import hit
 
 BREAD = hit(

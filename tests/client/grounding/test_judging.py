@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.grounding.evidence import gather
-from ragchat.grounding.judging import SIGNALS, Judgement, State, judge
+from ragchat.grounding.judging import SIGNALS, Closeness, Judgement, judge
 from ragchat.grounding.question import Question
 from tests.support.memory import memory_in
 
@@ -30,22 +30,22 @@ async def judged(folder: Path, text: str) -> Judgement:
 @pytest.mark.parametrize(
     ("question", "state"),
     [
-        ("What must the pressure of the boiler be?", State.GROUNDED),
-        ("How much oil does the gearbox of the crane hold?", State.GROUNDED),
-        ("Who painted the boiler green?", State.NEAREST),
-        ("Which galaxy collides with ours?", State.NOTHING),
-        ("Why?", State.NOTHING),
+        ("What must the pressure of the boiler be?", Closeness.GROUNDED),
+        ("How much oil does the gearbox of the crane hold?", Closeness.GROUNDED),
+        ("Who painted the boiler green?", Closeness.NEAREST),
+        ("Which galaxy collides with ours?", Closeness.NOTHING),
+        ("Why?", Closeness.NOTHING),
     ],
 )
 async def test_a_claim_is_made_only_where_passages_hold_what_is_asked(
-    tmp_path: Path, question: str, state: State
+    tmp_path: Path, question: str, state: Closeness
 ) -> None:
     assert (await judged(tmp_path, question)).state is state
 
 
 async def test_a_name_that_no_passage_holds_makes_it_nearest(tmp_path: Path) -> None:
     judgement = await judged(tmp_path, "How much oil does the gearbox of the crane Titanic hold?")
-    assert judgement.state is State.NEAREST
+    assert judgement.state is Closeness.NEAREST
     assert judgement.missing == ["Titanic"]
 
 
@@ -61,4 +61,4 @@ async def test_the_signals_are_named(tmp_path: Path) -> None:
 
 def test_without_passages_there_is_nothing() -> None:
     judgement = judge(Question.of("Where is the pump?"), [])
-    assert judgement == Judgement(State.NOTHING, 0.0, {}, ["pump"])
+    assert judgement == Judgement(Closeness.NOTHING, 0.0, {}, ["pump"])

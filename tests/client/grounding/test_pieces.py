@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.grounding.pieces import LONGEST_LINE, piece_spans, sentence_spans
+from ragchat.grounding.pieces import MAX_LINE, piece_spans, sentence_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -47,5 +47,5 @@ def test_lines_are_pieces_with_their_indentation_and_empty_lines_are_none() -> N
 
 def test_a_long_line_is_cut_into_its_sentences() -> None:
     sentence = "The pump is in the cellar. "
-    text = "Short.\n" + sentence * (LONGEST_LINE // len(sentence) + 1)
+    text = "Short.\n" + sentence * (MAX_LINE // len(sentence) + 1)
     assert {text[start:end] for start, end in piece_spans(text)} == {"Short.", sentence.strip()}

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from ragchat.llm import errors
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
+from ragchat.llm.tokens import prompt_at_most
+from ragchat.llm.types import ModelEndpoint, ToolRequest, Usage
 from ragchat.settings import ModelSettings
-from ragchat.types import ModelPlace, ToolRequest, Usage
 from tests.support.openai_server import OpenAIServer, Reply, poured
 from tests.support.ports import free_port
 
@@ -52,7 +53,7 @@ def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
 async def model_at(
     base_url: str, *, name: str = "test-model", key: str = "", retries: int = 0, timeout: float = 10.0
 ) -> AsyncGenerator[Model, None]:
-    model = Model(ModelPlace(name, base_url, key), settings(retries, timeout))
+    model = Model(ModelEndpoint(name, base_url, key), settings(retries, timeout))
     try:
         yield model
     finally:
@@ -72,7 +73,7 @@ async def answer(
     on_text: Callable[[str], None] = ignore,
 ) -> Completion:
     async with model_at(base_url, name=name, key=key, retries=retries) as model:
-        return await model.complete(HELLO, [TOOL], tokens=77, on_text=on_text)
+        return await model.complete(HELLO, [TOOL], on_text=on_text)
 
 
 async def test_the_reasoning_of_a_model_is_not_its_answer() -> None:
@@ -97,7 +98,7 @@ async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
         completion = await answer(server.base_url, on_text=pieces.append)
     assert pieces == ["One", " two", " three."]
-    assert completion == Completion("One two three.", [], Usage(12, 4, None))
+    assert completion == Completion("One two three.", [], Usage(12, 4, None, 37, 6))
     assert server.requests[0]["messages"] == HELLO
     assert server.requests[0]["stream"] is True
 
@@ -263,7 +264,7 @@ async def test_a_failure_becomes_the_error_that_says_what_to_do(
     assert type(caught.value) is expected
     assert not str(caught.value).endswith("..")
     if isinstance(caught.value, errors.ContextOverflow):
-        assert caught.value.tokens == 77
+        assert caught.value.tokens == prompt_at_most(HELLO)
     if isinstance(caught.value, errors.RateLimited):
         assert caught.value.retry_after == 3
 
@@ -580,8 +581,8 @@ async def test_a_server_that_hangs_up_on_a_long_prompt_is_not_taken_for_one_that
     with OpenAIServer(context_tokens=500, hangs_up=True) as server:
         async with model_at(server.base_url) as model:
             with pytest.raises(errors.PromptNotTaken) as caught:
-                await model.complete(long, on_text=ignore, tokens=1334)
-    assert caught.value.tokens == 1334
+                await model.complete(long, on_text=ignore)
+    assert caught.value.tokens == prompt_at_most(long)
     assert server.requests[-1]["max_tokens"] == 1
 
 

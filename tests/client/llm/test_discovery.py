@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, names_beside, resolve, unknown_model, with_near_names
+from ragchat.llm.discovery import OPENAI_URL, chat_models_at, resolve, unknown_model, with_near_names
 from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
+from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
-from ragchat.types import ModelPlace
 from ragconfig.errors import SettingsError
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer
@@ -48,21 +48,21 @@ async def test_auto_without_key_endpoint_or_ollama_is_offline() -> None:
 async def test_auto_with_a_key_is_openais_model() -> None:
     async with resolved("auto", {"OPENAI_API_KEY": "k"}) as model:
         assert model
-        assert model.place == ModelPlace("gpt-5-mini", OPENAI_URL, "k")
+        assert model.endpoint == ModelEndpoint("gpt-5-mini", OPENAI_URL, "k")
 
 
 async def test_auto_at_an_endpoint_takes_its_first_chat_model() -> None:
     with OpenAIServer(models=["nomic-embed-text", "llama3.2:latest"]) as server:
         async with resolved("auto", {"OPENAI_BASE_URL": server.base_url}) as model:
             assert model
-            assert (model.name, model.place.base_url) == ("llama3.2:latest", server.base_url)
+            assert (model.name, model.endpoint.base_url) == ("llama3.2:latest", server.base_url)
 
 
 async def test_the_setting_goes_before_the_variable() -> None:
     with OpenAIServer() as server:
         async with resolved("m", {"OPENAI_BASE_URL": "http://elsewhere"}, base_url=server.base_url) as model:
             assert model
-            assert model.place.base_url == server.base_url
+            assert model.endpoint.base_url == server.base_url
 
 
 async def test_auto_at_an_endpoint_without_chat_models_says_so() -> None:
@@ -81,7 +81,7 @@ async def test_auto_takes_an_ollama_that_answers() -> None:
     with OpenAIServer(models=["all-minilm", "qwen3:4b", "gemma3"]) as ollama:
         async with resolved("auto", ollama_url=ollama.base_url) as model:
             assert model
-            assert model.place == ModelPlace("qwen3:4b", ollama.base_url, "")
+            assert model.endpoint == ModelEndpoint("qwen3:4b", ollama.base_url, "")
 
 
 async def test_an_ollama_without_a_chat_model_leaves_auto_offline() -> None:
@@ -94,13 +94,13 @@ async def test_a_name_goes_to_the_ollama_that_has_it_also_without_its_tag() -> N
     with OpenAIServer(models=["llama3.2:latest"]) as ollama:
         async with resolved("llama3.2", {"OPENAI_API_KEY": "k"}, ollama_url=ollama.base_url) as model:
             assert model
-            assert model.place == ModelPlace("llama3.2:latest", ollama.base_url, "")
+            assert model.endpoint == ModelEndpoint("llama3.2:latest", ollama.base_url, "")
 
 
 async def test_a_name_that_no_ollama_has_goes_to_openai_if_there_is_a_key() -> None:
     async with resolved("gpt-5", {"OPENAI_API_KEY": "k"}) as model:
         assert model
-        assert model.place.base_url == OPENAI_URL
+        assert model.endpoint.base_url == OPENAI_URL
     with pytest.raises(MissingKey):
         async with resolved("gpt-5"):
             pass
@@ -112,7 +112,7 @@ async def test_the_key_comes_from_a_file_where_one_is_named(tmp_path: Path) -> N
     file.chmod(0o600)
     async with resolved("gpt-5", {"OPENAI_API_KEY": "k"}, key_file=str(file)) as model:
         assert model
-        assert model.place.key == "from-file"
+        assert model.endpoint.key == "from-file"
     with pytest.raises(SettingsError):
         async with resolved("gpt-5", key_file=str(tmp_path / "none")):
             pass
@@ -122,7 +122,7 @@ async def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
     with OpenAIServer(models=["llama3.2", "mistral", "text-embedding-3"]) as server:
         async with resolved("lama3", base_url=server.base_url) as model:
             assert model
-            assert await names_beside(model) == ["llama3.2", "mistral"]
+            assert await chat_models_at(model) == ["llama3.2", "mistral"]
             error = await with_near_names(UnknownModel("lama3", server.base_url), model)
             assert (error.near, error.names) == (["llama3.2"], ["llama3.2", "mistral"])
 
@@ -133,7 +133,7 @@ async def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
 )
 def test_a_near_name_has_the_wanted_one_in_it_or_is_spelt_alike(name: str, near: list[str]) -> None:
     names = ["llama3.2", "qwen2.5-coder:32b-instruct-q4_K_M", "mistral", "qwen-embed"]
-    assert unknown_model(ModelPlace(name, "http://x"), names).near == near
+    assert unknown_model(ModelEndpoint(name, "http://x"), names).near == near
 
 
 async def test_a_misspelt_name_at_an_ollama_is_not_taken_for_a_missing_key() -> None:

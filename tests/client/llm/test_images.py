@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragchat.llm.images import IMAGE_TOKENS, MOST_IMAGES, add_images, image_tokens, with_images
-from ragchat.types import Message
+from ragchat.llm.images import IMAGE_TOKENS, MAX_IMAGES, add_images, image_tokens, with_images
+from ragchat.llm.types import Message
 
 ASKED: Message = {"role": "user", "content": "What is this?"}
 RESULT: Message = {"role": "tool", "tool_call_id": "1", "content": "[image/png, 3 bytes]"}
@@ -29,8 +29,8 @@ def test_without_images_the_messages_stay_as_they_are() -> None:
 def test_a_prompt_has_a_bounded_number_of_images() -> None:
     images: dict[int, list[str]] = {}
     add_images(images, 1, [])
-    add_images(images, 3, ["data:a"] * (MOST_IMAGES - 1))
+    add_images(images, 3, ["data:a"] * (MAX_IMAGES - 1))
     add_images(images, 5, ["data:b", "data:c"])
     add_images(images, 7, ["data:d"])
-    assert images == {3: ["data:a"] * (MOST_IMAGES - 1), 5: ["data:b"]}
-    assert image_tokens(images) == MOST_IMAGES * IMAGE_TOKENS
+    assert images == {3: ["data:a"] * (MAX_IMAGES - 1), 5: ["data:b"]}
+    assert image_tokens(images) == MAX_IMAGES * IMAGE_TOKENS

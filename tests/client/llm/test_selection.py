@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ragchat.llm.errors import ModelUnreachable, UnknownModel
 from ragchat.llm.selection import ModelSelection
-from ragchat.types import OFFLINE
+from ragchat.llm.types import OFFLINE
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer
 from tests.support.ports import free_port

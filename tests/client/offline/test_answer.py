@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ragchat.answer import Answer
 from ragchat.grounding.evidence import gather
-from ragchat.grounding.judging import Judgement, State
+from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING, answer_with, nothing
 from ragchat.offline.cards import chosen
 from ragchat.turn.passages import judge
-from ragchat.types import Answer
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
 TESLA = hit("Nikola Tesla moved to New York.\n\nThat was in 1884.", title="Tesla", heading="Life > Youth")
 EDISON = hit("Thomas Edison moved to New York in 1869.", chunk_id=2, score=0.2)
-CERTAIN = Judgement(State.GROUNDED, 0.9, {"late": 0.8}, [])
+CERTAIN = Judgement(Closeness.GROUNDED, 0.9, {"late": 0.8}, [])
 
 
 async def ask(question: str, *hits: Hit, judgement: Judgement = CERTAIN) -> Answer:
@@ -43,7 +43,7 @@ async def test_an_answer_is_cards_with_numbers_places_and_text() -> None:
 
 
 async def test_the_nearest_are_no_citations_and_missing_words_are_named() -> None:
-    near = Judgement(State.NEAREST, 0.3, {}, ["school", "Prague"])
+    near = Judgement(Closeness.NEAREST, 0.3, {}, ["school", "Prague"])
     answer = await ask("Which school did Tesla attend in Prague?", TESLA, judgement=near)
     assert answer.text.startswith(f"{NEAREST}\n\n[1] 1.md:")
     assert answer.text.endswith("\n\nNot mentioned there: school, Prague")
@@ -53,7 +53,7 @@ async def test_the_nearest_are_no_citations_and_missing_words_are_named() -> Non
 
 async def test_of_many_missing_words_the_first_are_shown_and_all_are_data() -> None:
     words = [f"qualm{letter}" for letter in "abcdefghijkl"]
-    near = Judgement(State.NEAREST, 0.3, {}, words)
+    near = Judgement(Closeness.NEAREST, 0.3, {}, words)
     answer = await ask("When did Tesla move?", TESLA, judgement=near)
     assert answer.missing == words
     assert answer.text.count("qualm") == 10

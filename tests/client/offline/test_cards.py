@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
+from ragchat.grounding.types import Citation
 from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
-from ragchat.types import Card, Citation
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 

@@ -7,8 +7,8 @@ import pytest
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.question import Question
 from ragchat.offline.views import (
-    MOST_ENTRIES,
-    MOST_ROWS,
+    MAX_ENTRIES,
+    MAX_ROWS,
     all_of_list,
     asks_for_list,
     asks_for_outline,
@@ -133,10 +133,10 @@ async def test_a_list_that_the_question_does_not_name_is_not_shown(question: str
 
 
 async def test_a_long_list_is_cut_and_the_rest_counted() -> None:
-    plums = "# Plums\n\n" + "".join(f"- plum number {number}\n" for number in range(MOST_ROWS + 2))
+    plums = "# Plums\n\n" + "".join(f"- plum number {number}\n" for number in range(MAX_ROWS + 2))
     found = await listed("List all plums", plums)
     assert found is not None
-    assert (len(found[0]), found[1]) == (MOST_ROWS, 2)
+    assert (len(found[0]), found[1]) == (MAX_ROWS, 2)
 
 
 def shown(document: str) -> list[str]:
@@ -162,7 +162,7 @@ def test_each_heading_has_the_sentence_that_follows_it() -> None:
 def test_of_many_headings_the_higher_ones_are_shown_in_their_order() -> None:
     text = "".join(f"## Part {n}\n\nIt has a number.\n\n### Detail {n}\n\nIt is small.\n\n" for n in range(9))
     found = highest(outline(text))
-    assert len(found) == MOST_ENTRIES
+    assert len(found) == MAX_ENTRIES
     assert {f"Part {n}" for n in range(9)} <= {entry.heading for entry in found}
     assert [entry.sentence for entry in found] == sorted(entry.sentence for entry in found)
 

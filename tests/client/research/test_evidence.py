@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragchat.research.evidence import passages_of
-from ragchat.turn.approval import foreign_texts
+from ragchat.turn.approval import untrusted_texts
 
 FOUND = (
     "Results:\n\nTitle: One\nURL: https://one.example/a\nContent: The first says so.\n\n"
@@ -36,7 +36,7 @@ def test_json_on_one_line_is_cut_as_well() -> None:
 def test_a_server_cannot_pass_its_text_off_as_that_of_another_site() -> None:
     hits = [*passages_of("URL: https://bank.example/rates\nThe rate is 9 %.", "evil__rates", {"of": "bank"})]
     assert [hit.uri for hit in hits] == ["mcp:evil__rates#https://bank.example/rates"]
-    assert foreign_texts(hits) == ["mcp:evil__rates#https://bank.example/rates"]
+    assert untrusted_texts(hits) == ["mcp:evil__rates#https://bank.example/rates"]
 
 
 def test_a_page_that_was_asked_for_by_its_address_is_one_source() -> None:
@@ -48,7 +48,7 @@ def test_a_page_that_was_asked_for_by_its_address_is_one_source() -> None:
 def test_a_result_without_an_address_has_the_name_of_its_tool_and_is_foreign() -> None:
     [found] = passages_of("It is hot.", "file__read", {"path": "x"})
     assert found.uri == "mcp:file__read"
-    assert foreign_texts([found]) == ["mcp:file__read"]
+    assert untrusted_texts([found]) == ["mcp:file__read"]
 
 
 def test_the_same_text_of_the_same_source_is_the_same_passage() -> None:

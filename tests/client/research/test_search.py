@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ragchat.answer import Candidate
 from ragchat.research.search import fused
-from ragchat.types import Candidate
 from tests.support.turns import hit
 
 

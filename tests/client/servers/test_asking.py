@@ -45,7 +45,7 @@ async def server(home: Path, user: User | None, **flags: float) -> AsyncIterator
         async with ServerManager(settings) as manager:
             manager.user = user
             manager.start()
-            await manager.connections["mine"].settle()
+            await manager.connections["mine"].wait_started()
             yield {tool.info.name: tool for tool in manager.tools()}
 
 

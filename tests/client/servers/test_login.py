@@ -17,7 +17,7 @@ import pytest
 from ragchat.errors import CredentialsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
 from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, NoLogin, authorization, log_in
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import redacted
 from tests.support.authorization_server import protected
@@ -43,13 +43,13 @@ async def test_a_server_that_wants_a_login_can_be_used_after_it(
         write(tmp_path, remote={"url": url})
         async with managed(tmp_path) as manager:
             connection = manager.connections["remote"]
-            assert connection.state is State.LOGIN
+            assert connection.state is ServerState.LOGIN
             assert "mcp login remote" in getattr(connection.failure, "hint", "")
             await manager.log_in("remote", shown.append)
             await manager.restart("remote")
-            assert manager.connections["remote"].state is State.READY
+            assert manager.connections["remote"].state is ServerState.READY
         async with managed(tmp_path) as manager:
-            assert manager.connections["remote"].state is State.READY
+            assert manager.connections["remote"].state is ServerState.READY
         assert server.count["/authorize"] == 1
     assert "/authorize?" in shown[0]
 
@@ -66,7 +66,7 @@ async def test_the_next_login_asks_for_the_rights_that_a_call_wanted(
             await manager.restart("remote")
             refused = await tool(manager, "remote__Echo").call({"text": "hello"})
             assert "mcp login remote" in refused.text
-            assert manager.connections["remote"].state is State.READY
+            assert manager.connections["remote"].state is ServerState.READY
         async with managed(tmp_path) as manager:  # another run of the program
             await manager.log_in("remote", lambda _: None)
             await manager.restart("remote")

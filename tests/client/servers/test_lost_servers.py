@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from ragchat.servers import supervisor
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragmcp.backoff import Backoff
 from tests.support import peers
 from tests.support.mcp_http import COMMAND
@@ -55,7 +55,7 @@ async def test_a_server_that_keeps_dying_is_started_ever_less_often(
     write(tmp_path, dead=DEAD)
     async with managed(tmp_path) as manager:
         await enough.wait()
-        assert manager.connections["dead"].state is State.FAILED
+        assert manager.connections["dead"].state is ServerState.FAILED
     assert sum(pauses[3:6]) > 2 * sum(pauses[:3])
 
 
@@ -81,7 +81,7 @@ async def test_a_remote_server_that_was_killed_is_used_again_on_the_same_port(
         with running(command, log, port, end=signal.SIGKILL):
             manager = await stack.enter_async_context(managed(tmp_path))
             remote = manager.connections["remote"]
-            assert remote.state is State.READY, remote.failure
+            assert remote.state is ServerState.READY, remote.failure
             called = tool(manager, f"remote__{name}")
             assert (await called.call(arguments)).text == "5"
         failed = await called.call(arguments)
@@ -89,4 +89,4 @@ async def test_a_remote_server_that_was_killed_is_used_again_on_the_same_port(
         assert (failed.ok, "nothing listens there" in failed.text) == (False, True), failed.text
         with running(command, log, port):
             assert (await called.call(arguments)).text == "5"
-            assert remote.state is State.READY
+            assert remote.state is ServerState.READY

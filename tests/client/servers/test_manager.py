@@ -17,7 +17,7 @@ import pytest
 
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.tools import ServerTool
 from ragchat.turn.tools import Toolbox
 from ragcommon.hosts import SERVER_NAME
@@ -54,7 +54,7 @@ async def test_the_tools_of_all_servers_that_started_are_offered_under_their_nam
         names = [tool.name for tool in manager.tools()]
         assert {"one__Echo", "two__Echo"} <= {*names}
         assert not [name for name in names if name.startswith("gone")]
-        assert manager.connections["gone"].state is State.FAILED
+        assert manager.connections["gone"].state is ServerState.FAILED
         assert "there is no such program" in str(manager.connections["gone"].failure)
         echo = tool(manager, "two__Echo")
         result = await echo.call({"text": "hello"})
@@ -72,7 +72,11 @@ async def test_servers_that_hang_or_write_rubbish_do_not_disturb_the_others(tmp_
     write(tmp_path, good=GOOD, silent=SILENT, chatty=CHATTY)
     async with managed(tmp_path, start_seconds=8.0) as manager:
         states = {name: connection.state for name, connection in manager.connections.items()}
-        assert states == {"good": State.READY, "silent": State.FAILED, "chatty": State.FAILED}
+        assert states == {
+            "good": ServerState.READY,
+            "silent": ServerState.FAILED,
+            "chatty": ServerState.FAILED,
+        }
         add = tool(manager, "good__Add")
         assert (await add.call({"a": 1, "b": 2})).ok
 
@@ -105,7 +109,7 @@ async def test_a_server_of_a_project_waits_for_the_users_consent(
         with pytest.raises(ServerNotReady, match="consent"):
             await manager.connections["theirs"].call(QUERY_TOOL, {"query": "x"})
         manager.agree("theirs")
-        await manager.connections["theirs"].settle()
+        await manager.connections["theirs"].wait_started()
         assert manager.tools()
     async with managed(tmp_path) as manager:
         assert not manager.unasked()
@@ -119,7 +123,7 @@ async def test_a_reload_starts_new_servers_ends_removed_ones_and_leaves_the_othe
         stays = manager.connections["stays"]
         write(tmp_path, stays=GOOD, comes=GOOD)
         manager.start()
-        await manager.connections["comes"].settle()
+        await manager.connections["comes"].wait_started()
         assert [*manager.connections] == ["stays", "comes"]
         assert manager.connections["stays"] is stays
         with pytest.raises(UnknownServer, match="goes"):
@@ -129,7 +133,7 @@ async def test_a_reload_starts_new_servers_ends_removed_ones_and_leaves_the_othe
 async def test_a_disabled_server_is_not_started(tmp_path: Path) -> None:
     write(tmp_path, off={**GOOD, "disabled": True})
     async with managed(tmp_path) as manager:
-        assert manager.connections["off"].state is State.DISABLED
+        assert manager.connections["off"].state is ServerState.DISABLED
 
 
 async def test_a_third_party_server_gets_the_variables_named_for_it_and_no_others(
@@ -202,7 +206,7 @@ async def test_servers_that_misbehave_do_not_slow_down_the_calls_of_another(
             for pid in running:
                 os.kill(pid, signal.SIGCONT)
         assert longest(among) < 4 * longest(alone) + 0.002
-        assert {manager.connections[name].state for name in ("logging", "changing")} == {State.READY}
+        assert {manager.connections[name].state for name in ("logging", "changing")} == {ServerState.READY}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the length of logs is limited on POSIX")
@@ -227,7 +231,7 @@ async def test_a_wrapper_leaves_no_server_behind(tmp_path: Path) -> None:
     command = f"sleep 1000 & echo $! > {shlex.quote(str(pid))}; exec {shlex.join(SERVER)}"
     write(tmp_path, wrapped={**GOOD, "command": "sh", "args": ["-c", command]})
     async with managed(tmp_path) as manager:
-        assert manager.connections["wrapped"].state is State.READY
+        assert manager.connections["wrapped"].state is ServerState.READY
     await gone(int(pid.read_text()))
 
 
@@ -244,5 +248,5 @@ async def test_a_server_that_prints_without_a_line_end_is_given_up(tmp_path: Pat
     write(tmp_path, endless={"command": sys.executable, "args": ["-c", endless]})
     async with managed(tmp_path) as manager:
         [connection] = manager.connections.values()
-        assert connection.state is State.FAILED
+        assert connection.state is ServerState.FAILED
         assert "more than 256 MiB without a line end" in str(connection.failure)

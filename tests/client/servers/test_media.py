@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.servers.media import LARGEST_BYTES, MOST_FILES, MediaFiles, image_url
+from ragchat.servers.media import MAX_BYTES, MAX_FILES, MediaFiles, image_url
 
-LARGE = b64encode(bytes(LARGEST_BYTES + 1)).decode()
+LARGE = b64encode(bytes(MAX_BYTES + 1)).decode()
 
 
 def test_a_file_has_the_content_and_a_name_of_its_own(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
 def test_only_the_newest_files_stay(tmp_path: Path) -> None:
     files = MediaFiles(tmp_path)
     kept: list[Path] = []
-    for number in range(MOST_FILES + 1):
+    for number in range(MAX_FILES + 1):
         path = files.keep("image/png", b64encode(bytes([number])).decode())
         assert path is not None
         os.utime(path, (number, number))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import PermissionsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
-from ragchat.servers.permissions import FILE, MOST_LINES, Permissions, Rule
+from ragchat.servers.permissions import FILE, MAX_LINES, Permissions, Rule
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL
 
@@ -91,7 +91,7 @@ def test_the_difference_of_very_long_descriptions_is_bounded(tmp_path: Path) -> 
     permissions = Permissions(tmp_path)
     permissions.remember("files", [described("old")], Rule.SESSION)
     lines = permissions.changes("files", described("new")).splitlines()
-    assert len(lines) < 3 * MOST_LINES
+    assert len(lines) < 3 * MAX_LINES
     assert lines[-1].endswith(" more lines are not compared.)")
 
 

@@ -13,7 +13,7 @@ from msgspec import Raw
 from ragchat.servers.configs import Scope, ServerConfig
 from ragchat.servers.connection import Connection
 from ragchat.servers.results import readable
-from ragchat.servers.tools import LONGEST_NAME, may_be_of, offered_tools
+from ragchat.servers.tools import MAX_NAME, may_be_of, offered_tools
 from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,
@@ -56,7 +56,7 @@ def test_names_are_legal_unique_and_always_the_same() -> None:
     found = names(*servers)
     assert len({*found}) == len(found) == 6
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in found)
-    assert max(map(len, found)) == LONGEST_NAME
+    assert max(map(len, found)) == MAX_NAME
     assert names(*servers) == found
 
 

@@ -15,7 +15,7 @@ from ragchat.memory.types import ToolResult
 from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.visits import MOST_VISITS, Visits
+from ragchat.servers.visits import MAX_VISITS, Visits
 from ragconfig.settings import load_settings
 from ragmcp.errors import WireError
 from ragmcp.protocol.schema.input import PAGES_REQUIRED, Elicit, ElicitResult, Sample, SamplingResult
@@ -78,7 +78,7 @@ async def calling(home: Path, server: dict[str, Any], user: User | None) -> Asyn
         async with ServerManager(settings) as manager:
             manager.user = user
             manager.start()
-            await manager.connections["mine"].settle()
+            await manager.connections["mine"].wait_started()
             yield lambda name, arguments: tool(manager, name).call(arguments)
 
 
@@ -120,7 +120,7 @@ async def test_a_server_that_wants_one_visit_after_another_is_given_up(
     ada.pays = False
     async with calling(tmp_path, server, ada.user) as call:
         assert not (await call("mine__buy", {"page": PAGE})).ok
-    assert len(ada.visited) == MOST_VISITS
+    assert len(ada.visited) == MAX_VISITS
 
 
 async def test_without_a_user_the_call_fails(tmp_path: Path, server: dict[str, Any]) -> None:

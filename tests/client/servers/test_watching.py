@@ -13,7 +13,7 @@ import pytest
 
 from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.watching import CHANGED, MOST_WATCHED, Watched
+from ragchat.servers.watching import CHANGED, MAX_WATCHED, Watched
 from ragconfig.settings import load_settings
 from ragmcp.client.features import EraName
 from ragmcp.stdio import connect
@@ -41,7 +41,7 @@ async def server(home: Path, told: list[str]) -> AsyncIterator[ServerManager]:
         async with ServerManager(settings) as manager:
             manager.user = User(refuse, refuse, refuse, print, told.append)
             manager.start()
-            await manager.connections["mine"].settle()
+            await manager.connections["mine"].wait_started()
             yield manager
 
 
@@ -71,7 +71,7 @@ async def test_what_was_not_attached_is_not_watched(tmp_path: Path) -> None:
 
 async def test_only_the_resources_that_were_attached_last_are_watched() -> None:
     watched = Watched("mine", print)
-    for number in range(MOST_WATCHED + 2):
+    for number in range(MAX_WATCHED + 2):
         watched.add(f"note://{number}")
     watched.add("note://2")
-    assert [*watched.uris] == [*(f"note://{number}" for number in range(3, MOST_WATCHED + 2)), "note://2"]
+    assert [*watched.uris] == [*(f"note://{number}" for number in range(3, MAX_WATCHED + 2)), "note://2"]

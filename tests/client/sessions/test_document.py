@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ragchat.grounding.types import Citation
 from ragchat.sessions.document import as_document, report_as_document
-from ragchat.turn.approval import foreign_texts
-from ragchat.types import NOT_GROUNDED, Citation, Session, Trace
+from ragchat.sessions.types import Session
+from ragchat.turn.approval import untrusted_texts
+from ragchat.turn.past_turns import NOT_GROUNDED
+from ragchat.turn.types import Trace
 from tests.support.turns import hit, turn
 
 
@@ -33,7 +36,7 @@ def test_a_session_with_a_report_counts_as_generated() -> None:
     report = replace(turn("Is tea hot?", "Tea is hot [1]."), trace=Trace(is_report=True))
     _, metadata = as_document(Session("abc", "Tea", "2026-01-01", [turn("Hello?", "Hello."), report]))
     assert metadata["generated"] is True
-    assert foreign_texts([replace(hit("Tea is hot."), uri=metadata["uri"])]) == [metadata["uri"]]
+    assert untrusted_texts([replace(hit("Tea is hot."), uri=metadata["uri"])]) == [metadata["uri"]]
 
 
 def test_a_report_has_its_sources_and_counts_as_generated_and_foreign() -> None:
@@ -44,4 +47,4 @@ def test_a_report_has_its_sources_and_counts_as_generated_and_foreign() -> None:
         *("- [1] Notes, <file:///notes/1.md>, line 1",),
     ]
     assert (metadata["uri"], metadata["generated"]) == ("ragchat:report/t1", True)
-    assert foreign_texts([replace(hit(text), uri=metadata["uri"])]) == [metadata["uri"]]
+    assert untrusted_texts([replace(hit(text), uri=metadata["uri"])]) == [metadata["uri"]]

@@ -132,7 +132,7 @@ async def test_a_repeated_turn_takes_the_place_of_the_old_one(tmp_path: Path) ->
     async with store_in(tmp_path) as store:
         await store.save_turn(turn("What?", "Old.", turn_id="1"))
         await store.save_turn(turn("What?", "New.", turn_id="2"), replaces="1")
-        assert [kept.answer for kept in (await store.load("s1")).turns] == ["New."]
+        assert [kept.answer.text for kept in (await store.load("s1")).turns] == ["New."]
         assert await store.search("old") == []
 
 

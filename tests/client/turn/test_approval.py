@@ -10,7 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import OfferedTool, Verdict, decide, foreign_texts
+from ragchat.turn.approval import OfferedTool, Verdict, decide, untrusted_texts
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, hit
 
@@ -22,14 +22,14 @@ def offered(*, reads: bool, trusted: bool = False) -> OfferedTool:
     return OfferedTool(f"files__{tool.name}", "files", tool, trusted, nothing)
 
 
-@pytest.mark.parametrize("foreign", [[], PAGE])
-def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, foreign: list[str]) -> None:
+@pytest.mark.parametrize("untrusted", [[], PAGE])
+def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, untrusted: list[str]) -> None:
     permissions = Permissions(tmp_path)
-    assert decide(offered(reads=True, trusted=True), permissions, foreign) is Verdict.RUN
-    assert decide(offered(reads=True), permissions, foreign) is Verdict.ASK
-    assert decide(offered(reads=True), permissions, foreign, believe_all=True) is Verdict.RUN
-    assert decide(offered(reads=False, trusted=True), permissions, foreign) is Verdict.ASK
-    assert decide(offered(reads=False), permissions, foreign, believe_all=True) is Verdict.ASK
+    assert decide(offered(reads=True, trusted=True), permissions, untrusted) is Verdict.RUN
+    assert decide(offered(reads=True), permissions, untrusted) is Verdict.ASK
+    assert decide(offered(reads=True), permissions, untrusted, trust_read_only_hints=True) is Verdict.RUN
+    assert decide(offered(reads=False, trusted=True), permissions, untrusted) is Verdict.ASK
+    assert decide(offered(reads=False), permissions, untrusted, trust_read_only_hints=True) is Verdict.ASK
 
 
 @pytest.mark.parametrize("rule", [Rule.ALWAYS, Rule.SESSION])
@@ -61,13 +61,13 @@ def test_a_tool_that_changed_since_it_was_allowed_asks_again(
     for trusted in (True, False):
         tool = offered(reads=True, trusted=trusted)
         assert decide(tool, permissions, []) is Verdict.ASK
-        assert decide(tool, permissions, [], believe_all=True) is Verdict.ASK
+        assert decide(tool, permissions, [], trust_read_only_hints=True) is Verdict.ASK
 
 
 def test_only_the_users_own_files_and_texts_are_not_foreign() -> None:
     uris = ("file:///notes/a.md", "sha256:0123", "stdin", "https://example.org/page", "mailto:x")
     hits = [replace(hit("text"), uri=uri) for uri in uris]
-    assert foreign_texts(hits) == ["https://example.org/page", "mailto:x"]
+    assert untrusted_texts(hits) == ["https://example.org/page", "mailto:x"]
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_only_the_users_own_files_and_texts_are_not_foreign() -> None:
 def test_what_another_program_has_stored_is_foreign_whatever_its_uri(
     uri: str, written_by: str | None, is_own: bool
 ) -> None:
-    found = foreign_texts([replace(hit("text"), uri=uri, written_by=written_by)])
+    found = untrusted_texts([replace(hit("text"), uri=uri, written_by=written_by)])
     assert (found == []) is is_own

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from ragchat.grounding.types import Citation
 from ragchat.turn.followup import depends, search_text
-from ragchat.types import Citation, Trace
+from ragchat.turn.types import Trace
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit, turn
 

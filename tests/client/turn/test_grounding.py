@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.grounding.judging import State
+from ragchat.answer import Candidate
+from ragchat.grounding.judging import Closeness
 from ragchat.turn.grounding import Grounding, judge_passages
 from ragchat.turn.passages import judge
 from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Candidate
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -27,25 +27,25 @@ async def grounding(question: str, *hits: Hit, query: str = "") -> Grounding:
 @pytest.mark.parametrize(
     ("question", "state"),
     [
-        (QUESTION, State.GROUNDED),
-        ("To how many degrees is the kiln of the potters of Selb heated?", State.NEAREST),
-        ("Who composed the opera Tosca?", State.NOTHING),
+        (QUESTION, Closeness.GROUNDED),
+        ("To how many degrees is the kiln of the potters of Selb heated?", Closeness.NEAREST),
+        ("Who composed the opera Tosca?", Closeness.NOTHING),
     ],
 )
 async def test_words_decide_the_state_not_the_score_of_the_search(
-    question: str, state: State, score: float
+    question: str, state: Closeness, score: float
 ) -> None:
     assert (await grounding(question, hit(KILN.text, score=score))).state is state
 
 
 async def test_nothing_found_is_nothing() -> None:
-    assert (await grounding(QUESTION)).state is State.NOTHING
+    assert (await grounding(QUESTION)).state is Closeness.NOTHING
 
 
 async def test_a_name_in_the_title_of_a_passage_is_not_missing() -> None:
     named = hit(KILN.text, title="Selb")
     judged = await grounding("To how many degrees is the kiln of the potters of Selb heated?", named)
-    assert (judged.state, judged.judgement.missing) == (State.GROUNDED, [])
+    assert (judged.state, judged.judgement.missing) == (Closeness.GROUNDED, [])
 
 
 async def test_if_passages_come_close_those_below_the_score_are_used() -> None:
@@ -62,19 +62,19 @@ async def test_if_passages_come_close_those_below_the_score_are_used() -> None:
 async def test_only_the_passages_that_an_answer_cites_count_for_it() -> None:
     asked = await grounding(QUESTION, KILN, CLAY)
     judgement, parts = await asked.of({4: KILN})
-    assert (judgement.state, judgement.missing) == (State.GROUNDED, ["hot"])
+    assert (judgement.state, judgement.missing) == (Closeness.GROUNDED, ["hot"])
     assert [(part.n, part.chunk_id, part.quote, part.quote_start_line) for part in parts] == [
         (4, 1, KILN.text, 1)
     ]
     judgement, _ = await asked.of({5: CLAY})
-    assert judgement.state is not State.GROUNDED
+    assert judgement.state is not Closeness.GROUNDED
     assert judgement.missing == ["hot", "kiln", "potters"]
 
 
 async def test_passages_that_only_a_tool_found_are_compared_too() -> None:
     asked = await grounding(QUESTION, CLAY)
     judgement, parts = await asked.of({1: CLAY, 2: KILN})
-    assert judgement.state is State.GROUNDED
+    assert judgement.state is Closeness.GROUNDED
     assert {part.n: part.chunk_id for part in parts} == {2: 1}
 
 
@@ -89,10 +89,10 @@ async def test_words_of_earlier_questions_are_no_evidence() -> None:
     judged = await grounding(
         "and the opera of Selb?", KILN, query="and the opera of Selb? kiln potters degrees"
     )
-    assert judged.state is not State.GROUNDED
+    assert judged.state is not Closeness.GROUNDED
 
 
 async def test_passages_that_the_user_attached_are_what_the_question_is_about() -> None:
     attached = Grounding.of_attached([Candidate(KILN, True, "attached", 1)])
     judgement, parts = await attached.of({1: KILN})
-    assert (attached.state, judgement.state, parts) == (State.GROUNDED, State.GROUNDED, [])
+    assert (attached.state, judgement.state, parts) == (Closeness.GROUNDED, Closeness.GROUNDED, [])

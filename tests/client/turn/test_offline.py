@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from ragchat.answer import Answer
 from ragchat.errors import MemoryUnavailable
 from ragchat.memory.client import MemoryClient
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
-from ragchat.types import Answer
 from ragcommon.contract.search import Comparison
 from tests.support.memory import memory_in, memory_of
 from tests.support.turns import ListMemory, hit

@@ -7,9 +7,10 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from ragchat.answer import Candidate
+from ragchat.grounding.types import Citation
 from ragchat.memory.types import DocumentText
 from ragchat.turn.passages import ATTACHED, PIECE, attached, judge, number, quote, shortened
-from ragchat.types import Candidate, Citation
 from tests.support.turns import hit
 
 

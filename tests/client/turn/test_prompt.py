@@ -19,7 +19,7 @@ from ragchat.turn.limits import Budget
 from ragchat.turn.passages import judge
 from ragchat.turn.prompt import Prompt, Prompts, build, load_prompts
 from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Turn
+from ragchat.turn.types import Turn
 from ragcommon.contract.search import Hit
 from ragconfig.settings import LARGEST_PROMPT
 from tests.support.turns import ListMemory, hit, settings_in, turn

@@ -6,11 +6,11 @@ import anyio
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
+from ragchat.llm.types import ModelEndpoint
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import judge
 from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.rewriting import rewrite, search_again
-from ragchat.types import ModelPlace
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import ListMemory, hit
@@ -20,7 +20,7 @@ LIMITS = RetrievalLimits(top_k=2, min_score=0.3, seconds=5.0)
 
 async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     with OpenAIServer([Reply("late", hold_after=0)]) as server, anyio.fail_after(60):
-        model = Model(ModelPlace("test-model", server.base_url), settings())
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
         await model.load()
         rewriting = await rewrite("Why?", model, "Reword.", 0.05)
         await model.aclose()

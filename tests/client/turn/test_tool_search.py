@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.turn.approval import OfferedTool
-from ragchat.turn.tool_search import FIND_TOOLS, MOST_FOUND, ToolSearch, cost
+from ragchat.turn.tool_search import FIND_TOOLS, MAX_FOUND, ToolSearch, cost
 from ragcommon.contract.search import Comparison
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory
@@ -42,7 +42,7 @@ async def test_beyond_the_budget_a_search_offers_what_it_has_found() -> None:
     result = await offered[1].call({"query": "create an issue"})
     [first, *others] = json.loads(result.text)
     assert first["function"]["name"] == "many__create_issue"
-    assert len(others) == MOST_FOUND - 1
+    assert len(others) == MAX_FOUND - 1
     offered = search.offered([QUERY], [*MANY, ISSUES])
     assert offered[2] == ISSUES
     assert cost(offered) <= 400
@@ -89,4 +89,4 @@ async def test_without_memory_shared_words_decide(arguments: dict[str, object]) 
 
     search = ToolSearch(Down(), 400)
     result = await search.offered([QUERY], [*MANY, ISSUES])[1].call(arguments)
-    assert len(json.loads(result.text)) == MOST_FOUND
+    assert len(json.loads(result.text)) == MAX_FOUND

@@ -11,12 +11,12 @@ import pytest
 from msgspec import UNSET, UnsetType
 
 from ragchat.errors import MemoryUnavailable
+from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
 from ragchat.turn.approval import OfferedTool, Question
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
-from ragchat.types import ToolRequest
 from ragchat.ui.approval import Approvals
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 from tests.client.servers.test_watching import refuse
@@ -96,7 +96,7 @@ async def test_a_call_to_a_tool_of_a_starting_server_waits_for_it(tmp_path: Path
     write(tmp_path, mine=held_back(gate), silent=SILENT)
     someone = User(refuse, refuse, refuse, print, print)
     async with managed(tmp_path, settled=(), user=someone, wait_seconds=0.0) as manager:
-        tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, believe_all=True)
+        tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, trust_read_only_hints=True)
         assert await tools.descriptions() == []  # At the prompt, a question does not wait.
         calls: list[ToolCall] = []
 
@@ -181,9 +181,11 @@ async def test_a_tool_that_becomes_another_one_is_asked_about_again(tmp_path: Pa
     async with managed(tmp_path) as manager:
         user = ScriptedDialog([reply, "n", "n"])
         approve = Approvals(manager.permissions, user, user.show, lambda: 80).approve
-        for believe_all in (False, True):
-            tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, believe_all=believe_all)
-            if not believe_all:
+        for trust_read_only_hints in (False, True):
+            tools = Toolbox(
+                ListMemory(), (), 5.0, manager, budget=100_000, trust_read_only_hints=trust_read_only_hints
+            )
+            if not trust_read_only_hints:
                 assert (await tools.permit(TURN, approve)).refusal == ""
                 assert (await tools.permit(TURN, approve)).refusal == ""
                 assert len(user.asked) == 1

@@ -1,4 +1,4 @@
-"""One turn, offline and with a real scripted model server: `turn`, `retrieval` and `generation` together."""
+"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,12 @@ from ragchat.grounding.citations import Checked, check
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
+from ragchat.llm.types import OFFLINE, ModelEndpoint, Usage
 from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
-from ragchat.turn.generation import (
-    LIMIT_REACHED,
-    NO_IMAGES_TAKEN,
-    NO_MORE_CALLS,
-    NO_TOOLS_TAKEN,
-    UNCITED,
-    Answerer,
-)
-from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
-from ragchat.turn.prompt import Prompts
-from ragchat.turn.turn import take_turn
-from ragchat.types import (
-    NOT_GROUNDED,
-    OFFLINE,
+from ragchat.turn.events import (
     Delta,
     Event,
-    ModelPlace,
     Notice,
     Rephrasing,
     Retrieved,
@@ -45,9 +32,20 @@ from ragchat.types import (
     Shown,
     ToolFinished,
     ToolStarted,
-    Turn,
-    Usage,
 )
+from ragchat.turn.generation import UNCITED
+from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
+from ragchat.turn.past_turns import NOT_GROUNDED
+from ragchat.turn.prompt import Prompts
+from ragchat.turn.rounds import (
+    LIMIT_REACHED,
+    NO_IMAGES_TAKEN,
+    NO_MORE_CALLS,
+    NO_TOOLS_TAKEN,
+    Answerer,
+)
+from ragchat.turn.turn import take_turn
+from ragchat.turn.types import Turn
 from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured
@@ -76,7 +74,7 @@ async def offline_turn(
         emit=events.append,
     )
     shown = [event.answer.text for event in only(events, Shown)]
-    assert [answered.answer] == (shown or [event.text for event in only(events, Delta)])
+    assert [answered.answer.text] == (shown or [event.text for event in only(events, Delta)])
     return answered, events
 
 
@@ -89,7 +87,7 @@ async def model_turn(
 ) -> tuple[Turn, list[Event], OpenAIServer]:
     events: list[Event] = []
     with OpenAIServer(replies) as server:
-        model = Model(ModelPlace("test-model", server.base_url), settings())
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
         try:
             answered = await take_turn(
                 question,
@@ -102,7 +100,7 @@ async def model_turn(
             )
         finally:
             await model.aclose()
-    assert answered.answer == "".join(event.text for event in only(events, Delta))
+    assert answered.answer.text == "".join(event.text for event in only(events, Delta))
     return answered, events, server
 
 
@@ -110,26 +108,28 @@ async def test_offline_a_turn_quotes_memory_and_traces_where_from() -> None:
     answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY, SEA, TEA]))
     assert [type(event) for event in events] == [Retrieving, Retrieved, Notice, Shown]
     assert notices(events) == [NO_MODEL]
-    assert "Rayleigh scattering" in answered.answer
-    assert [card.chunk_id for card in answered.cards] == [1]
-    assert answered.grounded
-    assert answered.model == OFFLINE
-    assert answered.usage == Usage()
+    assert "Rayleigh scattering" in answered.answer.text
+    assert [card.chunk_id for card in answered.answer.cards] == [1]
+    assert answered.answer.grounded
+    assert answered.answer.model == OFFLINE
+    assert answered.answer.usage == Usage()
     assert answered.timings.keys() == {"retrieval", "first_token", "total"}
     assert answered.trace.query == "Why is the sky blue?"
-    assert [candidate.used for candidate in answered.trace.candidates][::2] == [True, False]
+    assert [candidate.used for candidate in answered.answer.candidates][::2] == [True, False]
 
 
 async def test_a_model_gets_the_passages_and_its_citations_are_checked() -> None:
     reply = Reply('It is "blue because of Rayleigh scattering" [1].', prompt_tokens=500)
     answered, events, server = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
-    assert answered.answer == reply.text
-    assert [(found.n, found.verified, found.chunk_id) for found in answered.citations] == [(1, True, 1)]
-    assert (answered.grounded, answered.model) == (True, "test-model")
-    assert answered.usage.prompt_tokens == 500
+    assert answered.answer.text == reply.text
+    assert [(found.n, found.verified, found.chunk_id) for found in answered.answer.citations] == [
+        (1, True, 1)
+    ]
+    assert (answered.answer.grounded, answered.answer.model) == (True, "test-model")
+    assert answered.answer.usage.prompt_tokens == 500
     assert SKY.text in server.requests[0]["messages"][-1]["content"]
-    assert answered.trace.messages[:-1] == server.requests[0]["messages"]
-    assert answered.trace.messages[-1] == {"role": "assistant", "content": reply.text}
+    assert answered.answer.messages[:-1] == server.requests[0]["messages"]
+    assert answered.answer.messages[-1] == {"role": "assistant", "content": reply.text}
     assert notices(events) == []
 
 
@@ -142,7 +142,7 @@ async def test_a_false_quotation_is_not_verified_and_has_a_notice() -> None:
     answered, events, _ = await model_turn(
         "Why?", ListMemory([SKY]), Reply('"The sky is green because" [1].')
     )
-    assert [found.verified for found in answered.citations] == [False]
+    assert [found.verified for found in answered.answer.citations] == [False]
     assert notices(events) == ["A quotation attributed to [1] is not in it word for word."]
 
 
@@ -151,14 +151,14 @@ async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> 
     answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
     assert answered.public()["unsupported"] == [{"facts": ["nine hours", "Newton"], "passages": [1]}]
     assert notices(events) == ["nine hours, Newton: not in [1]."]
-    assert not answered.grounded
+    assert not answered.answer.grounded
     assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
 
 
 @pytest.mark.parametrize(("question", "noted"), [("Why is the sky blue?", [UNCITED]), ("Thank you!", [])])
 async def test_an_answer_without_any_citation_has_a_notice(question: str, noted: list[str]) -> None:
     answered, events, _ = await model_turn(question, ListMemory([SKY]), Reply("Because of scattering."))
-    assert not answered.grounded
+    assert not answered.answer.grounded
     assert notices(events) == noted
 
 
@@ -172,12 +172,12 @@ async def test_the_event_loop_goes_on_while_an_answer_is_checked(monkeypatch: py
 
     monkeypatch.setattr("ragchat.turn.generation.check", check_meanwhile)
     answered, _, _ = await model_turn("why is the sky blue?", ListMemory([SKY]), Reply("Scattering [1]."))
-    assert [cited.n for cited in answered.citations] == [1]
+    assert [cited.n for cited in answered.answer.citations] == [1]
 
 
 async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
     answered, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
-    assert answered.trace.unknown_citations == [4]
+    assert answered.answer.unknown_citations == [4]
     assert notices(events) == ["The answer cites [4], but no such passage was given."]
 
 
@@ -187,22 +187,22 @@ async def test_a_model_learns_that_the_passages_only_come_close_and_the_turn_say
     answered, events, server = await model_turn("Why is the sky blue in Zagreb?", memory, reply)
     content = server.requests[0]["messages"][-1]["content"]
     assert content.startswith("Passages: Near. Missing: Zagreb.")
-    assert not answered.grounded
-    assert [found.chunk_id for found in answered.citations] == [3]
-    assert [(found.n, found.chunk_id) for found in answered.nearest] == [(1, 1)]
-    assert answered.missing == ["sky", "blue", "Zagreb"]  # of the cited passage
+    assert not answered.answer.grounded
+    assert [found.chunk_id for found in answered.answer.citations] == [3]
+    assert [(found.n, found.chunk_id) for found in answered.answer.nearest] == [(1, 1)]
+    assert answered.answer.missing == ["sky", "blue", "Zagreb"]  # of the cited passage
     assert notices(events) == ["Not mentioned in the cited passages: sky, blue, Zagreb."]
 
 
 async def test_offline_an_answer_says_that_nothing_is_relevant() -> None:
     answered, _ = await offline_turn("Ferrets?", ListMemory([TEA]))
-    assert (answered.answer, answered.grounded, answered.citations) == (NOTHING, False, [])
+    assert (answered.answer.text, answered.answer.grounded, answered.answer.citations) == (NOTHING, False, [])
 
 
 async def test_a_model_learns_that_nothing_is_relevant_and_the_answer_says_so() -> None:
     answered, _, server = await model_turn("Ferrets?", ListMemory([TEA]), Reply("I like them."))
-    assert answered.answer == f"I like them.\n\n{NOT_GROUNDED}"
-    assert not answered.grounded
+    assert answered.answer.text == f"I like them.\n\n{NOT_GROUNDED}"
+    assert not answered.answer.grounded
     content = server.requests[0]["messages"][-1]["content"]
     assert content == "No passages.\n\nFerrets?"
     assert "Tea" not in content
@@ -211,23 +211,23 @@ async def test_a_model_learns_that_nothing_is_relevant_and_the_answer_says_so() 
 async def test_offline_small_talk_has_a_reply_and_memory_is_not_asked() -> None:
     memory = ListMemory([SKY])
     answered, events = await offline_turn("Hi, what can you do?", memory)
-    assert "summarise NAME" in answered.answer
-    assert (answered.grounded, answered.sources, memory.asked) == (False, [], [])
+    assert "summarise NAME" in answered.answer.text
+    assert (answered.answer.grounded, answered.answer.sources, memory.asked) == (False, [], [])
     assert [type(event) for event in events] == [Delta]
 
 
 async def test_documents_about_the_program_answer_before_its_own_reply() -> None:
     about = hit("ragchat is a terminal chat that answers from documents.", chunk_id=1)
     answered, _ = await offline_turn("What is ragchat?", ListMemory([about]))
-    assert (answered.grounded, "terminal chat" in answered.answer) == (True, True)
+    assert (answered.answer.grounded, "terminal chat" in answered.answer.text) == (True, True)
     answered, events = await offline_turn("What is ragchat?", ListMemory([SKY]))
-    assert "ragchat inject" in answered.answer
+    assert "ragchat inject" in answered.answer.text
     assert (answered.trace.query, notices(events)) == ("", [])
 
 
 async def test_a_model_answers_small_talk_itself() -> None:
     answered, _, _ = await model_turn("thanks", ListMemory([SKY]), Reply("My pleasure."))
-    assert answered.answer == "My pleasure."
+    assert answered.answer.text == "My pleasure."
 
 
 @pytest.mark.parametrize(
@@ -236,15 +236,15 @@ async def test_a_model_answers_small_talk_itself() -> None:
 async def test_an_answer_is_not_grounded_if_it_cites_no_passage_that_holds_what_is_asked(reply: str) -> None:
     tea = hit("Tea is hot.", chunk_id=3)
     answered, _, _ = await model_turn("Why is the sky blue?", ListMemory([SKY, tea]), Reply(reply))
-    assert not answered.grounded
-    assert [found.chunk_id for found in answered.nearest] == [1]
-    assert NOT_GROUNDED not in answered.answer
+    assert not answered.answer.grounded
+    assert [found.chunk_id for found in answered.answer.nearest] == [1]
+    assert NOT_GROUNDED not in answered.answer.text
 
 
 async def test_words_of_earlier_questions_are_no_evidence() -> None:
     history = [turn("Why is the sky blue?")]
     answered, _, _ = await model_turn("and Saturn?", ListMemory([SKY]), Reply("Blue [1]."), history=history)
-    assert (answered.grounded, answered.missing) == (False, ["Saturn"])
+    assert (answered.answer.grounded, answered.answer.missing) == (False, ["Saturn"])
 
 
 REWRITING = TurnLimits(LIMITS.retrieval, LIMITS.budget, rounds=2, rewrite_seconds=30.0)
@@ -271,17 +271,17 @@ async def test_where_passages_only_come_close_a_model_is_asked_for_other_wording
         limits=REWRITING,
     )
     assert memory.asked == ["Which hot ocean has warm currents?", "blue water", "water absorbs", "three"]
-    assert answered.trace.wordings == ["blue water", "water absorbs", "three"]
+    assert answered.answer.wordings == ["blue water", "water absorbs", "three"]
     first, second = server.requests
     assert first["messages"] == [
         {"role": "system", "content": "Reword."},
         {"role": "user", "content": "Which hot ocean has warm currents?"},
     ]
     assert "tools" not in first
-    assert [(found.n, found.hit.chunk_id) for found in answered.trace.candidates] == [(1, 2), (2, 3)]
+    assert [(found.n, found.hit.chunk_id) for found in answered.answer.candidates] == [(1, 2), (2, 3)]
     assert SEA.text in second["messages"][-1]["content"]
-    assert answered.usage.prompt_tokens == 140
-    assert answered.answer == "Red light [1]."
+    assert answered.answer.usage.prompt_tokens == 140
+    assert answered.answer.text == "Red light [1]."
 
 
 async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> None:
@@ -289,9 +289,9 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
     answered, events, _ = await model_turn(
         question, ListMemory([TEA]), Reply(status=500), Reply("Hot [1]."), limits=REWRITING
     )
-    assert answered.answer == "Hot [1]."
+    assert answered.answer.text == "Hot [1]."
     assert notices(events)[0].startswith("test-model did not put the question in other words. ")
-    assert answered.trace.wordings == []
+    assert answered.answer.wordings == []
 
 
 @pytest.mark.parametrize(
@@ -331,8 +331,8 @@ async def test_a_follow_up_is_made_a_question_of_its_own_before_the_search() -> 
         },
     ]
     assert second["messages"][-1]["content"].endswith("and why is it blue?")
-    assert answered.usage.prompt_tokens == 140
-    assert answered.grounded
+    assert answered.answer.usage.prompt_tokens == 140
+    assert answered.answer.grounded
 
 
 async def test_small_talk_is_never_put_in_other_words() -> None:
@@ -372,7 +372,7 @@ async def test_a_model_that_failed_to_complete_a_follow_up_is_not_asked_for_word
 
 async def test_an_answer_from_an_empty_memory_says_so() -> None:
     empty = ListMemory(empty=True)
-    assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY
+    assert (await offline_turn("Ferrets?", empty))[0].answer.text == EMPTY_MEMORY
     _, events, server = await model_turn("Ferrets?", empty, Reply("Hm."), limits=REWRITING)
     assert notices(events) == [EMPTY_MEMORY]
     assert len(server.requests) == 1  # other wordings would find nothing
@@ -381,7 +381,7 @@ async def test_an_answer_from_an_empty_memory_says_so() -> None:
 async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
-    assert answered.answer.startswith("Because.")
+    assert answered.answer.text.startswith("Because.")
     assert notices(events) == [
         "Memory is not available: it is gone. This answer goes without it. `ragchat doctor` says more."
     ]
@@ -431,8 +431,10 @@ async def test_tools_run_and_their_passages_can_be_cited() -> None:
         ToolFinished,
         ToolFinished,
     ]
-    assert answered.answer == 'Let me look.\n\n"water absorbs red light" [2].'
-    assert [(found.n, found.chunk_id, found.verified) for found in answered.citations] == [(2, 2, True)]
+    assert answered.answer.text == 'Let me look.\n\n"water absorbs red light" [2].'
+    assert [(found.n, found.chunk_id, found.verified) for found in answered.answer.citations] == [
+        (2, 2, True)
+    ]
     roles = [message["role"] for message in server.requests[1]["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "tool"]
     assert server.requests[1]["messages"][3]["tool_call_id"] == "call_0"
@@ -457,7 +459,7 @@ async def test_images_of_tools_go_to_a_model_that_takes_them(takes: bool) -> Non
     first = server.requests[1]["messages"]
     assert [message["role"] for message in first[-3:]] == ["tool", "tool", "user"]
     assert [part["image_url"]["url"] for part in first[-1]["content"][1:]] == [IMAGE, IMAGE]
-    assert IMAGE not in str(answered.trace.messages)
+    assert IMAGE not in str(answered.answer.messages)
     assert (NO_IMAGES_TAKEN.format(model="test-model") in notices(events)) is not takes
     assert (IMAGE in str(server.requests[-1])) is takes
 
@@ -470,8 +472,8 @@ async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:
         Reply(tool_calls=[("Query", {"query": "sea"})]),
         Reply("Red light [1]."),
     )
-    assert answered.grounded
-    assert NOT_GROUNDED not in answered.answer
+    assert answered.answer.grounded
+    assert NOT_GROUNDED not in answered.answer.text
 
 
 async def test_what_memory_returns_other_than_passages_counts_as_text_that_is_not_the_users() -> None:
@@ -479,7 +481,7 @@ async def test_what_memory_returns_other_than_passages_counts_as_text_that_is_no
     memory = ListMemory([SKY], tools=[QUERY_TOOL, reads], answers=[SKY])
     calls = Reply(tool_calls=[("Query", {"query": "sky"}), ("get_document", {})])
     answered, _, _ = await model_turn("Why?", memory, calls, Reply("Blue [1]."))
-    assert answered.trace.foreign == ["the result of get_document"]
+    assert answered.answer.untrusted == ["the result of get_document"]
 
 
 async def test_rounds_of_tools_are_bounded() -> None:
@@ -563,7 +565,7 @@ async def test_the_user_is_told_that_a_model_takes_no_tools() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL])
     refusal = Reply(status=400, message="tiny does not support tools")
     answered, events, _ = await model_turn("Why?", memory, refusal, Reply("Blue [1]."))
-    assert answered.answer == "Blue [1]."
+    assert answered.answer.text == "Blue [1]."
     assert NO_TOOLS_TAKEN.format(model="test-model") in notices(events)
 
 
@@ -584,7 +586,7 @@ async def test_a_model_that_calls_tools_after_the_last_round_is_told_and_asked_f
     calls = [AGAIN] * (rounds + 1)
     limits = replace(LIMITS, rounds=rounds)
     answered, _, server = await model_turn("Why?", memory, *calls, Reply("Blue [1]."), limits=limits)
-    assert answered.answer == "Blue [1]."
+    assert answered.answer.text == "Blue [1]."
     assert len(memory.called) == rounds
     last = server.requests[-1]
     assert "tools" not in last
@@ -599,7 +601,7 @@ async def test_arguments_that_cannot_be_read_are_told_to_the_model(arguments: st
     memory = ListMemory([SKY], tools=[QUERY_TOOL])
     hostile = Reply(tool_calls=[("Query", arguments)])
     answered, _, server = await model_turn("Why?", memory, hostile, Reply("Blue [1]."))
-    assert answered.answer == "Blue [1]."
+    assert answered.answer.text == "Blue [1]."
     assert memory.called == []
     *_, asked, told = server.requests[-1]["messages"]
     assert asked["tool_calls"][0]["function"]["arguments"] == "{}"
@@ -614,7 +616,7 @@ async def test_usage_is_summed_over_the_rounds() -> None:
         Reply(tool_calls=[("Query", {"query": "x"})], prompt_tokens=100),
         Reply("So.", prompt_tokens=200),
     )
-    assert answered.usage.prompt_tokens == 300
+    assert answered.answer.usage.prompt_tokens == 300
 
 
 async def test_usage_that_was_not_reported_for_one_round_is_null_and_estimated() -> None:
@@ -650,8 +652,8 @@ async def test_dropped_turns_have_one_notice() -> None:
     answered, events, _ = await model_turn(
         "Why?", ListMemory([SKY]), Reply("So."), history=history, limits=limits
     )
-    assert answered.trace.dropped_turns > 0
-    assert answered.trace.history_turns + answered.trace.dropped_turns == 20
+    assert answered.answer.dropped_turns > 0
+    assert answered.trace.history_turns + answered.answer.dropped_turns == 20
     assert re.search(
         r"^The \d+ oldest turns of this session no longer fit and were left out: beside passages, tools and "
         r"the answer, [\d,]+ of the context's 3,000 tokens are left for the history\.$",
@@ -689,7 +691,7 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
 
     memory = ListMemory([SKY])
     with OpenAIServer([Reply(status=429, retry_after=60)]) as server, anyio.fail_after(30):
-        model = Model(ModelPlace("test-model", server.base_url), settings(retries=1))
+        model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
         with anyio.CancelScope() as scope:
             await take_turn(
                 "Why?",
@@ -711,7 +713,7 @@ async def test_what_came_before_a_limit_is_the_answer_in_a_later_round_too() -> 
     first = Reply("Let me see.", tool_calls=[("Query", {"query": "sky"})])
     endless = Reply(pours=(poured(reasoning="hm " * 1000),), content_type="text/event-stream")
     answered, events, _ = await model_turn("Why?", ListMemory([SKY], tools=[QUERY_TOOL]), first, endless)
-    assert answered.answer == "Let me see."
+    assert answered.answer.text == "Let me see."
     assert "The answer was cut off at the limit model.answer_characters = 1000000." in notices(events)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from ragchat.answer import Answer
 from ragchat.memory.client import MemoryClient
-from ragchat.offline.views import MOST_ROWS
+from ragchat.offline.views import MAX_ROWS
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.turn.scope import Scope
-from ragchat.types import Answer
 from tests.support.memory import memory_of
 
 LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
@@ -88,12 +88,12 @@ async def test_a_list_is_one_card_with_all_of_its_rows(memory: MemoryClient) -> 
     answer = await ask("List all tents", memory)
     [card] = answer.cards
     assert card.text.startswith("| Tents | What it is |\n|---|---|\n| P1 | a tent for 1 people")
-    assert card.text.endswith(f"\n… {60 - MOST_ROWS} more")
-    assert card.text.count("\n") == MOST_ROWS + 2
+    assert card.text.endswith(f"\n… {60 - MAX_ROWS} more")
+    assert card.text.count("\n") == MAX_ROWS + 2
     [citation] = answer.citations
-    assert (citation.quote_start_line, citation.quote_end_line) == (5, 6 + MOST_ROWS)
+    assert (citation.quote_start_line, citation.quote_end_line) == (5, 6 + MAX_ROWS)
     assert citation.quote in DOCUMENTS["tents.md"]
-    assert card.location == f"tents.md:5–{6 + MOST_ROWS}"
+    assert card.location == f"tents.md:5–{6 + MAX_ROWS}"
     assert answer.grounded
 
 

@@ -74,17 +74,17 @@ async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
 async def test_the_text_that_is_not_the_users_is_named_and_what_trust_would_change(tmp_path: Path) -> None:
     user, page = User(["n", "n"]), ["https://example.org/page"]
     approvals = user.approvals(tmp_path)
-    await approvals.approve(Question(TOOL, {}, foreign=page))
+    await approvals.approve(Question(TOOL, {}, untrusted=page))
     assert len(user.shown) == 1
     assert page[0] in user.shown[0]
     reads = OfferedTool("files__Query", "files", QUERY_TOOL, False, nothing)
-    await approvals.approve(Question(reads, {}, foreign=page))
+    await approvals.approve(Question(reads, {}, untrusted=page))
     assert '"trusted": true' in user.shown[-1]
 
 
 async def test_of_many_foreign_texts_the_last_ones_are_named(tmp_path: Path) -> None:
     user = User(["n"])
-    await user.approvals(tmp_path).approve(Question(TOOL, {}, foreign=[f"page {n}" for n in range(9)]))
+    await user.approvals(tmp_path).approve(Question(TOOL, {}, untrusted=[f"page {n}" for n in range(9)]))
     assert user.shown[0].endswith("page 4, page 5, page 6, page 7, page 8, and 4 before.")
 
 

@@ -15,13 +15,13 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.document import Document
 
-from ragchat.app import IMAGES_NOT_SAVED, App
+from ragchat.conversation import IMAGES_NOT_SAVED, Conversation
 from ragchat.errors import AttachmentUnusable, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
-from ragchat.servers.media import LARGEST_BYTES
-from ragchat.turn.generation import NO_IMAGES_TAKEN
+from ragchat.servers.media import MAX_BYTES
+from ragchat.turn.rounds import NO_IMAGES_TAKEN
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash.completer import SlashCompleter
 from tests.client.llm.test_client import settings as model_settings
@@ -48,11 +48,11 @@ async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAISe
     (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     write(tmp_path, mine=GOOD)
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
-    async with managed(tmp_path) as manager, App(settings, ListMemory(), manager) as app:
+    async with managed(tmp_path) as manager, Conversation(settings, ListMemory(), manager) as conversation:
         chosen = model_settings()
         chosen.name, chosen.base_url = "test-model", server.base_url
-        app.model = ModelSelection(chosen, {})
-        yield Room(ChatContext(app, screen, Status(), interactive=True), out, err)
+        conversation.model = ModelSelection(chosen, {})
+        yield Room(ChatContext(conversation, screen, Status(), interactive=True), out, err)
 
 
 def sent(server: OpenAIServer) -> str:
@@ -85,8 +85,8 @@ async def test_a_file_is_attached_as_a_quoted_passage(room: Room, server: OpenAI
     assert "Tea is brewed at 75 degrees." in sent(server)
     assert "What does @tea.md say?" in sent(server)
     assert "Attached: tea.md (29 characters)" in notes(room)
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.trace.foreign == []
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.answer.untrusted == []
 
 
 async def test_a_name_with_spaces_is_quoted_and_punctuation_is_no_part_of_a_name(
@@ -134,13 +134,15 @@ async def test_a_quotation_from_an_attached_file_is_cited_by_its_page(
     (tmp_path / "crane.pdf").write_bytes(pdf(["It is yellow.", "The crane lifts 12 tonnes."]))
     server.replies[:] = [Reply('It says "The crane lifts 12 tonnes." [1]')]
     await handle(room.context, "What does the crane of @crane.pdf lift?")
-    assert room.context.app.last_turn is not None
-    assert [one.location for one in room.context.app.last_turn.citations] == ["crane.pdf p. 2"]
+    assert room.context.conversation.last_turn is not None
+    assert [one.location for one in room.context.conversation.last_turn.answer.citations] == [
+        "crane.pdf p. 2"
+    ]
 
 
 async def test_a_file_is_not_sent_to_an_embedder(room: Room, server: OpenAIServer) -> None:
-    room.context.app.settings.tables["embedder"]["kind"] = "openai"
-    room.context.app.settings.tables["embedder"]["base_url"] = "http://127.0.0.1:9/v1"
+    room.context.conversation.settings.tables["embedder"]["kind"] = "openai"
+    room.context.conversation.settings.tables["embedder"]["base_url"] = "http://127.0.0.1:9/v1"
     await handle(room.context, "What does @tea.md say?")
     assert "75 degrees" in sent(server)
 
@@ -177,7 +179,7 @@ async def test_a_folder_is_refused(room: Room, server: OpenAIServer, tmp_path: P
 @pytest.mark.parametrize("name", ["sessions.db", "sessions.db-shm", "link.md"])
 async def test_the_file_of_the_conversations_is_not_read(room: Room, name: str) -> None:
     await handle(room.context, "Hello")
-    path = room.context.app.sessions.path
+    path = room.context.conversation.sessions.path
     path.with_name("link.md").symlink_to(path)
     shown = await failure(room, f"What is in @{path.with_name(name)} ?")
     assert "cannot be attached: it holds the saved conversations" in " ".join(shown.split())
@@ -192,7 +194,7 @@ async def test_lines_of_a_pipe_attach_nothing(room: Room, server: OpenAIServer) 
 async def test_without_a_model_nothing_can_be_attached(room: Room) -> None:
     settings = model_settings()
     settings.name = "offline"
-    room.context.app.model = ModelSelection(settings, {})
+    room.context.conversation.model = ModelSelection(settings, {})
     shown = await failure(room, "What does @tea.md say?")
     assert str(AttachmentUnusable("tea.md", "needs a language model, and none is configured")) in shown
 
@@ -201,8 +203,8 @@ async def test_a_resource_is_attached_and_is_foreign_text(room: Room, server: Op
     await handle(room.context, "What does @mine:note://welcome say?")
     assert "Grüße, 世界" in sent(server)
     assert "@mine:note://welcome" in sent(server)
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.trace.foreign == ["@mine:note://welcome"]
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.answer.untrusted == ["@mine:note://welcome"]
 
 
 async def test_an_image_of_a_server_goes_to_the_model(room: Room, server: OpenAIServer) -> None:
@@ -211,8 +213,8 @@ async def test_an_image_of_a_server_goes_to_the_model(room: Room, server: OpenAI
     text, image = server.requests[-1]["messages"][-1]["content"]
     assert "What is on @mine:note://dot ?" in text["text"]
     assert image == {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.trace.foreign == ["@mine:note://dot"]
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.answer.untrusted == ["@mine:note://dot"]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,8 @@ async def test_an_image_of_the_user_goes_to_the_model_whatever_its_name(
     text, image = server.requests[-1]["messages"][-1]["content"]
     assert f"[{kind}, {len(content)} bytes]" in text["text"]
     assert image["image_url"]["url"] == f"data:{kind};base64,{b64encode(content).decode()}"
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.trace.foreign == []
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.answer.untrusted == []
 
 
 async def test_a_model_that_takes_no_images_gets_their_names(room: Room, server: OpenAIServer) -> None:
@@ -263,7 +265,7 @@ async def test_retry_says_that_the_images_of_a_resumed_conversation_are_not_sent
     await handle(room.context, "What is on @dot.png?")
     await handle(room.context, "/retry")
     assert IMAGES_NOT_SAVED not in notes(room)
-    session_id = room.context.app.session.session_id
+    session_id = room.context.conversation.session.session_id
     await handle(room.context, "/new")
     await handle(room.context, f"/resume {session_id}")
     await handle(room.context, "/retry")
@@ -274,10 +276,10 @@ async def test_retry_says_that_the_images_of_a_resumed_conversation_are_not_sent
 async def test_an_image_that_is_too_large_is_refused(
     room: Room, server: OpenAIServer, tmp_path: Path
 ) -> None:
-    content = b"\x89PNG\r\n\x1a\n" + bytes(LARGEST_BYTES)
+    content = b"\x89PNG\r\n\x1a\n" + bytes(MAX_BYTES)
     (tmp_path / "photo.png").write_bytes(content)
     shown = await failure(room, "What is on @photo.png?")
-    assert f"is an image of {len(content):,} bytes; the limit is {LARGEST_BYTES:,}" in shown
+    assert f"is an image of {len(content):,} bytes; the limit is {MAX_BYTES:,}" in shown
     assert server.requests == []
 
 
@@ -304,10 +306,10 @@ async def test_a_prompt_of_a_server_is_filled_in_and_its_text_is_foreign(
     await room.run("/mine:Summarize topic=tea tone=poetic")
     assert "Summarize tea, poetic." in sent(server)
     assert "Summarize tea, poetic." in notes(room)
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
     await room.run("/retry")
-    assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
+    assert room.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
 
 
 async def test_an_argument_of_a_prompt_without_a_value_is_not_sent(room: Room, server: OpenAIServer) -> None:
@@ -343,5 +345,5 @@ async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:
 
 
 async def test_a_server_that_fails_has_no_resources_and_no_prompts_to_complete(room: Room) -> None:
-    assert not (await tool(room.context.app.servers, "mine__Die").call({})).ok
+    assert not (await tool(room.context.conversation.servers, "mine__Die").call({})).ok
     assert await completions(room, "/nothing:") == []

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.llm.client import Model
+from ragchat.llm.types import ModelEndpoint
 from ragchat.servers.permissions import Permissions
-from ragchat.types import ModelPlace
 from ragchat.ui.sampling import Sampling
 from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Sample, SamplingResult
@@ -41,7 +41,7 @@ async def sample(
     **limits: Any,
 ) -> SamplingResult:
     chosen = replace(settings(), **limits)
-    model = Model(ModelPlace("test-model", server.base_url, "k"), chosen) if server else None
+    model = Model(ModelEndpoint("test-model", server.base_url, "k"), chosen) if server else None
 
     async def find() -> Model | None:
         return model

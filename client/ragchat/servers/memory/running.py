@@ -30,7 +30,7 @@ MCP_PATH = "/mcp"
 # How long a server that is found, or named, may take to prove which one it is.
 PROOF_SECONDS = 0.25
 NAMED_SECONDS = 10.0
-LARGEST_ANSWER = 1 << 14
+MAX_ANSWER = 1 << 14
 
 
 async def find_running(settings: Settings) -> Note | None:
@@ -60,9 +60,9 @@ def _get(url: str, target: str, seconds: float) -> bytes:
     with socket.create_connection((parts.hostname or "", parts.port or 80), seconds) as connection:
         connection.sendall(f"GET {target} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
         answer = b""
-        while len(answer) < LARGEST_ANSWER and (left := end - time.monotonic()) > 0:
+        while len(answer) < MAX_ANSWER and (left := end - time.monotonic()) > 0:
             connection.settimeout(left)
-            if not (part := connection.recv(LARGEST_ANSWER)):
+            if not (part := connection.recv(MAX_ANSWER)):
                 break
             answer += part
     return answer.partition(b"\r\n\r\n")[2]

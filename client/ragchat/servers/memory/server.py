@@ -14,7 +14,7 @@ import anyio
 
 from ragchat.errors import FilesElsewhere
 from ragchat.memory.client import MemoryClient
-from ragchat.servers.managed import ManagedServer, State
+from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.process import STDERR_FILE, supervised
 from ragchat.servers.memory.running import find_running, named, opened
 from ragchat.servers.supervisor import Supervised, time_limit
@@ -82,19 +82,19 @@ class MemoryServer(ManagedServer):
         return await self._stack.__aexit__(kind, error, trace)
 
     @property
-    def state(self) -> State:
+    def state(self) -> ServerState:
         if self.failure is not None:
-            return State.FAILED
+            return ServerState.FAILED
         is_ready = self._client is not None or self._server.is_running
-        return State.READY if is_ready else State.STARTING
+        return ServerState.READY if is_ready else ServerState.STARTING
 
     @property
     def failure(self) -> RagMcpError | None:
         return None if self._client is not None else self._server.failure
 
-    async def settle(self) -> None:
+    async def wait_started(self) -> None:
         if self._client is None:
-            await self._server.settle()
+            await self._server.wait_started()
 
     async def restart(self) -> None:
         """Start our own process again, also beside a server that was found. Returns when it has started."""

@@ -18,7 +18,7 @@ from prompt_toolkit.utils import is_dumb_terminal
 from ragchat.console import is_styled, is_unicode
 from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
-from ragchat.ui.style import prompt_style
+from ragchat.ui.render.style import prompt_style
 from ragcommon.files.writing import private_folder
 
 if TYPE_CHECKING:

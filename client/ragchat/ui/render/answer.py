@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragchat.answer import Answer
 from ragchat.console import is_styled
 from ragchat.formatting import seconds
+from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
-from ragchat.types import (
-    OFFLINE,
-    Answer,
+from ragchat.turn.events import (
     Delta,
     Emit,
     Event,
@@ -27,12 +27,12 @@ from ragchat.types import (
     Shown,
     ToolFinished,
     ToolStarted,
-    Turn,
 )
+from ragchat.turn.types import Turn
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import plain_sources, sources
-from ragchat.ui.render.stream import LONGEST_BLOCK, AnswerStream
+from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +116,7 @@ class AnswerView:
         self._reasoning.append(text)
         if self._shows_reasoning:
             self._unshown_reasoning += text
-            if len(self._unshown_reasoning) > LONGEST_BLOCK:
+            if len(self._unshown_reasoning) > MAX_BLOCK:
                 self._show_reasoning()
             elif "\n" in text:
                 lines, _, rest = self._unshown_reasoning.rpartition("\n")
@@ -173,23 +173,23 @@ class AnswerView:
 
     def _show_end(self, turn: Turn) -> None:
         if not self._screen.out.is_terminal:
-            listed = [] if turn.cards else plain_sources(turn)
+            listed = [] if turn.answer.cards else plain_sources(turn)
             self._screen.show(*(["", *listed] if listed else []))
             return
-        if not turn.cards and (table := sources(turn)) is not None:
+        if not turn.answer.cards and (table := sources(turn)) is not None:
             self._screen.show("", table)
-        if not turn.cards:
+        if not turn.answer.cards:
             self._screen.show("")
-        more = " · /more" if self.shown < len(turn.cards) or turn.trace.further else ""
+        more = " · /more" if self.shown < len(turn.answer.cards) or turn.answer.further else ""
         self._screen.note(summary(turn) + more)
 
 
 def summary(turn: Turn) -> str:
     """`offline · 0.1 s`, or `gpt-5-mini · 1,204 + 210 tokens · 2.1 s`; "about" before our own estimate."""
-    parts = [turn.model]
-    if turn.model != OFFLINE:
-        prompt, completion = turn.usage.best
-        about = "" if turn.usage.is_reported else "about "
+    parts = [turn.answer.model]
+    if turn.answer.model != OFFLINE:
+        prompt, completion = turn.answer.usage.best
+        about = "" if turn.answer.usage.is_reported else "about "
         parts.append(f"{about}{prompt:,} + {completion:,} tokens")
     if "total" in turn.timings:
         parts.append(seconds(turn.timings["total"]))

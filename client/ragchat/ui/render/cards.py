@@ -18,7 +18,8 @@ from ragchat.ui.render.sources import link_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragchat.types import Card, Citation
+    from ragchat.answer import Card
+    from ragchat.grounding.types import Citation
     from ragchat.ui.render.screen import Screen
 
 # Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.

@@ -12,7 +12,7 @@ from rich.theme import Theme
 
 from ragchat.console import describe, is_styled
 from ragchat.sanitize import sanitize
-from ragchat.ui.style import OUTPUT
+from ragchat.ui.render.style import OUTPUT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,7 +14,8 @@ from ragchat.uris import short_location
 from ragcommon.text.places import label, page_in
 
 if TYPE_CHECKING:
-    from ragchat.types import Citation, Turn
+    from ragchat.grounding.types import Citation
+    from ragchat.turn.types import Turn
     from ragcommon.contract.search import Hit
 
 _HEADING_CHARACTERS = 60
@@ -53,7 +54,7 @@ def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
 
 def scores(turn: Turn) -> dict[int, float]:
     """Chunk ids to scores."""
-    return {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.trace.candidates}
+    return {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.answer.candidates}
 
 
 def quoted_ranges(citations: Sequence[Citation]) -> list[tuple[int, int]]:
@@ -70,7 +71,7 @@ def _rows(turn: Turn) -> Iterator[tuple[Sequence[Citation], float | None, bool]]
     """For each cited passage, its citations, its score, and whether it does not hold a quotation."""
     known = scores(turn)
     by_number: dict[int, list[Citation]] = {}
-    for citation in turn.sources:
+    for citation in turn.answer.sources:
         by_number.setdefault(citation.n, []).append(citation)
     for _, same in sorted(by_number.items()):
         unverified = any(citation.verified is False for citation in same)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Deltas are collected for this long before they are drawn: models send single words, eyes read lines.
 GATHER_SECONDS = 0.05
 # An unfinished block of more characters is printed in parts: each drawing takes time in proportion to it.
-LONGEST_BLOCK = 8_000
+MAX_BLOCK = 8_000
 # The lines at the start of a block without which the rest of it would be another kind of block.
 _OPENING_LINES = {"fence": 1, "table_open": 2}
 # The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
@@ -49,7 +49,7 @@ class AnswerStream:
         Much text is drawn at once, so that no more can arrive than a terminal shows.
         """
         self.take(text)
-        if len(self._rest) > LONGEST_BLOCK:
+        if len(self._rest) > MAX_BLOCK:
             self.draw()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
@@ -72,7 +72,7 @@ class AnswerStream:
         if self._live is not None:
             self._live.start()
         self._print(finished)
-        while len(self._rest) > LONGEST_BLOCK:
+        while len(self._rest) > MAX_BLOCK:
             part, self._rest = split_block(self._rest, repeats_opening=self._console.is_terminal)
             self._print(part, within=True)
         if self._live is not None:
@@ -144,17 +144,17 @@ def split_finished(text: str) -> tuple[str, str]:
 
 
 def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:
-    """`text`, an unfinished block, as (its first LONGEST_BLOCK characters at most, the rest).
+    """`text`, an unfinished block, as (its first MAX_BLOCK characters at most, the rest).
 
     With `repeats_opening`, the rest of a fence or a table begins with the line or the head that makes it one.
     """
-    first = next(iter(_block_parser().parse(text[:LONGEST_BLOCK])), None)
+    first = next(iter(_block_parser().parse(text[:MAX_BLOCK])), None)
     lines = _OPENING_LINES.get(first.type, 0) if first is not None and repeats_opening else 0
-    opening = "".join(text[:LONGEST_BLOCK].splitlines(keepends=True)[:lines])
-    if len(opening) > LONGEST_BLOCK // 2:
+    opening = "".join(text[:MAX_BLOCK].splitlines(keepends=True)[:lines])
+    if len(opening) > MAX_BLOCK // 2:
         opening = ""
-    ends = (text.rfind(mark, len(opening), LONGEST_BLOCK) + 1 for mark in "\n ")
-    cut = next((end for end in ends if end), LONGEST_BLOCK)
+    ends = (text.rfind(mark, len(opening), MAX_BLOCK) + 1 for mark in "\n ")
+    cut = next((end for end in ends if end), MAX_BLOCK)
     return text[:cut], opening + text[cut:]
 
 

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragchat.types import Emit, Turn
+    from ragchat.turn.events import Emit
+    from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
 
 
@@ -19,10 +20,10 @@ async def research(context: ChatContext, question: str) -> None:
         raise ArgumentMissing("research", "a question")
 
     async def report(emit: Emit) -> Turn:
-        return (await context.app.research(question, emit, context.approve)).turn
+        return (await context.conversation.research(question, emit, context.approve)).turn
 
     await context.answer(report)
-    if context.ask is None or not _last(context).citations:
+    if context.ask is None or not _last(context).answer.citations:
         return
     if (await context.ask("Store the report in memory? [y/N] ")).strip().lower() in YES:
         from ragchat.ingest.loading import load_text
@@ -39,10 +40,10 @@ async def show_sources(context: ChatContext, argument: str) -> None:
     from ragchat.ui.render.sources import passage
 
     turn = _last(context)
-    cited = {citation.chunk_id: citation.n for citation in turn.sources}
+    cited = {citation.chunk_id: citation.n for citation in turn.answer.sources}
     shown = [
         (candidate.hit, candidate.n or cited.get(candidate.hit.chunk_id, 0))
-        for candidate in turn.trace.candidates
+        for candidate in turn.answer.candidates
         if (str(candidate.n) == argument.strip("[]") if argument else candidate.hit.chunk_id in cited)
     ]
     if not shown:
@@ -86,17 +87,17 @@ async def reasoning(context: ChatContext, argument: str) -> None:
 
 
 async def retry(context: ChatContext, _: str) -> None:
-    await context.answer(partial(context.app.retry, approve=context.approve))
+    await context.answer(partial(context.conversation.retry, approve=context.approve))
 
 
 async def copy(context: ChatContext, _: str) -> None:
     from ragchat.ui import clipboard
 
-    means = await clipboard.copy(_last(context).answer, context.screen.out)
+    means = await clipboard.copy(_last(context).answer.text, context.screen.out)
     context.screen.note(f"Copied the answer to the clipboard with {means}.")
 
 
 def _last(context: ChatContext) -> Turn:
-    turn = context.app.last_turn
+    turn = context.conversation.last_turn
     assert turn is not None  # the table allows these commands only then
     return turn

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ragchat.ui.context import ChatContext
 
-Run = Callable[["ChatContext", str], Awaitable[None]]
+Action = Callable[["ChatContext", str], Awaitable[None]]
 # Why the command cannot run now, as the end of a sentence; "" if it can.
 Obstacle = Callable[["ChatContext"], str]
 # The completions of an argument; the context is None while the chat is starting.
@@ -27,7 +27,7 @@ class SlashCommand(NamedTuple):
     name: str
     arguments: str
     help: str
-    run: Run
+    run: Action
     obstacle: Obstacle = no_obstacle
     complete: Complete | None = None
     aliases: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
-    from ragchat.ui.slash.command import SlashCommand
+    from ragchat.ui.slash.command import Complete, SlashCommand
 
 _OFFERED = 50
 _PATHS = PathCompleter(expanduser=True)
@@ -46,26 +46,25 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
 
 
 async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    for name in await context.app.model.choices() if context else ():
+    for name in await context.conversation.model.choices() if context else ():
         if argument.lower() in name.lower():
             yield Completion(name, -len(argument))
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = await context.app.sessions.list(limit=_OFFERED, one_shots=False) if context else []
+    infos = await context.conversation.sessions.list(limit=_OFFERED, one_shots=False) if context else []
     for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 
 
-async def system_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    words = (("edit", "in your editor"), ("reset", "restore the configured prompt"))
-    for choice in matching(argument, words):
-        yield choice
+def one_of(*choices: tuple[str, str]) -> Complete:
+    """Some words, each with its meaning."""
 
+    async def complete(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+        for choice in matching(argument, choices):
+            yield choice
 
-async def reasoning_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    for choice in matching(argument, (("on", "show it as it arrives"), ("off", "do not show it"))):
-        yield choice
+    return complete
 
 
 def matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:

@@ -70,7 +70,7 @@ async def query(context: ChatContext, text: str) -> None:
 
     if not text:
         raise ArgumentMissing("query", "words to search for")
-    found = await context.app.scope.query(text)
+    found = await context.conversation.scope.query(text)
     for index, hit in enumerate(found.hits):
         context.screen.show(*([""] if index else []), *passage(hit))
     if found.notice:
@@ -84,7 +84,7 @@ async def narrow(context: ChatContext, documents: str) -> None:
     from ragchat.errors import NoDocumentMatches
     from ragchat.memory.matching import match
 
-    scope = context.app.scope
+    scope = context.conversation.scope
     if documents:
         try:
             await scope.narrow(documents)
@@ -188,7 +188,7 @@ async def undo(context: ChatContext, _: str) -> None:
 def _can_undo(context: ChatContext) -> bool:
     from ragchat.memory.history import can_restore
 
-    return can_restore(context.app.settings)
+    return can_restore(context.conversation.settings)
 
 
 def split_paths(argument: str) -> list[str]:

@@ -24,7 +24,7 @@ async def index(context: ChatContext, argument: str) -> None:
     from ragchat.ui.slash.documents import split_paths
     from ragconfig.repository import find_repository
 
-    settings = context.app.settings
+    settings = context.conversation.settings
     paths = split_paths(argument) if argument else []
     if not argument and (root := find_repository(Path(), settings.home)) is not None:
         paths = [str(root)]
@@ -38,8 +38,8 @@ async def index(context: ChatContext, argument: str) -> None:
     settings, made = with_own_memory(settings, paths)
     if made:
         context.screen.note(made)
-    if settings.memory_path != context.app.settings.memory_path:
-        await context.app.use_memory(settings)
+    if settings.memory_path != context.conversation.settings.memory_path:
+        await context.conversation.use_memory(settings)
         context.update_session_status()
     context.indexing = paths
     context.status.loading = "loading"

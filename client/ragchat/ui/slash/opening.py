@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ragchat.types import Citation, Turn
+    from ragchat.grounding.types import Citation
+    from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
     from ragcommon.contract.search import Hit
 
@@ -25,7 +26,7 @@ _UNUSUAL = re.compile(r"[^\w .,()#¶-]+")
 _NAME_CHARACTERS = 80
 
 
-class Place(NamedTuple):
+class CitedPlace(NamedTuple):
     """The cited place: its name, the passage, and the text around it as far as the turn has it."""
 
     name: str
@@ -74,15 +75,15 @@ async def open_source(context: ChatContext, argument: str) -> None:
     await _show_text(context, place)
 
 
-def _cited(context: ChatContext, number: str) -> Place:
+def _cited(context: ChatContext, number: str) -> CitedPlace:
     """Raises CommandNotPossible."""
     from ragchat.errors import CommandNotPossible
     from ragchat.ui.render.sources import quoted_ranges
     from ragchat.uris import short_location
 
-    turn = context.app.last_turn
+    turn = context.conversation.last_turn
     assert turn is not None  # the table allows the command only then
-    cited = sorted(turn.sources, key=lambda citation: citation.n)
+    cited = sorted(turn.answer.sources, key=lambda citation: citation.n)
     wanted = number.strip("[]")
     citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
     if citation is None:
@@ -91,20 +92,20 @@ def _cited(context: ChatContext, number: str) -> Place:
         missing = f"the last answer has no citation {number}" if number else "the last answer cites nothing"
         raise CommandNotPossible("open", missing)
     name = short_location(citation.uri, quoted_ranges([citation]), citation.title, citation.places)
-    return Place(name, citation, _passage(turn, citation), citation.cited_lines[0])
+    return CitedPlace(name, citation, _passage(turn, citation), citation.cited_lines[0])
 
 
 def _passage(turn: Turn, citation: Citation) -> Hit | None:
-    hits = (candidate.hit for candidate in turn.trace.candidates)
+    hits = (candidate.hit for candidate in turn.answer.candidates)
     return next((hit for hit in hits if hit.chunk_id == citation.chunk_id), None)
 
 
-def _is_converted(place: Place, path: Path) -> bool:
+def _is_converted(place: CitedPlace, path: Path) -> bool:
     """Whether memory has a text that was read from the file, rather than the file's own."""
     return place.hit is not None and not place.hit.format_uri and path.suffix.lower() not in _SAME_LINES
 
 
-def _line_in_file(path: Path, place: Place) -> int | None:
+def _line_in_file(path: Path, place: CitedPlace) -> int | None:
     """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
     from ragcommon.files.decoding import MAX_FILE_BYTES, NotText, decode
     from ragcommon.files.safe_open import read_regular
@@ -116,9 +117,9 @@ def _line_in_file(path: Path, place: Place) -> int | None:
     return place.line if path.suffix.lower() in _SAME_LINES else _line_in(text, place)
 
 
-def _line_in(text: str, place: Place) -> int | None:
+def _line_in(text: str, place: CitedPlace) -> int | None:
     """The cited line of a text that may have changed: that of its passage, else of its quotation."""
-    from ragchat.quotes import quoted_lines
+    from ragchat.grounding.quotes import quoted_lines
 
     citation, hit = place.citation, place.hit
     if hit is None:  # the turn has kept no passage that could be looked for
@@ -136,7 +137,7 @@ async def _edit(context: ChatContext, path: Path, line: int) -> None:
 
     from ragchat.ui import editor
 
-    setting = context.app.settings.tables["open"]["editor"]
+    setting = context.conversation.settings.tables["open"]["editor"]
     command = editor.editor_command(path, line, setting, os.environ)
     command = command or editor.pager_command(path, line, os.environ)
     if not command.has_line:
@@ -147,7 +148,7 @@ async def _edit(context: ChatContext, path: Path, line: int) -> None:
     await editor.run(command.words)
 
 
-async def _show_text(context: ChatContext, place: Place) -> None:
+async def _show_text(context: ChatContext, place: CitedPlace) -> None:
     """Show the text of a document at the place, in the pager, from a private file that is then removed."""
     import os
     import tempfile
@@ -169,7 +170,7 @@ async def _show_text(context: ChatContext, place: Place) -> None:
         await editor.run(command.words)
 
 
-async def _text(context: ChatContext, place: Place) -> tuple[str, int]:
+async def _text(context: ChatContext, place: CitedPlace) -> tuple[str, int]:
     """The text in memory and its cited line; if it is no longer there, the passage that the turn has kept.
 
     Raises CommandNotPossible.

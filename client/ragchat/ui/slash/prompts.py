@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -15,7 +15,8 @@ from ragchat.formatting import counted
 from ragconfig.prompt_files import FOLDER, broken_in
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import FilledPrompt
+    from ragchat.memory.client import MemoryClient
+    from ragchat.servers.offers import Offers
     from ragchat.ui.context import ChatContext
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo
 
@@ -31,22 +32,12 @@ _ABOUT_ARGUMENT = re.compile(
 )
 
 
-class _Source(Protocol):
-    """Memory, or another server."""
-
-    async def prompts(self) -> Sequence[PromptInfo]: ...
-    async def fill_in(self, prompt: str, arguments: Mapping[str, str], /) -> FilledPrompt: ...
-    async def complete_argument(
-        self, prompt: str, argument: str, typed: str, others: Mapping[str, str], /
-    ) -> list[str]: ...
-
-
 @dataclass(frozen=True)
 class _Prompt:
     """A prompt; `server` is "" for memory."""
 
     info: PromptInfo
-    source: _Source
+    source: MemoryClient | Offers
     server: str = ""
 
     @property
@@ -79,7 +70,7 @@ async def _of_servers(context: ChatContext) -> list[_Prompt]:
     from ragmcp.errors import RagMcpError
 
     found: list[_Prompt] = []
-    for server, offers in context.app.servers.offers().items():
+    for server, offers in context.conversation.servers.offers().items():
         try:
             found += [_Prompt(info, offers, server) for info in await offers.prompts()]
         except RagMcpError:
@@ -96,7 +87,7 @@ async def prompt(context: ChatContext, words: str) -> None:
     known = {one.name: one for one in found}
     if not name:
         _list(context, found)
-        for problem in broken_in(context.app.settings.home.config / FOLDER):
+        for problem in broken_in(context.conversation.settings.home.config / FOLDER):
             context.screen.note(problem, "warning")
         return
     if name not in known:
@@ -105,7 +96,7 @@ async def prompt(context: ChatContext, words: str) -> None:
         from ragchat.errors import UnknownPrompt
 
         raise UnknownPrompt(name, difflib.get_close_matches(name, known, n=1))
-    offline = await context.app.model.find() is None
+    offline = await context.conversation.model.find() is None
     if offline and name not in _OUTLINES:
         from ragchat.errors import CommandNotPossible
 
@@ -132,10 +123,12 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
         raise PromptArgumentRefused(
             chosen.name, about["argument"] or "its arguments", about["reason"], hint
         ) from error
+    from ragchat.conversation import Attached
+
     documents = [await context.memory.show(document) for document in filled.documents] + filled.texts
-    foreign = []
+    untrusted = []
     if chosen.server:  # The user sees what a server puts into their mouth.
-        foreign.append(f"the prompt {chosen.name}")
+        untrusted.append(f"the prompt {chosen.name}")
         context.screen.note(filled.text)
     for document in documents:
         short = short_uri(document.uri, document.title)
@@ -143,8 +136,9 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
     question = filled.text
     if offline and documents:  # a prompt of the user may have none
         question, documents = f"Outline of {short_uri(documents[0].uri, documents[0].title)}", []
-    ask = partial(context.app.ask, approve=context.approve, documents=documents, foreign=foreign)
-    await context.answer(partial(ask, question))
+    attached = Attached.of(documents, untrusted)
+    ask = partial(context.conversation.ask, question, approve=context.approve, attached=attached)
+    await context.answer(ask)
 
 
 def values_in(text: str, names: Sequence[str]) -> dict[str, str]:

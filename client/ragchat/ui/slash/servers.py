@@ -36,7 +36,7 @@ async def mcp(context: ChatContext, argument: str) -> None:
 
     from ragchat.errors import RagChatError, UnknownServer
 
-    manager = context.app.servers
+    manager = context.conversation.servers
     action, _, name = argument.partition(" ")
     unusable: RagChatError | None = None
     if action == "reload" or not manager.connections:  # Without a model no turn has started them.
@@ -90,7 +90,7 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
                 await manager.log_in(name, context.screen.note, _reader(context))
             await manager.restart(name)
         server = manager.server(name)
-        await server.settle()
+        await server.wait_started()
         await _show_one(context, server)
 
 
@@ -115,12 +115,12 @@ async def _show(context: ChatContext, manager: ServerManager, *, are_known: bool
 async def _show_one(context: ChatContext, server: ManagedServer) -> None:
     from ragchat.console import describe
     from ragchat.servers.connection import Connection
-    from ragchat.servers.managed import State
+    from ragchat.servers.managed import ServerState
 
     screen = context.screen
-    tools = f", {len(await server.known_tools())} tools" if server.state is State.READY else ""
+    tools = f", {len(await server.known_tools())} tools" if server.state is ServerState.READY else ""
     screen.show(f"{server.name}: {server.state}{tools}  {server.shown}")
-    if isinstance(server, Connection) and server.state in (State.UNASKED, State.DISABLED):
+    if isinstance(server, Connection) and server.state in (ServerState.UNASKED, ServerState.DISABLED):
         for line in _ways(server):
             screen.show(f"  {line}")
     elif server.failure is not None:
@@ -133,10 +133,10 @@ async def _show_one(context: ChatContext, server: ManagedServer) -> None:
 def _ways(connection: Connection) -> list[str]:
     """How a server that was not started can be started."""
     from ragchat.servers.configs import Scope
-    from ragchat.servers.managed import State
+    from ragchat.servers.managed import ServerState
 
     config = connection.config
-    if connection.state is State.UNASKED:
+    if connection.state is ServerState.UNASKED:
         return [
             f"{config.file} would start: {config.whole}",
             f"/mcp start {config.name} starts it, now and from now on.",
@@ -148,11 +148,11 @@ def _ways(connection: Connection) -> list[str]:
 
 async def tools(context: ChatContext, _: str) -> None:
     """How many tools each server has, and what their descriptions cost in every prompt."""
-    costs = await context.app.toolbox.costs()
+    costs = await context.conversation.toolbox.costs()
     for server, (count, tokens) in costs.items():
         context.screen.show(f"{server}: {count} {'tool' if count == 1 else 'tools'}, about {tokens:,} tokens")
     total = sum(tokens for _, tokens in costs.values())
-    budget = context.app.toolbox.budget
+    budget = context.conversation.toolbox.budget
     if total > budget:
         context.screen.note(
             f"Together they take about {total:,} tokens, more than tools.description_tokens ({budget:,}): "
@@ -162,7 +162,7 @@ async def tools(context: ChatContext, _: str) -> None:
 
 async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """The actions, then the names of the servers."""
-    manager = context.app.servers if context else None
+    manager = context.conversation.servers if context else None
     names = {name: str(one.state) for name, one in manager.servers.items()} if manager else {}
     action, space, typed = argument.partition(" ")
     choices = names if space and action in ACTIONS else {**ACTIONS, **names}

@@ -15,7 +15,7 @@ _MARKDOWN = frozenset({".md", ".markdown", ".txt", ""})
 
 
 async def new(context: ChatContext, _: str) -> None:
-    context.app.new_session()
+    context.conversation.new_session()
     context.update_session_status()
     context.screen.note("A new conversation. /sessions lists the past ones.")
 
@@ -26,7 +26,7 @@ async def show_sessions(context: ChatContext, words: str) -> None:
 
     from ragchat.sanitize import one_line
 
-    store = context.app.sessions
+    store = context.conversation.sessions
     table = Table.grid(padding=(0, 2))
     if words:
         for match in await store.search(words, limit=_SHOWN):
@@ -34,7 +34,7 @@ async def show_sessions(context: ChatContext, words: str) -> None:
             table.add_row(Text(match.session_id, "name"), Text(local(match.created_at)), text)
     else:
         for info in await store.list(limit=_SHOWN, one_shots=False):
-            mark = "*" if info.session_id == context.app.session.session_id else ""
+            mark = "*" if info.session_id == context.conversation.session.session_id else ""
             table.add_row(
                 Text(info.session_id + mark, "name"), Text(local(info.updated_at)), Text(one_line(info.title))
             )
@@ -48,12 +48,12 @@ async def resume(context: ChatContext, session_id: str) -> None:
     from ragchat.errors import CommandNotPossible, NoSession, UnknownSession
 
     try:
-        session = await context.app.resume(session_id or None)
+        session = await context.conversation.resume(session_id or None)
     except UnknownSession as error:
         error.hint = "/sessions lists them."
         raise
     except NoSession:
-        if context.app.last_turn is None:
+        if context.conversation.last_turn is None:
             raise
         raise CommandNotPossible("resume", "there is no other past conversation") from None
     context.update_session_status()
@@ -68,9 +68,11 @@ def show_last_turn(context: ChatContext) -> None:
     from ragchat.sanitize import sanitize
     from ragchat.ui.render.markdown import Markdown
 
-    turn = context.app.last_turn
+    turn = context.conversation.last_turn
     if turn is not None:
-        context.screen.show(Text(sanitize(turn.question), "name"), "", Markdown(sanitize(turn.answer)), "")
+        context.screen.show(
+            Text(sanitize(turn.question), "name"), "", Markdown(sanitize(turn.answer.text)), ""
+        )
 
 
 async def export(context: ChatContext, argument: str) -> None:
@@ -79,12 +81,12 @@ async def export(context: ChatContext, argument: str) -> None:
 
     from ragchat.errors import FileAlreadyExists, NotWritable
 
-    session = context.app.session
+    session = context.conversation.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))
-    text = await context.app.sessions.export(session.session_id, "json" if as_json else "markdown")
+    text = await context.conversation.sessions.export(session.session_id, "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)

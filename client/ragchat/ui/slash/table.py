@@ -39,7 +39,7 @@ def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Comple
 
 
 def _no_answer(context: ChatContext) -> str:
-    return "" if context.app.last_turn is not None else "there is no answer yet"
+    return "" if context.conversation.last_turn is not None else "there is no answer yet"
 
 
 def _no_terminal(context: ChatContext) -> str:
@@ -104,7 +104,7 @@ COMMANDS = (
         "[on|off]",
         "show the model's reasoning: of the last answer, or from now on",
         answers.reasoning,
-        complete=completions.reasoning_words,
+        complete=completions.one_of(("on", "show it as it arrives"), ("off", "do not show it")),
     ),
     SlashCommand("memory", "[DOCUMENTS]", "list the documents in memory", documents.show_memory),
     SlashCommand(
@@ -131,7 +131,7 @@ COMMANDS = (
         "[TEXT|edit|reset]",
         "show or change the system prompt",
         tuning.system,
-        complete=completions.system_words,
+        complete=completions.one_of(("edit", "in your editor"), ("reset", "restore the configured prompt")),
     ),
     SlashCommand("new", "", "start a new conversation", sessions.new),
     SlashCommand("sessions", "[WORDS]", "list or search past conversations", sessions.show_sessions),

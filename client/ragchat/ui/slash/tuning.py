@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 async def model(context: ChatContext, name: str) -> None:
     """Change the model; without a name, list the models and mark the one in use."""
-    app, screen = context.app, context.screen
+    conversation, screen = context.conversation, context.screen
     if name:
-        await app.model.select(name)
-        screen.note(f"The model is now {app.model.name}.")
+        await conversation.model.select(name)
+        screen.note(f"The model is now {conversation.model.name}.")
     else:
-        for known in await app.model.choices():
-            screen.show(f"{'*' if known == app.model.name else ' '} {known}")
+        for known in await conversation.model.choices():
+            screen.show(f"{'*' if known == conversation.model.name else ' '} {known}")
     context.update_session_status()
 
 
 async def system(context: ChatContext, argument: str) -> None:
     """Show or change the system prompt of this chat; the file it came from does not change."""
-    app, screen = context.app, context.screen
+    conversation, screen = context.conversation, context.screen
     if not argument:
-        screen.show(app.system_prompt.rstrip("\n"))
+        screen.show(conversation.system_prompt.rstrip("\n"))
         return
-    previous, app.system_prompt = app.system_prompt, await _new_prompt(context, argument)
-    if app.system_prompt == previous:
+    previous, conversation.system_prompt = conversation.system_prompt, await _new_prompt(context, argument)
+    if conversation.system_prompt == previous:
         screen.note("The system prompt is unchanged. /system edit opens $VISUAL or $EDITOR.")
-    elif app.system_prompt == context.first_system_prompt:
+    elif conversation.system_prompt == context.first_system_prompt:
         screen.note("The system prompt is reset.")
     else:
         screen.note("The system prompt is changed for this chat. /system reset restores it.")
@@ -43,7 +43,7 @@ async def _new_prompt(context: ChatContext, argument: str) -> str:
     if argument == "edit":
         if not context.interactive:
             raise CommandNotPossible("system edit", "it needs a terminal")
-        return await _edit(context.app.system_prompt)
+        return await _edit(context.conversation.system_prompt)
     return argument
 
 

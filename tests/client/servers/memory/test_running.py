@@ -32,7 +32,7 @@ TOKEN = "correct-horse"
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _longer_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine answers late."""
     monkeypatch.setattr(running, "PROOF_SECONDS", LONGEST_SECONDS)
 

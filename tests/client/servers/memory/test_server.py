@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.memory.client import MemoryClient
-from ragchat.servers.managed import State
+from ragchat.servers.managed import ServerState
 from ragchat.servers.memory.server import find_memory_server
 from tests.support.http_memory import http_memory
 from tests.support.processes import LONGEST_SECONDS, processes_in
@@ -28,15 +28,15 @@ async def test_a_server_that_is_killed_is_ready_again_with_the_next_call(
         async with await find_memory_server(settings_in(tmp_path)) as server:
             memory = MemoryClient(server)
             await memory.inject("Green tea is brewed at 75 degrees.", {"uri": "note:tea"})
-            assert (server.state, server.failure) == (State.READY, None)
+            assert (server.state, server.failure) == (ServerState.READY, None)
             [pid] = {*processes_in(tmp_path)} - {os.getpid()}
             os.kill(pid, signal.SIGKILL)
-            while server.state is State.READY:
+            while server.state is ServerState.READY:
                 await anyio.lowlevel.checkpoint()
-            assert server.state is State.FAILED
+            assert server.state is ServerState.FAILED
             assert "closed" in str(server.failure)
             assert (await memory.stats()).documents == 1
-            assert (server.state, server.failure) == (State.READY, None)
+            assert (server.state, server.failure) == (ServerState.READY, None)
 
 
 async def test_a_server_that_was_found_is_ready_and_replaced_by_one_of_our_own(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ async def test_a_server_that_was_found_is_ready_and_replaced_by_one_of_our_own(t
     with http_memory(tmp_path) as running:
         async with await find_memory_server(settings) as server:
             assert (server.url, server.shown) == (running.root, running.root)
-            assert server.state is State.READY
+            assert server.state is ServerState.READY
             await server.restart()
             assert await server.known_tools()
-            assert (server.state, server.url) == (State.READY, "")
+            assert (server.state, server.url) == (ServerState.READY, "")
             assert server.shown.endswith("memory.db")

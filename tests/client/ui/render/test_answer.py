@@ -13,11 +13,11 @@ import anyio
 import pytest
 from msgspec import structs
 
+from ragchat.answer import Answer, Candidate
+from ragchat.grounding.types import Citation
 from ragchat.llm.errors import ModelUnreachable
-from ragchat.types import (
-    OFFLINE,
-    Candidate,
-    Citation,
+from ragchat.llm.types import OFFLINE, Usage
+from ragchat.turn.events import (
     Delta,
     Emit,
     Event,
@@ -27,10 +27,8 @@ from ragchat.types import (
     Retrieving,
     ToolFinished,
     ToolStarted,
-    Trace,
-    Turn,
-    Usage,
 )
+from ragchat.turn.types import Trace, Turn
 from ragchat.ui.render.answer import AnswerView
 from ragchat.ui.render.screen import Screen
 from ragchat.ui.render.why import why
@@ -68,30 +66,32 @@ TURN = Turn(
     turn_id="t1",
     session_id="s1",
     question="How hot?",
-    answer="At 75 degrees [1].",
-    grounded=True,
-    citations=[cited(TEA, 1, "75 degrees"), cited(TEA, 1, "80 degrees", verified=False)],
-    model="gpt-x",
-    usage=Usage(1204, 21),
-    timings={"retrieval": 0.012, "first_token": 0.5, "total": 2.1},
-    created_at="2026-01-01T00:00:00.000Z",
-    trace=Trace(
-        query="how hot is green tea",
-        candidates=[
+    answer=Answer(
+        "At 75 degrees [1].",
+        [cited(TEA, 1, "75 degrees"), cited(TEA, 1, "80 degrees", verified=False)],
+        [
             Candidate(TEA, True, "relevant", 1),
             Candidate(COFFEE, False, "left out: the passage budget was full"),
             Candidate(CATS, False, "below min_score"),
         ],
+        grounded=True,
+        model="gpt-x",
+        usage=Usage(1204, 21),
         passages_tokens=310,
-        history_turns=3,
         dropped_turns=1,
         prompt_tokens=1190,
         unknown_citations=[7],
+        wordings=["green tea temperature", "brewing heat"],
+    ),
+    timings={"retrieval": 0.012, "first_token": 0.5, "total": 2.1},
+    created_at="2026-01-01T00:00:00.000Z",
+    trace=Trace(
+        query="how hot is green tea",
+        history_turns=3,
         notices=[
             "Memory is searched by words alone.",
             "The answer cites [7], but no such passage was given.",
         ],
-        wordings=["green tea temperature", "brewing heat"],
     ),
 )
 
@@ -134,7 +134,9 @@ async def test_an_answer_comes_with_its_sources_scores_tokens_and_time() -> None
 
 
 async def test_tokens_that_the_server_did_not_count_are_an_estimate() -> None:
-    estimated = structs.replace(TURN, usage=Usage(None, None, None, 1100, 20))
+    estimated = structs.replace(
+        TURN, answer=structs.replace(TURN.answer, usage=Usage(None, None, None, 1100, 20))
+    )
     assert "gpt-x · about 1,100 + 20 tokens · 2.1 s" in await on_terminal(taking(estimated, Delta("So.")))
     out, file = terminal(100)
     out.print(*why(estimated), sep="\n")
@@ -273,10 +275,10 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
 
 def test_why_shows_by_what_passages_were_reordered() -> None:
     out, file = terminal(100)
-    first, *others = TURN.trace.candidates
+    first, *others = TURN.answer.candidates
     reranked = structs.replace(first, hit=structs.replace(first.hit, rerank_score=0.87))
-    trace = structs.replace(TURN.trace, candidates=[reranked, *others])
-    out.print(*why(structs.replace(TURN, trace=trace)), sep="\n")
+    answer = structs.replace(TURN.answer, candidates=[reranked, *others])
+    out.print(*why(structs.replace(TURN, answer=answer)), sep="\n")
     shown = " ".join(file.shown.split())
     assert "score reranked passage" in shown
     assert "[1] 0.91 0.87 /notes/1.md:1" in shown
@@ -284,13 +286,15 @@ def test_why_shows_by_what_passages_were_reordered() -> None:
 
 def test_why_names_wrong_quotations_as_the_reason_for_an_answer_that_is_not_grounded() -> None:
     out, file = terminal(100)
-    out.print(*why(structs.replace(TURN, grounded=False, citations=TURN.citations[1:])), sep="\n")
+    answer = structs.replace(TURN.answer, grounded=False, citations=TURN.answer.citations[1:])
+    out.print(*why(structs.replace(TURN, answer=answer)), sep="\n")
     assert "Grounded: no: the cited passages do not contain the quotations" in file.shown
 
 
 def test_why_speaks_of_tokens_only_with_a_model() -> None:
     out, file = terminal(100)
-    out.print(*why(structs.replace(TURN, model=OFFLINE)), sep="\n")
+    offline = structs.replace(TURN.answer, model=OFFLINE)
+    out.print(*why(structs.replace(TURN, answer=offline)), sep="\n")
     assert "Times: retrieval 12 ms, total 2.1 s" in file.shown
     assert "Tokens" not in file.shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.types import Card
+from ragchat.answer import Card
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.screen import Screen

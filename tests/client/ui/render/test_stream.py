@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ragchat.ui.render.markdown import Markdown
-from ragchat.ui.render.stream import LONGEST_BLOCK, AnswerStream, split_finished
+from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream, split_finished
 from tests.support.screens import pipe, terminal
 
 ANSWER = """# Tea
@@ -224,7 +224,7 @@ async def test_a_block_that_grows_and_grows_is_printed_in_parts(
     for start in range(0, len(LONG[kind]), 1_000):
         stream.feed(LONG[kind][start : start + 1_000])
     stream.finish()
-    assert longest <= LONGEST_BLOCK + 1_000 < 20_000
+    assert longest <= MAX_BLOCK + 1_000 < 20_000
     assert "```" not in file.shown
     assert "|--" not in file.shown
     if kind == "code":

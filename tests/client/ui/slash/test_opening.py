@@ -185,9 +185,9 @@ async def test_an_editor_that_is_not_known_is_named_with_the_line(
     shown, noted = await desk.open("1")
     assert "The place is line 3. How myeditor takes a line is not known here" in shown
     assert noted == f"myeditor|{desk.folder}/flat.md|"
-    desk.room.context.app.settings.tables["open"]["editor"] = "myeditor --at {path}:{line}"
+    desk.room.context.conversation.settings.tables["open"]["editor"] = "myeditor --at {path}:{line}"
     assert (await desk.open("1"))[1] == f"myeditor|--at|{desk.folder}/flat.md:3|"
-    desk.room.context.app.settings.tables["open"]["editor"] = ""
+    desk.room.context.conversation.settings.tables["open"]["editor"] = ""
     monkeypatch.delenv("VISUAL")
     assert (await desk.open("1"))[1] == f"less|+3|{desk.folder}/flat.md|"
 

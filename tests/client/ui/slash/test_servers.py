@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prompt_toolkit.completion import Completion
 
-from ragchat.app import App
+from ragchat.conversation import Conversation
 from ragchat.errors import ArgumentMissing, MemoryNotConfigurable, ServerConfigInvalid, UnknownServer
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Rule
@@ -32,8 +32,11 @@ from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, settings_in
 async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Room]:
     monkeypatch.chdir(tmp_path)
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
-    async with ServerManager(settings) as manager, App(settings, ListMemory(), manager) as app:
-        yield Room(ChatContext(app, screen, Status()), out, err)
+    async with (
+        ServerManager(settings) as manager,
+        Conversation(settings, ListMemory(), manager) as conversation,
+    ):
+        yield Room(ChatContext(conversation, screen, Status()), out, err)
 
 
 async def test_without_servers_the_way_to_add_one_is_shown(room: Room) -> None:
@@ -78,15 +81,15 @@ async def test_servers_that_cannot_be_used_are_named(room: Room, tmp_path: Path)
     assert failed_line(room.context) == ""
     write(tmp_path, good=GOOD, gone=GONE)
     await room.run("/mcp")
-    await room.context.app.servers.connections["gone"].settle()
+    await room.context.conversation.servers.connections["gone"].wait_started()
     assert failed_line(room.context) == "1 server cannot be used: gone (failed). /mcp shows why."
 
 
 async def test_a_servers_log_is_at_hand(room: Room, tmp_path: Path) -> None:
     write(tmp_path, good=GOOD)
     await room.run("/mcp")
-    assert room.context.app.servers is not None
-    connection = room.context.app.servers.connections["good"]
+    assert room.context.conversation.servers is not None
+    connection = room.context.conversation.servers.connections["good"]
     connection.log.write_text("one\ntwo\n")
     assert await room.run("/mcp log good") == "one\ntwo\n"
 
@@ -137,7 +140,7 @@ async def test_a_server_that_the_project_disables_is_not_offered_to_be_enabled(
 async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
     await room.run("/mcp")
-    permissions = room.context.app.permissions
+    permissions = room.context.conversation.permissions
     await room.run("/mcp start theirs")
     permissions.remember("theirs", [FORGET_TOOL], Rule.ALWAYS)
     permissions.remember("theirs", [QUERY_TOOL], Rule.SESSION)
@@ -162,8 +165,8 @@ async def whole_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
     async with ServerManager(settings) as manager:
         memory = await manager.open_memory(settings)
-        async with App(settings, memory, manager) as app:
-            yield Room(ChatContext(app, screen, Status()), out, err)
+        async with Conversation(settings, memory, manager) as conversation:
+            yield Room(ChatContext(conversation, screen, Status()), out, err)
 
 
 async def test_memory_is_one_of_the_servers(whole_room: Room, tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ async def test_a_memory_that_cannot_be_started_says_why_among_the_servers(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", str(tmp_path / "no-python"))
-        await room.context.app.servers.open_memory(room.context.app.settings)
+        await room.context.conversation.servers.open_memory(room.context.conversation.settings)
     shown = await room.run("/mcp start ragmemory")
     assert shown.startswith("ragmemory: failed")
     assert "no-python" in shown
@@ -241,15 +244,15 @@ async def test_memory_is_never_disabled(whole_room: Room) -> None:
 
 
 async def test_another_memory_takes_the_place_of_the_first(whole_room: Room, tmp_path: Path) -> None:
-    app = whole_room.context.app
+    conversation = whole_room.context.conversation
     await whole_room.context.memory.inject("The first one.", {"uri": "note:first"})
-    await app.use_memory(settings_in(tmp_path, memory__path=str(tmp_path / "other.db")))
+    await conversation.use_memory(settings_in(tmp_path, memory__path=str(tmp_path / "other.db")))
     assert (await whole_room.context.memory.stats()).documents == 0
     assert str(tmp_path / "other.db") in await whole_room.run("/mcp")
 
 
 async def test_the_rules_for_the_memory_are_forgotten_too(whole_room: Room) -> None:
-    permissions = whole_room.context.app.permissions
+    permissions = whole_room.context.conversation.permissions
     permissions.remember(SERVER_NAME, [FORGET_TOOL], Rule.ALWAYS)
     await whole_room.run("/mcp forget ragmemory")
     assert permissions.rule(SERVER_NAME, FORGET_TOOL) is None
@@ -259,8 +262,8 @@ async def test_without_tools_the_memory_is_the_only_server(tmp_path: Path) -> No
     write(tmp_path, good=GOOD)
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
     manager = ServerManager(settings, only_memory=True)
-    async with manager, App(settings, ListMemory(), manager) as app:
-        room = Room(ChatContext(app, screen, Status()), out, err)
+    async with manager, Conversation(settings, ListMemory(), manager) as conversation:
+        room = Room(ChatContext(conversation, screen, Status()), out, err)
         assert await room.run("/mcp") == "This chat uses no other servers.\n"
         assert manager.tools() == []
 

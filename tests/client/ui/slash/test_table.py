@@ -2,7 +2,7 @@
 
 Covers `table` and its actions: `answers`, `code`, `documents`, `program`, `sessions`, `tuning`, `welcome`.
 
-Covers `ragchat.ui.context`, `ragchat.ui.messages` and `ragchat.ui.welcome`.
+Covers `ragchat.ui.context`, `ragchat.ui.chat.messages` and `ragchat.ui.welcome`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from ragchat.app import App
+from ragchat.conversation import Conversation
 from ragchat.errors import (
     ArgumentMissing,
     CommandNotPossible,
@@ -31,8 +31,8 @@ from ragchat.errors import (
     UnknownCommand,
 )
 from ragchat.llm.selection import ModelSelection
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import table as slash
 from ragchat.ui.slash.completer import SlashCompleter
@@ -94,8 +94,11 @@ class Room:
 async def open_room(folder: Path) -> AsyncIterator[Room]:
     screen, out, err = piped_screen()
     settings = settings_in(folder / "home")
-    async with memory_in(folder / "home") as memory, App(settings, memory, no_servers(settings)) as app:
-        yield Room(ChatContext(app, screen, Status()), out, err)
+    async with (
+        memory_in(folder / "home") as memory,
+        Conversation(settings, memory, no_servers(settings)) as conversation,
+    ):
+        yield Room(ChatContext(conversation, screen, Status()), out, err)
 
 
 @pytest.fixture
@@ -164,8 +167,8 @@ async def test_an_unknown_command_suggests_the_nearest_and_is_a_failure(room: Ro
 
 async def test_two_slashes_send_text_that_begins_with_one(asked: Room) -> None:
     await asked.say("//tea is what?")
-    assert asked.context.app.last_turn is not None
-    assert asked.context.app.last_turn.question == "/tea is what?"
+    assert asked.context.conversation.last_turn is not None
+    assert asked.context.conversation.last_turn.question == "/tea is what?"
 
 
 async def test_only_some_documents_can_be_asked(asked: Room) -> None:
@@ -175,8 +178,8 @@ async def test_only_some_documents_can_be_asked(asked: Room) -> None:
     assert asked.context.status.scope == "coffee"
     assert "Green tea" not in await asked.run("/query green tea")
     await asked.say("How hot is green tea brewed?")
-    assert asked.context.app.last_turn is not None
-    uris = {candidate.hit.uri for candidate in asked.context.app.last_turn.trace.candidates}
+    assert asked.context.conversation.last_turn is not None
+    uris = {candidate.hit.uri for candidate in asked.context.conversation.last_turn.answer.candidates}
     assert not any("tea.md" in uri for uri in uris)
     assert "No document in memory matches milk." in await asked.say("/in milk")
     assert asked.context.status.scope == "coffee"
@@ -284,8 +287,8 @@ async def test_an_offered_readme_is_loaded_by_y_refused_by_n_and_forgotten_by_an
     assert "The README is in memory" in await room.say("Y")
     assert not room.context.readme_offered
     await room.say("y")
-    assert room.context.app.last_turn is not None
-    assert room.context.app.last_turn.question == "y"
+    assert room.context.conversation.last_turn is not None
+    assert room.context.conversation.last_turn.question == "y"
 
 
 async def test_query_shows_passages_with_place_and_score(asked: Room) -> None:
@@ -438,30 +441,30 @@ async def test_the_system_prompt_can_be_written_in_an_editor(
 
 
 async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room) -> None:
-    past = asked.context.app.session.session_id
+    past = asked.context.conversation.session.session_id
     await asked.run("/new")
-    assert asked.context.app.last_turn is None
+    assert asked.context.conversation.last_turn is None
     assert past in await asked.run("/sessions")
     assert past in await asked.run("/sessions green tea")
     assert "No conversation matches." in await asked.run("/sessions zebra")
     shown = await asked.run(f"/resume {past[:6]}")
     assert "How hot is green tea brewed?" in shown
     assert "75 degrees" in shown
-    assert asked.context.app.session.session_id == past
+    assert asked.context.conversation.session.session_id == past
     await asked.run("/new")
     await asked.run("/resume")
-    assert asked.context.app.session.session_id == past
+    assert asked.context.conversation.session.session_id == past
 
 
 async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: Room) -> None:
-    app = asked.context.app
-    first = app.session.session_id
+    conversation = asked.context.conversation
+    first = conversation.session.session_id
     with pytest.raises(CommandNotPossible, match="there is no other past conversation"):
         await asked.run("/resume")
-    assert app.session.session_id == first
+    assert conversation.session.session_id == first
     await asked.run("/new")
     await asked.say("How is espresso pressed?")
-    second = app.session.session_id
+    second = conversation.session.session_id
     assert f"Continuing {first} (1 turn)." in await asked.run("/resume")
     assert f"Continuing {second} (1 turn)." in await asked.run("/resume")
 
@@ -490,7 +493,7 @@ async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room
 
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
     assert "75 degrees" in await asked.run("/retry")
-    assert len(asked.context.app.session.turns) == 1
+    assert len(asked.context.conversation.session.turns) == 1
 
 
 async def completed(room: Room, text: str) -> list[str]:
@@ -502,7 +505,7 @@ async def test_arguments_are_completed_from_what_there_is(asked: Room) -> None:
     assert await completed(asked, "/forget TE") == ["tea.md"]
     assert await completed(asked, "/forget coff") == ["my coffee.md"]
     assert await completed(asked, "/forget [") == []
-    assert await completed(asked, "/resume ") == [asked.context.app.session.session_id]
+    assert await completed(asked, "/resume ") == [asked.context.conversation.session.session_id]
     assert "offline" in await completed(asked, "/model off")
     assert await completed(asked, "/system e") == ["edit"]
     assert await completed(asked, "/help wh") == ["why"]
@@ -535,7 +538,7 @@ async def test_reasoning_is_shown_for_the_last_answer_or_from_now_on(room: Room)
     with pytest.raises(CommandNotPossible, match="on, off or nothing"):
         await room.run("/reasoning maybe")
     with OpenAIServer([Reply("Tea is hot.", reasoning="What is asked?")]) as server:
-        room.context.app.model = ModelSelection(
+        room.context.conversation.model = ModelSelection(
             replace(model_settings(), name="test-model", base_url=server.base_url), {}
         )
         assert "What is asked?" not in await room.say("How hot?")
@@ -544,7 +547,7 @@ async def test_reasoning_is_shown_for_the_last_answer_or_from_now_on(room: Room)
         assert "What is asked?" in await room.say("How hot?")
         assert "not shown" in await room.run("/reasoning off")
         assert "What is asked?" not in await room.say("How hot?")
-        await room.context.app.model.aclose()
+        await room.context.conversation.model.aclose()
 
 
 @pytest.mark.parametrize("line", ["/undo 2", "/new now", "/quit please"])

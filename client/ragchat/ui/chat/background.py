@@ -1,4 +1,4 @@
-"""What starts while the user types: imports, the app, its memory server and its model."""
+"""What starts while the user types: imports, the conversation, its memory server and its model."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prompt_toolkit.application import get_app
 
 if TYPE_CHECKING:
-    from ragchat.app import App
+    from ragchat.conversation import Conversation
     from ragchat.ui.context import ChatContext
 
-OpenApp = Callable[[], AbstractAsyncContextManager["App"]]
+OpenConversation = Callable[[], AbstractAsyncContextManager["Conversation"]]
 
 log = logging.getLogger("ragchat")
 
 # What the first answer needs, including the slow imports.
 _MODULES = (
-    "ragchat.app",
+    "ragchat.conversation",
     "ragchat.memory.client",
     "ragchat.ui.context",
-    "ragchat.ui.messages",
+    "ragchat.ui.chat.messages",
     "ragchat.ui.render.screen",
     "ragchat.ui.render.answer",
 )
@@ -41,17 +41,20 @@ NO_PAST = Past(None, last=False)
 
 
 class Background:
-    """Holds the app open in one task, as long as the chat lasts. `above_prompt` lets it print meanwhile."""
+    """Holds the conversation open in one task, as long as the chat lasts.
+
+    `above_prompt` lets it print meanwhile.
+    """
 
     def __init__(
         self,
-        open_app: OpenApp,
-        make_context: Callable[[App], ChatContext],
+        open_conversation: OpenConversation,
+        make_context: Callable[[Conversation], ChatContext],
         above_prompt: Callable[[], AbstractAsyncContextManager[None]],
         past: Past = NO_PAST,
     ) -> None:
         self.context: ChatContext | None = None
-        self._open_app = open_app
+        self._open_conversation = open_conversation
         self._make_context = make_context
         self._above_prompt = above_prompt
         self._past = past
@@ -60,14 +63,14 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def stay_open(self) -> None:
-        """Open everything, then wait for `close`. Raises what opening and closing the app raise."""
+        """Open everything, then wait for `close`. Raises what opening and closing the conversation raise."""
         try:
             # In a thread, so that the prompt reacts to keys.
             await asyncio.to_thread(_load_modules)
             if self._closing.is_set():  # do not start a server only to stop it
                 return
-            async with self._open_app() as app:
-                self.context = await self._prepare(app)
+            async with self._open_conversation() as conversation:
+                self.context = await self._prepare(conversation)
                 self._opened.set()
                 self.start(self._welcome(self.context))
                 self.start(self._load_model(self.context))
@@ -81,10 +84,13 @@ class Background:
     def close(self) -> None:
         self._closing.set()
 
-    async def wait(self) -> ChatContext | None:
-        """Wait for the context; None if opening failed or the chat was closed first."""
+    async def handle(self, text: str) -> None:
+        """Handle a message once everything is open; not if opening failed or the chat was closed first."""
         await self._opened.wait()
-        return self.context
+        if self.context is not None:
+            from ragchat.ui.chat.messages import handle
+
+            await handle(self.context, text)
 
     def refresh(self) -> None:
         """Update the toolbar: work may have changed memory and the session."""
@@ -97,10 +103,10 @@ class Background:
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(asyncio.create_task(work))
 
-    async def _prepare(self, app: App) -> ChatContext:
+    async def _prepare(self, conversation: Conversation) -> ChatContext:
         from ragchat.ui.slash.sessions import resume
 
-        context = self._make_context(app)
+        context = self._make_context(conversation)
         if any(self._past):
             async with self._above_prompt():
                 await resume(context, self._past.session_id or "")
@@ -133,7 +139,7 @@ class Background:
 
     async def _load_model(self, context: ChatContext) -> None:
         try:
-            await context.app.warm_up()
+            await context.conversation.warm_up()
         except Exception as error:
             await self._show_error(context, error)
         context.update_session_status()
@@ -145,9 +151,9 @@ class Background:
         from ragchat.ui.welcome import failed_line, servers_line
 
         await self._show_line(context, servers_line(context))
-        await context.app.servers.ready()
+        await context.conversation.servers.ready()
         await self._show_line(context, early := failed_line(context))
-        await context.app.servers.settle()
+        await context.conversation.servers.wait_started()
         if (line := failed_line(context)) != early:
             await self._show_line(context, line)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.turn.conversation import history_messages, newest_that_fit, turn_tokens
-from ragchat.types import NOT_GROUNDED
+from ragchat.turn.past_turns import NOT_GROUNDED, history_messages, newest_that_fit, turn_tokens
 from tests.support.turns import turn
 
 

@@ -14,26 +14,28 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
 from ragchat.errors import StdinUnusable
-from ragchat.ui.background import OpenApp
+from ragchat.ui.chat.background import OpenConversation
+from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
-from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
 
 _READ_BYTES = 1 << 16
-LONGEST_LINE = 1_000_000  # characters; more than any model reads at once
+MAX_LINE = 1_000_000  # characters; more than any model reads at once
 
 
-async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
+async def run(
+    open_conversation: OpenConversation, *, session_id: str | None = None, resume: bool = False
+) -> int:
     """Answer until stdin ends. Returns 1 if a line failed, else 0.
 
     `session_id` is the past session to continue; `resume` continues the last one. Raises what entering
-    `open_app` raises, SessionError and StdinUnusable.
+    `open_conversation` raises, SessionError and StdinUnusable.
     """
-    async with open_app() as app:
+    async with open_conversation() as conversation:
         if session_id or resume:
-            await app.resume(session_id)
-        context = ChatContext(app, Screen.open(), Status())
+            await conversation.resume(session_id)
+        context = ChatContext(conversation, Screen.open(), Status())
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:
                 if line.strip():
@@ -50,7 +52,7 @@ async def read_lines(fd: int) -> AsyncGenerator[str, None]:
 
     A thread reads, as asyncio's pipe reader takes no regular files and Windows has no other way. It is a
     daemon and holds no lock of a file object: a pipe that never ends must not delay Ctrl-C or the exit.
-    Raises StdinUnusable if `fd` cannot be read, or for a line of more than LONGEST_LINE characters.
+    Raises StdinUnusable if `fd` cannot be read, or for a line of more than MAX_LINE characters.
     """
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes | OSError] = asyncio.Queue()
@@ -76,8 +78,8 @@ async def read_lines(fd: int) -> AsyncGenerator[str, None]:
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
         for line in lines:
             yield line.removesuffix("\r")
-        if len(rest) > LONGEST_LINE:
-            raise StdinUnusable(f"has a line of more than {LONGEST_LINE:,} characters")
+        if len(rest) > MAX_LINE:
+            raise StdinUnusable(f"has a line of more than {MAX_LINE:,} characters")
         demand.release()
     if rest:
         yield rest

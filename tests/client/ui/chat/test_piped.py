@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from ragchat.errors import StdinUnusable
-from ragchat.ui.piped import read_lines
+from ragchat.ui.chat.piped import read_lines
 from tests.support.openai_server import OpenAIServer
 from tests.support.program import Program, program_in
 
@@ -100,7 +100,7 @@ async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> N
 
 
 async def test_a_line_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragchat.ui.piped.LONGEST_LINE", 1000)
+    monkeypatch.setattr("ragchat.ui.chat.piped.MAX_LINE", 1000)
     reading, writing = os.pipe()
     os.write(writing, b"x" * 1001)
     with anyio.fail_after(60):

@@ -15,10 +15,10 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from ragchat.app import App
+from ragchat.conversation import Conversation
 from ragchat.errors import MemoryUnavailable
-from ragchat.ui.background import NO_PAST, Past
-from ragchat.ui.chat import Chat
+from ragchat.ui.chat.background import NO_PAST, Past
+from ragchat.ui.chat.interactive import Chat
 from tests.support.memory import memory_in
 from tests.support.screens import PyteFile
 from tests.support.turns import no_servers, settings_in
@@ -32,14 +32,17 @@ def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def opener(folder: Path) -> AbstractAsyncContextManager[App]:
+def opener(folder: Path) -> AbstractAsyncContextManager[Conversation]:
     @asynccontextmanager
-    async def open_app() -> AsyncIterator[App]:
+    async def open_conversation() -> AsyncIterator[Conversation]:
         settings = settings_in(folder)
-        async with memory_in(folder) as memory, App(settings, memory, no_servers(settings)) as app:
-            yield app
+        async with (
+            memory_in(folder) as memory,
+            Conversation(settings, memory, no_servers(settings)) as conversation,
+        ):
+            yield conversation
 
-    return open_app()
+    return open_conversation()
 
 
 async def chat(folder: Path, keys: str, past: Past = NO_PAST) -> str:
@@ -86,7 +89,7 @@ async def test_the_last_conversation_is_gone_on_with(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path) -> None:
     @asynccontextmanager
-    async def broken() -> AsyncIterator[App]:
+    async def broken() -> AsyncIterator[Conversation]:
         raise MemoryUnavailable("it is not there")
         yield
 

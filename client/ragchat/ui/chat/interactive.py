@@ -14,7 +14,7 @@ from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.sanitize import one_line
-from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
+from ragchat.ui.chat.background import NO_PAST, Background, OpenConversation, Past
 from ragchat.ui.dialog import Dialog
 from ragchat.ui.interrupt import Interrupts, killing_interrupts
 from ragchat.ui.prompt.session import above_prompt, make_prompt
@@ -23,22 +23,24 @@ from ragchat.ui.prompt.type_ahead import silent_keys
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
-    from ragchat.app import App
+    from ragchat.conversation import Conversation
     from ragchat.ui.context import ChatContext
 
 # If servers take longer to end, the user sees their names.
 NOTICED_SECONDS = 0.5
 
 
-async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
+async def run(
+    state: Path, open_conversation: OpenConversation, *, session_id: str | None = None, resume: bool = False
+) -> int:
     """Chat at the terminal until the user leaves; returns the exit code.
 
-    `state` is the folder of the history. `open_app` is entered after the prompt is drawn. `session_id` is the
-    past session to continue; `resume` continues the last one.
-    Raises what entering `open_app` raises, and SessionError.
+    `state` is the folder of the history. `open_conversation` is entered after the prompt is drawn.
+    `session_id` is the past session to continue; `resume` continues the last one.
+    Raises what entering `open_conversation` raises, and SessionError.
     """
     with _session_of_terminal():
-        await Chat(state, open_app, past=Past(session_id, resume)).run()
+        await Chat(state, open_conversation, past=Past(session_id, resume)).run()
     return 0
 
 
@@ -57,7 +59,7 @@ class Chat:
     def __init__(
         self,
         state: Path,
-        open_app: OpenApp,
+        open_conversation: OpenConversation,
         *,
         past: Past = NO_PAST,
         stdout: TextIO | None = None,
@@ -70,7 +72,9 @@ class Chat:
         self._interrupts = Interrupts()
         self._dialog: Dialog | None = None
         self._handling = asyncio.Lock()
-        self._background = Background(open_app, self._make_context, partial(above_prompt, self._stdout), past)
+        self._background = Background(
+            open_conversation, self._make_context, partial(above_prompt, self._stdout), past
+        )
         completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
 
@@ -99,8 +103,8 @@ class Chat:
 
     def _show_running(self) -> None:
         context = self._background.context
-        if context is not None and context.app.servers.running:
-            names = one_line(", ".join(context.app.servers.running))
+        if context is not None and context.conversation.servers.running:
+            names = one_line(", ".join(context.conversation.servers.running))
             context.screen.note(f"Waiting for {names} to end. Ctrl-C ends it at once.")
 
     async def _read(self) -> str | None:
@@ -113,27 +117,18 @@ class Chat:
 
     async def _handle(self, text: str) -> None:
         async with self._handling:
-            await self._handle_message(text)
-
-    async def _handle_message(self, text: str) -> None:
-        finished = await self._interrupts.run(self._work(text))
-        if (context := self._background.context) is not None:
-            if not finished:
-                context.screen.note("(stopped)")
-                self._background.refresh()
-            context.screen.show("")
-
-    async def _work(self, text: str) -> None:
-        if (context := await self._background.wait()) is not None:
-            from ragchat.ui.messages import handle
-
-            await handle(context, text)
+            finished = await self._interrupts.run(self._background.handle(text))
+            if (context := self._background.context) is not None:
+                if not finished:
+                    context.screen.note("(stopped)")
+                    self._background.refresh()
+                context.screen.show("")
 
     def _is_leaving(self) -> bool:
         context = self._background.context
         return context is not None and context.leaving
 
-    def _make_context(self, app: App) -> ChatContext:
+    def _make_context(self, conversation: Conversation) -> ChatContext:
         from ragchat.servers.asking import User
         from ragchat.ui.approval import Approvals
         from ragchat.ui.context import ChatContext
@@ -141,7 +136,9 @@ class Chat:
         from ragchat.ui.render.screen import Screen
         from ragchat.ui.sampling import Sampling
 
-        context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)
+        context = ChatContext(
+            conversation, Screen.open(self._stdout, self._stderr), self._status, interactive=True
+        )
         show = context.screen.note
         self._dialog = dialog = Dialog(context.held)
 
@@ -151,11 +148,11 @@ class Chat:
         context.ask, context.read = ask, dialog.read
         context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.refresh = self._background.refresh
-        approvals = Approvals(app.permissions, dialog, show, lambda: context.screen.err.width)
+        approvals = Approvals(conversation.permissions, dialog, show, lambda: context.screen.err.width)
         context.approve = approvals.approve
-        sampling = Sampling(dialog, app.permissions, app.model.find, show)
+        sampling = Sampling(dialog, conversation.permissions, conversation.model.find, show)
         elicitation = Elicitation(dialog, show)
-        app.servers.user = User(
+        conversation.servers.user = User(
             elicitation.answer,
             elicitation.visit,
             sampling.answer,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import structs
 
+from ragchat.answer import Candidate
 from ragchat.errors import EmptyQuestion, NothingToResume, NothingToRetry, RagChatError, SessionError
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
@@ -27,6 +29,7 @@ from ragchat.llm.selection import ModelSelection
 from ragchat.memory.types import DocumentText
 from ragchat.sanitize import one_line
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
+from ragchat.sessions.types import Session
 from ragchat.settings import (
     ModelSettings,
     ResearchSettings,
@@ -35,16 +38,18 @@ from ragchat.settings import (
     ToolSettings,
 )
 from ragchat.turn.approval import Approve
-from ragchat.turn.conversation import newest_that_fit, turn_tokens
+from ragchat.turn.events import Emit, Notice, ignore
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
+from ragchat.turn.past_turns import newest_that_fit, turn_tokens
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.scope import Scope
 from ragchat.turn.tools import Toolbox
-from ragchat.types import Candidate, Emit, Notice, Session, Turn, ignore
+from ragchat.turn.types import Turn
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
+    from ragchat.llm.client import Model
     from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
@@ -59,33 +64,39 @@ NOTICED_SECONDS = 1.0
 
 
 class Keeps(Enum):
-    """How the turns of an `App` are saved."""
+    """How the turns of a `Conversation` are saved."""
 
     CONVERSATION = "conversation"
-    ONE_SHOT = "one shot"  # a new session of theirs is not offered for continuing in the chat
+    ONE_SHOT = "one shot"  # /resume does not offer a new session of these
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
-class _Question:
-    """What the user asks, with what is attached to it: `about` and `images`; `foreign` as for `App.ask`."""
+class Attached:
+    """What is attached to a question: `passages`, about which alone it is, and `images` as data URLs.
 
-    text: str = ""
-    about: Sequence[Candidate] = ()
-    foreign: Sequence[str] = ()
+    `untrusted` names what in the question is not the user's own text.
+    """
+
+    passages: Sequence[Candidate] = ()
     images: Sequence[str] = ()
+    untrusted: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, documents: Sequence[DocumentText], untrusted: Sequence[str] = ()) -> Attached:
+        return cls(attached(documents), [one.image for one in documents if one.image], untrusted)
 
 
-_NO_QUESTION = _Question()
+NOTHING = Attached()
 
 
-class App:
+class Conversation:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
     `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
     The caller opens and closes `memory` and `servers`; the others of these start once there is a model. With
-    `believe_all` every server's word that a tool only reads is believed.
+    `trust_read_only_hints`, tools that any server declares read-only run without asking.
     Raises SettingsError and PromptUnreadable for bad settings.
     """
 
@@ -96,7 +107,7 @@ class App:
         servers: ServerManager,
         environ: Mapping[str, str] = os.environ,
         *,
-        believe_all: bool = False,
+        trust_read_only_hints: bool = False,
     ) -> None:
         self.settings = settings
         self.memory = memory
@@ -116,14 +127,14 @@ class App:
             tools.timeout_seconds,
             servers,
             budget=tools.description_tokens,
-            believe_all=believe_all,
+            trust_read_only_hints=trust_read_only_hints,
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
-        self._unanswered = _NO_QUESTION
+        self._unanswered = "", NOTHING
         # The images of the question of `last_turn`; turns are saved without them.
         self._images: Sequence[str] = ()
 
-    async def __aenter__(self) -> App:
+    async def __aenter__(self) -> Conversation:
         return self
 
     async def __aexit__(
@@ -153,11 +164,17 @@ class App:
         except RagChatError as error:
             emit(Notice(f"{error} {error.hint}".rstrip()))
 
-    async def _await_servers(self, emit: Emit) -> None:
-        """Start the other servers. A script waits for all of them; the chat only before it asks the model."""
+    async def _ready_model(self, emit: Emit) -> Model | None:
+        """The model, with its other servers; None: offline.
+
+        A script waits for all of them to start; the chat only before it asks the model.
+        """
+        model = await self.model.find()
+        if model is None:
+            return None
         self._start_servers(emit)
         if self.servers.user is not None:
-            return
+            return model
         with anyio.move_on_after(NOTICED_SECONDS):
             await self.servers.ready()
         if starting := self.servers.starting():
@@ -165,6 +182,7 @@ class App:
             limit = self.settings.table("servers", ServerSettings).start_seconds
             emit(Notice(f"Waiting for {names} to start, for at most {limit:g} s."))
         await self.servers.ready()
+        return model
 
     async def use_memory(self, settings: Settings) -> None:
         """Go on with the memory that these settings name. Raises SettingsError."""
@@ -206,9 +224,9 @@ class App:
     def more_cards(self) -> Turn | None:
         """The last turn, with all cards that were found for it; None if it has no more of them."""
         turn = self.last_turn
-        if turn is None or turn.trace.further is None:
+        if turn is None or turn.answer.further is None:
             return None
-        self.session.turns[-1] = turn.with_further()
+        self.session.turns[-1] = structs.replace(turn, answer=turn.answer.with_further())
         return self.session.turns[-1]
 
     def new_session(self) -> Session:
@@ -217,7 +235,7 @@ class App:
         return self.session
 
     def _begin(self, session: Session) -> None:
-        self.session, self._unanswered, self._images = session, _NO_QUESTION, ()
+        self.session, self._unanswered, self._images = session, ("", NOTHING), ()
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id. Raises SessionError.
@@ -237,17 +255,42 @@ class App:
         question: str,
         emit: Emit = ignore,
         approve: Approve | None = None,
-        documents: Sequence[DocumentText] = (),
-        foreign: Sequence[str] = (),
+        attached: Attached = NOTHING,
+        *,
+        replaced: Turn | None = None,
     ) -> Turn:
         """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
 
-        With `documents`, it is about these and nothing else of memory. `foreign` names what in the question
-        is not the user's own text. Raises RagChatError.
+        It takes the place of the turn `replaced`, if there is one. Raises RagChatError.
         """
-        images = [one.image for one in documents if one.image]
-        asked = _Question(question, attached(documents), foreign, images)
-        return await self._take_turn(asked, emit, approve, replaced=None)
+        from ragchat.turn.rounds import Answerer
+        from ragchat.turn.turn import take_turn
+
+        question = question.strip()
+        if not question:
+            raise EmptyQuestion
+        self._unanswered = question, attached
+        session = self.session
+        history = [turn for turn in session.turns if turn is not replaced]
+        answerer = None
+        if model := await self._ready_model(emit):
+            answerer = Answerer(
+                model, self._prompts, self.toolbox, approve, attached.untrusted, attached.images
+            )
+        async with _naming_near(model):
+            turn = await take_turn(
+                question,
+                session_id=session.session_id,
+                history=history,
+                memory=self.scope.searched,
+                answerer=answerer,
+                limits=self._limits,
+                emit=emit,
+                attached=attached.passages,
+            )
+        await self._add(turn, session, history, emit, replaced)
+        self._images = attached.images
+        return turn
 
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
@@ -255,55 +298,16 @@ class App:
         The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
         has no answer.
         """
-        asked, replaced = self._unanswered, None
-        if not asked.text and self.last_turn:
-            replaced, trace = self.last_turn, self.last_turn.trace
-            about = [one for one in trace.candidates if one.reason.startswith(ATTACHED)]
-            asked = _Question(replaced.question, about, trace.foreign, self._images)
-            if trace.images and not self._images:
-                emit(Notice(IMAGES_NOT_SAVED))
-        if not asked.text:
+        question, attached = self._unanswered
+        if question:
+            return await self.ask(question, emit, approve, attached)
+        if (last := self.last_turn) is None:
             raise NothingToRetry
-        return await self._take_turn(asked, emit, approve, replaced)
-
-    async def _take_turn(
-        self,
-        asked: _Question,
-        emit: Emit,
-        approve: Approve | None,
-        replaced: Turn | None,
-    ) -> Turn:
-        from ragchat.turn.generation import Answerer
-        from ragchat.turn.turn import take_turn
-
-        asked = replace(asked, text=asked.text.strip())
-        if not asked.text:
-            raise EmptyQuestion
-        self._unanswered = asked
-        session = self.session
-        history = [turn for turn in session.turns if turn is not replaced]
-        if model := await self.model.find():
-            await self._await_servers(emit)
-        try:
-            turn = await take_turn(
-                asked.text,
-                session_id=session.session_id,
-                history=history,
-                memory=self.scope,
-                answerer=(
-                    Answerer(model, self._prompts, self.toolbox, approve, asked.foreign, asked.images)
-                    if model
-                    else None
-                ),
-                limits=self._limits,
-                emit=emit,
-                attached=asked.about,
-            )
-        except UnknownModel as error:
-            raise await with_near_names(error, model) if model else error from error
-        await self._add(turn, session, history, emit, replaced)
-        self._images = asked.images
-        return turn
+        if last.trace.images and not self._images:
+            emit(Notice(IMAGES_NOT_SAVED))
+        passages = [one for one in last.answer.candidates if one.reason.startswith(ATTACHED)]
+        attached = Attached(passages, self._images, last.answer.untrusted)
+        return await self.ask(last.question, emit, approve, attached, replaced=last)
 
     async def research(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Report:
         """Write a report on a question, from memory and the other servers; it is a turn of the session.
@@ -311,19 +315,19 @@ class App:
         What was found is kept until then: after a stop or a kill, the same question goes on from there.
         `question` "": the one that was stopped last. Raises RagChatError.
         """
-        from ragchat.research.research import Means, Research
-        from ragchat.research.state import State, StateFile, last_question, remove_old
+        from ragchat.research.context import ResearchContext
+        from ragchat.research.research import Research
+        from ragchat.research.state import ResearchState, StateFile, last_question, remove_old
 
-        folder, place = self.settings.home.state / "research", self._place
+        folder, documents = self.settings.home.state / "research", self._documents
         with suppress(OSError):
             await anyio.to_thread.run_sync(remove_old, folder)
-        question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, place)
+        question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, documents)
         if not question:
             raise NothingToResume
-        if model := await self.model.find():
-            await self._await_servers(emit)
-        means = Means(
-            self.scope,
+        model = await self._ready_model(emit)  # It bounds the limits.
+        context = ResearchContext(
+            self.scope.searched,
             self.toolbox,
             self._prompts,
             self._limits,
@@ -331,19 +335,17 @@ class App:
             model,
             approve,
         )
-        file = StateFile(folder, question, place)
-        state = file.load() or State(question, place)
+        file = StateFile(folder, question, documents)
+        state = file.load() or ResearchState(question, documents)
         session = self.session
-        try:
-            report = await Research(state, file, means, emit).run(session.session_id)
-        except UnknownModel as error:
-            raise await with_near_names(error, model) if model else error from error
+        async with _naming_near(model):
+            report = await Research(state, file, context, emit).run(session.session_id)
         await self._add(report.turn, session, session.turns, emit)
         file.remove()
         return report
 
     @property
-    def _place(self) -> str:
+    def _documents(self) -> str:
         """The documents that are asked."""
         server = self.settings.tables["memory_server"]["url"]
         return f"{server or self.settings.memory_path} {self.scope.name}".strip()
@@ -359,7 +361,7 @@ class App:
         """Add a turn to a session, and save it as `keeps` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered, self._images = _NO_QUESTION, ()
+        self._unanswered, self._images = ("", NOTHING), ()
         if self.keeps is Keeps.NOTHING:
             return
         try:
@@ -370,6 +372,15 @@ class App:
             )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
+
+
+@asynccontextmanager
+async def _naming_near(model: Model | None) -> AsyncIterator[None]:
+    """Add to the error of an unknown model the names that its server has."""
+    try:
+        yield
+    except UnknownModel as error:
+        raise await with_near_names(error, model) if model else error from error
 
 
 def _new_session() -> Session:

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 
 from ragchat.grounding.citations import MARKER
 from ragchat.llm import tokens
-from ragchat.types import NOT_GROUNDED, Message, Turn
+from ragchat.llm.types import Message
+from ragchat.turn.types import Turn
 
+# Appended to a model's answer if memory had nothing relevant: models do not reliably say so. Stored sessions
+# contain this sentence, and prompts leave it out: do not change it.
+NOT_GROUNDED = (
+    "*Nothing in memory is relevant to this question; this answer does not rest on your documents.*"
+)
 _MARKERS = re.compile(rf"\s?{MARKER.pattern}")
 
 
@@ -26,7 +32,7 @@ def bare_answer(turn: Turn) -> str:
 
     The sentence that we add to answers without passages is removed, too.
     """
-    return _MARKERS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
+    return _MARKERS.sub("", turn.answer.text.removesuffix(NOT_GROUNDED)).strip()
 
 
 def turn_tokens(turn: Turn) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.quotes import quoted_lines
+from ragchat.grounding.quotes import quoted_lines
 
 TEXT = "# Boiler\n\nPressure must *stay* between\n1.2 and 1.8 bar. Refill it\nwith the blue valve.\n"
 

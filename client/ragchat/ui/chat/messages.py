@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ragchat.conversation import Attached
 from ragchat.ui.attachments import attachments
 from ragchat.ui.context import YES
 from ragchat.ui.slash import table
@@ -43,4 +44,5 @@ async def _dispatch(context: ChatContext, text: str) -> None:
         question = text.removeprefix("/")
         # Only what the user typed: the lines of a pipe may be written by others.
         documents = await attachments(context, question) if context.interactive and "@" in question else []
-        await context.answer(partial(context.app.ask, question, approve=context.approve, documents=documents))
+        ask, attached = context.conversation.ask, Attached.of(documents)
+        await context.answer(partial(ask, question, approve=context.approve, attached=attached))

@@ -1,0 +1,138 @@
+"""One invocation of the program: what its commands get."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragchat.console import Console
+
+if TYPE_CHECKING:
+    from ragchat.conversation import Conversation
+    from ragchat.memory.client import MemoryClient
+    from ragchat.servers.manager import ServerManager
+    from ragconfig.home import Home
+    from ragconfig.settings import Settings
+
+
+@dataclass
+class Invocation:
+    """Arguments, console and settings of one run of the program.
+
+    `overrides` are settings of the command itself; the flags of the command line override them.
+    """
+
+    arguments: argparse.Namespace
+    console: Console
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    log_file: Path | None = field(default=None, init=False)
+
+    def start_log(self) -> None:
+        """Open the log. Must be called first, so that tracebacks are logged."""
+        from ragchat.log import start_log
+
+        self.log_file = start_log(self.home.state, verbose=self.arguments.verbose)
+
+    @cached_property
+    def home(self) -> Home:
+        from ragconfig.home import Home
+
+        return Home.find()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Every layer, the command line last. Raises SettingsError."""
+        from ragconfig.settings import load_settings
+
+        return load_settings(self.config_file, self._flags())
+
+    @property
+    def config_file(self) -> Path | None:
+        """Raises UnknownHome."""
+        from ragconfig.home import user_path
+
+        return user_path(self.arguments.config) if self.arguments.config else None
+
+    def _flags(self) -> dict[str, Any]:
+        arguments = self.arguments
+        given = {
+            "memory.path": arguments.memory,
+            "memory_server.url": "" if arguments.memory else arguments.server,
+            "model.name": "offline" if arguments.offline else arguments.model,
+            "retrieval.top_k": arguments.top_k,
+            "tools.offered": [] if arguments.no_tools else None,
+        }
+        return {**self.overrides, **{key: value for key, value in given.items() if value is not None}}
+
+    def log(self, error: BaseException) -> None:
+        """Log the traceback of a failed run."""
+        logging.getLogger("ragchat").error("the command failed", exc_info=error)
+
+    def report(self, error: BaseException) -> None:
+        """Log the traceback of a failed run and print its sentence."""
+        self.log(error)
+        self.console.error(error, self.log_file)
+
+    def words(self, words: list[str]) -> str:
+        """The words of the command line as one text; a single `-` means all of stdin.
+
+        Raises EmptyQuestion, StdinUnusable.
+        """
+        from ragchat.commands.stdin import read_stdin
+        from ragchat.errors import EmptyQuestion
+
+        text = read_stdin() if words == ["-"] else " ".join(words)
+        if not text.strip():
+            raise EmptyQuestion
+        return text
+
+    def use_own_memory(self, paths: Sequence[str]) -> None:
+        """Load a whole repository into its own memory, which is made if need be. Raises SettingsError."""
+        from ragchat.servers.memory.repository import with_own_memory
+
+        self.settings, made = with_own_memory(self.settings, paths)
+        if made:
+            self.console.note(made)
+
+    def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
+        from ragchat.servers.memory.server import open_memory
+
+        return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
+
+    @asynccontextmanager
+    async def conversation(self) -> AsyncIterator[Conversation]:
+        """The conversation, with memory, the other servers and a new session."""
+        from ragchat.conversation import Conversation
+
+        arguments, settings = self.arguments, self.settings
+        async with self.servers(only_memory=arguments.no_tools) as servers:
+            memory = await servers.open_memory(settings)
+            async with Conversation(
+                settings, memory, servers, trust_read_only_hints=arguments.yes_read_only
+            ) as conversation:
+                if arguments.scope:
+                    await conversation.scope.narrow(arguments.scope)
+                yield conversation
+
+    def note_servers(self, servers: ServerManager) -> None:
+        """Say on stderr which of the other servers a model could not use."""
+        from ragchat.console import describe
+        from ragchat.servers.managed import ServerState
+
+        for server in servers.connections.values():
+            if server.state in (ServerState.STARTING, ServerState.LOGIN, ServerState.FAILED):
+                why = describe(server.failure).message if server.failure else "It is still starting."
+                self.console.note(f"The server {server.name} cannot be used. {why}")
+
+    def servers(self, *, only_memory: bool) -> ServerManager:
+        from ragchat.servers.manager import ServerManager
+
+        return ServerManager(
+            self.settings, self.config_file, verbose=self.arguments.verbose, only_memory=only_memory
+        )

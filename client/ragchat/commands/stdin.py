@@ -1,0 +1,105 @@
+"""What the user pipes or types: read so that Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+_PART_BYTES = 2**16
+# Some programs leave the stdin of what they start open and write nothing to it.
+_FIRST_BYTE_SECONDS = 3.0
+
+
+def read_stdin(*, may_be_empty: bool = False) -> str:
+    """All of stdin as text, decoded like a file. Raises StdinUnusable."""
+    from ragchat.errors import StdinUnusable
+    from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
+
+    data = _stdin(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise StdinUnusable(f"is larger than {MAX_FILE_BYTES:,} bytes")
+    try:
+        return decode(data)[0]
+    except NotText as error:
+        if may_be_empty and isinstance(error, EmptyText):
+            return ""
+        raise StdinUnusable(str(error)) from None
+
+
+def piped_text() -> str:
+    """The text on stdin, "" if stdin is neither a pipe nor a file, or a pipe without anything in it.
+
+    Of a file whose beginning was read by another program, such as the shell in `while read`, nothing is read.
+    Raises StdinUnusable.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    is_pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    if not (is_pipe or stat.S_ISREG(mode)):
+        return ""
+    if not is_pipe and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR):
+        return ""
+    if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
+        with _interruptible():
+            ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
+        if not ready:
+            return ""
+    return read_stdin(may_be_empty=True)
+
+
+def ask_user(question: str) -> str:
+    """What the user types in answer to a question on stderr."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    with _interruptible():
+        return sys.stdin.readline().strip()
+
+
+async def read_line(question: str) -> str | None:
+    """As `ask_user`, while the event loop goes on, until cancelled; None at the end of stdin."""
+    import threading
+
+    import anyio
+    from anyio import from_thread, lowlevel
+
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    token, arrived, line = lowlevel.current_token(), anyio.Event(), b""
+
+    def read() -> None:
+        nonlocal line
+        # Not `readline`: it holds a lock without which the program could not end.
+        line = os.read(sys.stdin.fileno(), _PART_BYTES)
+        from_thread.run_sync(arrived.set, token=token)
+
+    threading.Thread(target=read, daemon=True).start()
+    await arrived.wait()
+    return line.decode(errors="replace").strip() if line else None
+
+
+def _stdin(most: int) -> bytes:
+    """Up to `most` bytes."""
+    data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
+    with _interruptible():
+        # In parts: one `read` of all would run no handler for a signal that comes between two parts.
+        while part := stdin.read1(min(_PART_BYTES, most - len(data))):
+            data += part
+    return bytes(data)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt a read of stdin, which blocks the event loop and its own handler."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

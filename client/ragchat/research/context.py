@@ -1,0 +1,32 @@
+"""What a research works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragchat.llm.client import Model
+from ragchat.settings import ResearchSettings
+from ragchat.turn.approval import Approve
+from ragchat.turn.limits import TurnLimits
+from ragchat.turn.prompt import Prompts
+from ragchat.turn.retrieval import Memory
+from ragchat.turn.tools import Toolbox
+from ragconfig.settings import packaged_text
+
+
+@dataclass(frozen=True)
+class ResearchContext:
+    """`model` None: offline."""
+
+    memory: Memory
+    toolbox: Toolbox
+    prompts: Prompts
+    limits: TurnLimits
+    settings: ResearchSettings
+    model: Model | None = None
+    approve: Approve | None = None
+
+
+def prompt(name: str) -> str:
+    """A packaged prompt."""
+    return packaged_text(f"prompts/research_{name}.md").strip()

@@ -1,0 +1,21 @@
+"""Reading what is piped to a command."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from ragchat.commands.stdin import read_stdin
+from ragchat.errors import StdinUnusable
+
+
+def test_stdin_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragcommon.files.decoding.LARGEST_BYTES", 1000)
+    with Path("/dev/zero" if sys.platform != "win32" else __file__).open("rb") as endless:
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(endless))
+        with pytest.raises(StdinUnusable) as caught:
+            read_stdin()
+    assert str(caught.value) == "The input from stdin is larger than 1,000 bytes."
