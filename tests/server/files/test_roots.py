@@ -135,15 +135,21 @@ async def test_a_link_in_the_place_of_a_root_leads_out_of_it(tmp_path: Path) -> 
         folder.mkdir()
         (folder / "a.md").write_text(TEA, encoding="utf-8")
     uri = (root / "a.md").as_uri()
-    path = str(tmp_path / "memory.db")
-    server = OnDemand(settings_for(tmp_path, memory__path=path, memory__roots=[str(root)]))
+    memory_path = str(tmp_path / "memory.db")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "moved")
+    server = OnDemand(settings_for(tmp_path, memory__path=memory_path, memory__roots=[str(root), str(link)]))
     root.rename(tmp_path / "moved")
     root.symlink_to(outside)
+    link.unlink()
+    link.symlink_to(outside)
     async with anyio.create_task_group() as server.tasks:
         memory = await server.service()
         await memory.writer.inject(TEA, {"uri": uri}, ORIGIN)
-        with pytest.raises(PathNotAllowed):
-            await memory.ingestions.start([str(root)], prune=False, origin=ORIGIN)
+        for path in (root, link):
+            with pytest.raises(PathNotAllowed):
+                await memory.ingestions.start([str(path)], prune=False, origin=ORIGIN)
+        assert await ingested(memory, tmp_path / "moved") == 1
         with pytest.raises(NotWrittenBack, match=r"memory\.roots"):
             await memory.library.update(uri, 1, "1.a", "Changed.", ORIGIN, write_back=True)
         with pytest.raises(BackupFailed, match=r"memory\.roots"):
