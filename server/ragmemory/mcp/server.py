@@ -21,6 +21,7 @@ from ragmcp.server.core import Server
 from ragmcp.stdio.serve import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
+from ragmemory.files.roots import resolved_roots
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources, announce, announce_blocks
 from ragmemory.mcp.toolsets import make_tools
@@ -116,7 +117,10 @@ class OnDemand:
     def __init__(self, settings: Settings) -> None:
         self.on_change: list[Callable[[str, Change], None]] = []
         self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
-        self._settings = settings
+        memory = settings.tables["memory"]
+        # Not at the first call: other programs may put a link in the place of a root until then.
+        tables = {**settings.tables, "memory": {**memory, "roots": resolved_roots(memory["roots"])}}
+        self._settings = structs.replace(settings, tables=tables)
         self._service: MemoryService | None = None
         self._making = anyio.Lock(fast_acquire=True)  # Every call takes it.
 

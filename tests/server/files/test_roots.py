@@ -13,8 +13,9 @@ import anyio
 import pytest
 
 from ragmemory.errors import BackupFailed, NotWrittenBack, PathNotAllowed
+from ragmemory.mcp.server import OnDemand
 from ragmemory.service import MemoryService
-from tests.support.memories import ORIGIN, service_for
+from tests.support.memories import ORIGIN, service_for, settings_for
 from tests.support.swapping import swapped
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
@@ -75,6 +76,10 @@ async def ingested(memory: MemoryService, path: Path) -> int:
     return 0
 
 
+async def ignore(*_: object) -> None:
+    """Reports no progress."""
+
+
 async def test_no_text_from_outside_gets_into_memory(tmp_path: Path) -> None:
     read = 0
     with attack(tmp_path) as places:
@@ -116,13 +121,39 @@ async def test_no_backup_is_written_outside(tmp_path: Path) -> None:
     with attack(tmp_path) as places:
         async with memory_of(places) as memory:
             await memory.writer.inject(TEA, {"uri": "tea"}, ORIGIN)
-
-            async def ignore(*_: object) -> None:
-                """Reports no progress."""
-
             for _ in range(CALLS):
                 with suppress(BackupFailed):
                     await memory.maintenance.backup(str(places.inside / "copy.db"), ignore, force=True)
                     written += 1
         assert places.names() == (["a.md", "copy.db"], ["a.md"])
     assert written
+
+
+async def test_a_link_in_the_place_of_a_root_leads_out_of_it(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root, outside):
+        folder.mkdir()
+        (folder / "a.md").write_text(TEA, encoding="utf-8")
+    uri = (root / "a.md").as_uri()
+    memory_path = str(tmp_path / "memory.db")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "moved")
+    server = OnDemand(settings_for(tmp_path, memory__path=memory_path, memory__roots=[str(root), str(link)]))
+    root.rename(tmp_path / "moved")
+    root.symlink_to(outside)
+    link.unlink()
+    link.symlink_to(outside)
+    async with anyio.create_task_group() as server.tasks:
+        memory = await server.service()
+        await memory.writer.inject(TEA, {"uri": uri}, ORIGIN)
+        for path in (root, link):
+            with pytest.raises(PathNotAllowed):
+                await memory.ingestions.start([str(path)], prune=False, origin=ORIGIN)
+        assert await ingested(memory, tmp_path / "moved") == 1
+        with pytest.raises(NotWrittenBack, match=r"memory\.roots"):
+            await memory.library.update(uri, 1, "1.a", "Changed.", ORIGIN, write_back=True)
+        with pytest.raises(BackupFailed, match=r"memory\.roots"):
+            await memory.maintenance.backup(str(root / "copy.db"), ignore)
+        server.tasks.cancel_scope.cancel()
+    assert [path.name for path in outside.iterdir()] == ["a.md"]
+    assert (outside / "a.md").read_text(encoding="utf-8") == TEA
