@@ -76,6 +76,14 @@ class ChatContext:
         if self._view.has_called_tools:  # they may have written to memory
             self.refresh()
 
+    async def await_server(self, is_meant: Callable[[str], bool]) -> None:
+        """Wait for the server of that name to start, and say so."""
+        from ragchat.sanitize import one_line
+
+        if starting := [one.name for one in self.app.servers.starting() if is_meant(one.name)]:
+            self.screen.note(f"Waiting for {one_line(', '.join(starting))} to start.")
+            await self.app.servers.settle(is_meant)
+
     @property
     def reasoning(self) -> str:
         """What the model thought before its last answer, "" if it did not say."""
