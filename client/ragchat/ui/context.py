@@ -77,9 +77,16 @@ class ChatContext:
             self.refresh()
 
     async def await_server(self, is_meant: Callable[[str], bool]) -> None:
-        """Wait for the server of that name to start, and say so."""
+        """Wait for the server of that name to start, and say so. Without a model, none is started.
+
+        Raises ModelError, and as `ServerManager.start`.
+        """
         from ragchat.sanitize import one_line
 
+        if await self.app.model.find() is None:
+            return
+        if not self.app.servers.connections:  # The first message may come before the chat has warmed up.
+            self.app.servers.start()
         if starting := [one.name for one in self.app.servers.starting() if is_meant(one.name)]:
             self.screen.note(f"Waiting for {one_line(', '.join(starting))} to start.")
             await self.app.servers.settle(is_meant)

@@ -292,11 +292,16 @@ async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: Open
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes in folders are POSIX")
 @pytest.mark.parametrize("text", ["Read @mine:note://welcome to me", "/mine:Summarize topic=tea"])
+@pytest.mark.parametrize("is_first", [True, False])
 async def test_a_prompt_and_a_resource_of_a_starting_server_wait_for_it(
-    room: Room, server: OpenAIServer, tmp_path: Path, text: str
+    room: Room, server: OpenAIServer, tmp_path: Path, text: str, is_first: bool
 ) -> None:
-    write(tmp_path, mine=held_back(gate := tmp_path / "gate"))
+    """Also in the first message, before the chat has started its servers."""
+    write(tmp_path)
     room.context.app.servers.start()
+    write(tmp_path, mine=held_back(gate := tmp_path / "gate"))
+    if not is_first:
+        room.context.app.servers.start()
     async with anyio.create_task_group() as group:
         group.start_soon(handle, room.context, text)
         await anyio.Path(gate).write_text("go\n")

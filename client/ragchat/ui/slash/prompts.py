@@ -94,7 +94,8 @@ async def _of_servers(context: ChatContext) -> list[_Prompt]:
 async def prompt(context: ChatContext, words: str) -> None:
     """List the prompts; or fill one in, attach its documents, and ask the model."""
     name, _, given = words.partition(" ")
-    await context.await_server(lambda server: name.startswith(_as_word(f"{server}:")))
+    if ":" in name:
+        await context.await_server(lambda server: name.startswith(_as_word(f"{server}:")))
     found = await _of_servers(context)
     if ":" not in name:  # Memory need not work for the prompts of others.
         found = [*await _of_memory(context), *found]
