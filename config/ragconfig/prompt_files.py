@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,10 +14,19 @@ from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import LARGEST_PROMPT
 from ragconfig.toml_files import NotToml, decode_toml
 
+T = TypeVar("T")
+
 # The folder of prompts, in the package and in the settings. A file of the user replaces ours of its name.
 FOLDER = "prompts"
 PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
+# What msgspec says about a table, and the same as the end of a sentence.
+_FLAWS = {
+    r"Object missing required field `(.*)`.*": r"has no \1",
+    r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
+    r"Expected .* - at `\$\.(.*)`": r"has a value of the wrong type in \1",
+    r"Invalid enum value (.*) - at `\$\.(.*)`": r"has the unknown \2 \1",
+}
 
 
 class Argument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,12 +83,12 @@ def read_template(path: Path) -> Template:
         parts = _PARTS.fullmatch(content)
         if parts is None:
             raise BrokenTemplate("it does not begin with front matter between two lines of +++")
-        head = msgspec.convert(decode_toml((parts[1] or "").encode()), Head)
+        head = _head(decode_toml((parts[1] or "").encode()))
     except OSError as error:
         raise BrokenTemplate(error.strerror or str(error)) from error
     except UnicodeDecodeError:
         raise BrokenTemplate("it is not text in UTF-8") from None
-    except (NotToml, msgspec.ValidationError) as error:
+    except NotToml as error:
         raise BrokenTemplate(str(error)) from None
     text = parts[2].strip()
     if not text:
@@ -90,6 +99,25 @@ def read_template(path: Path) -> Template:
     if versions and (len(versions), len(of_kind(head.arguments, "document"))) != (2, 1):
         raise BrokenTemplate("versions are two arguments, beside that of one document")
     return Template(head, text)
+
+
+def _head(table: dict[str, object]) -> Head:
+    """Raises BrokenTemplate."""
+    arguments = table.get("arguments")
+    for name, argument in arguments.items() if isinstance(arguments, dict) else ():
+        _converted(argument, Argument, f"the argument {name}")
+    return _converted(table, Head, "the front matter")
+
+
+def _converted(value: object, kind: type[T], name: str) -> T:
+    """Raises BrokenTemplate, which says of what is so named what is wrong."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        for pattern, flaw in _FLAWS.items():
+            if found := re.fullmatch(pattern, str(error)):
+                raise BrokenTemplate(f"{name} {found.expand(flaw)}") from None
+        raise BrokenTemplate(f"{name} cannot be read: {error}") from None
 
 
 def of_kind(arguments: Mapping[str, Argument], kind: str) -> list[str]:

@@ -54,7 +54,9 @@ class Notes:
 
 @prompt(describe={"topic": "what it is about"})
 async def Summarize(call: Call, topic: str, tone: str = "plain") -> str:
-    """Asks for a summary."""
+    """Asks for a summary; fails on the topic "nothing"."""
+    if topic == "nothing":
+        raise ValueError(topic)
     return f"Summarize {topic}, {tone}."
 
 

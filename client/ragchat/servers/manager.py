@@ -201,10 +201,11 @@ class ServerManager:
         """The servers of the project that wait for the user's consent."""
         return [one.config for one in self._connections.values() if one.state is ServerState.UNASKED]
 
-    async def wait_started(self) -> None:
-        """Wait until every other server has started or failed."""
+    async def wait_started(self, is_meant: Callable[[str], bool] = lambda _: True) -> None:
+        """Wait until every other server whose name is meant has started or failed."""
         for connection in [*self._connections.values()]:
-            await connection.wait_started()
+            if is_meant(connection.name):
+                await connection.wait_started()
 
     async def ready(self) -> None:
         """As `wait_started`; with a user at the prompt not for long after `start`."""

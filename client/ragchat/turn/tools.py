@@ -161,9 +161,7 @@ class Toolbox:
 
     async def _known(self, name: str) -> dict[str, OfferedTool]:
         """All tools by name, after the start of the server whose tool `name` may be."""
-        for connection in self._servers.starting():
-            if may_be_of(connection.name, name):
-                await connection.wait_started()
+        await self._servers.wait_started(lambda server: may_be_of(server, name))
         return await self.tools() | {tool.name: tool for tool in await self._offered_now()}
 
     def _missing(self, name: str, known: Mapping[str, OfferedTool]) -> str:

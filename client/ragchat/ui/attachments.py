@@ -34,7 +34,7 @@ _TEMPLATE = re.compile(r"([^{}]*)\{\+?(\w+)\}")
 async def attachments(context: ChatContext, question: str) -> list[DocumentText]:
     """What a question mentions; other words that begin with @ are left alone.
 
-    Raises AttachmentUnusable, and RagMcpError for a resource that its server does not give.
+    Raises AttachmentUnusable.
     """
     from ragchat.errors import AttachmentUnusable
 
@@ -78,9 +78,18 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
 
 async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | Path]:
     """The resource or the file of that name; nothing if there is none."""
+    from ragchat.errors import AttachmentUnusable
+    from ragmcp.errors import RagMcpError
+
     server, colon, uri = name.partition(":")
-    if colon and uri and (offers := _offers(context).get(server)):
-        return await offers.read(uri)
+    if colon and uri:
+        await context.await_server(lambda one: one == server)
+        if offers := _offers(context).get(server):
+            try:
+                return await offers.read(uri)
+            except RagMcpError as error:
+                reason = str(error).rstrip(".")
+                raise AttachmentUnusable(name, f"was not given by its server: {reason}") from error
     return await asyncio.to_thread(_file, name, context.conversation.sessions.path)
 
 

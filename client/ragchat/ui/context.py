@@ -77,6 +77,23 @@ class ChatContext:
         if self._view.has_called_tools:  # they may have written to memory
             self.refresh()
 
+    async def await_server(self, is_meant: Callable[[str], bool]) -> None:
+        """Wait for the server of that name to start, and say so. Without a model, none is started.
+
+        Raises ModelError, and as `ServerManager.start`.
+        """
+        from ragchat.sanitize import one_line
+
+        if await self.conversation.model.find() is None:
+            return
+        if (
+            not self.conversation.servers.connections
+        ):  # The first message may come before the chat has warmed up.
+            self.conversation.servers.start()
+        if starting := [one.name for one in self.conversation.servers.starting() if is_meant(one.name)]:
+            self.screen.note(f"Waiting for {one_line(', '.join(starting))} to start.")
+            await self.conversation.servers.wait_started(is_meant)
+
     @property
     def reasoning(self) -> str:
         """What the model thought before its last answer, "" if it did not say."""

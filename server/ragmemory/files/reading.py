@@ -13,7 +13,7 @@ from ragmemory.files.formats.read import Read
 from ragmemory.files.formats.reader import TEXT, Parser, module_of, parser_for
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
-READER_VERSION = 6
+READER_VERSION = 7
 # A file that changed less than this before it was read may change again without another time of change.
 RACY_SECONDS = 2.0
 

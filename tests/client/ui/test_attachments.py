@@ -5,6 +5,7 @@ Covers `ragchat.ingest.given` and `ragchat.servers.offers`.
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from io import StringIO
@@ -29,7 +30,7 @@ from tests.client.ui.slash.test_table import Room
 from tests.support.documents import archive, odt_members, pdf
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
-from tests.support.servers import GOOD, managed, tool, write
+from tests.support.servers import GOOD, held_back, managed, tool, write
 from tests.support.turns import ListMemory, settings_in
 
 
@@ -284,8 +285,30 @@ async def test_an_image_that_is_too_large_is_refused(
 
 
 async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: OpenAIServer) -> None:
-    assert "There is no resource 'note://gone'" in await failure(room, "Read @mine:note://gone to me")
+    shown = await failure(room, "Read @mine:note://gone to me")
+    assert (
+        "@mine:note://gone cannot be attached: it was not given by its server: There is no resource" in shown
+    )
     assert server.requests == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes in folders are POSIX")
+@pytest.mark.parametrize("text", ["Read @mine:note://welcome to me", "/mine:Summarize topic=tea"])
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_prompt_and_a_resource_of_a_starting_server_wait_for_it(
+    room: Room, server: OpenAIServer, tmp_path: Path, text: str, is_first: bool
+) -> None:
+    """Also in the first message, before the chat has started its servers."""
+    write(tmp_path)
+    room.context.conversation.servers.start()
+    write(tmp_path, mine=held_back(gate := tmp_path / "gate"))
+    if not is_first:
+        room.context.conversation.servers.start()
+    async with anyio.create_task_group() as group:
+        group.start_soon(handle, room.context, text)
+        await anyio.Path(gate).write_text("go\n")
+    assert "Waiting for mine to start." in notes(room)
+    assert server.requests
 
 
 async def test_mentions_are_completed(room: Room) -> None:
@@ -337,6 +360,11 @@ async def test_a_prompt_of_a_server_whose_name_has_a_space_is_called_with_an_und
     assert await completions(room, "/my_own:Summarize topic=tea tone=po") == ["poetic"]
     await room.run("/my_own:Summarize topic=tea")
     assert "Summarize tea, plain." in sent(server)
+
+
+async def test_a_prompt_that_its_server_does_not_fill_in_is_named(room: Room) -> None:
+    shown = await failure(room, "/mine:Summarize topic=nothing")
+    assert "/mine:Summarize is not possible now: its server did not fill it in: " in shown
 
 
 async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:

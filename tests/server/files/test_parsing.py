@@ -191,6 +191,11 @@ DOCX = archive({"word/document.xml": "<x/>"})
         ("a.txt", b"{\\rtf is how RTF begins", "text"),
         ("a.txt", gzip.compress(b"x", mtime=0), "bundles"),
         ("a.txt", b"BZh is a mark", "text"),
+        ("a.txt", b"<!DOCTYPE html><title>Tea</title>", "html"),
+        ("a.vue", b"<html>{{ tea }}</html>", "text"),
+        ("a.txt", b"Subject: Tea\nReceived: from a\n by b\nmime-version: 1.0\n\nTea.", "mail"),
+        ("a", b"From ada@x.org Mon Mar  2 10:00:00 2026\nMIME-Version: 1.0\n\nTea.", "mail"),
+        ("a.txt", b"From: Ada\nSubject: Tea\n\nMIME-Version: is a header.", "text"),
         ("a.html", b"No tag at all", "html"),
         ("a.PDF", pdf(["One."]), "pdf"),
         ("a.json", b'[{"type": "message", "ts": "1.2"}]', "chats"),
@@ -215,6 +220,20 @@ async def test_a_pdf_named_as_text_is_read_as_one_and_a_text_named_as_a_pdf_is_t
     assert isinstance(parser, Parser)
     found = await parsed(parser, path)
     assert (found.text, found.note) == ("Please log in.\n", "is text, not what its name says")
+
+
+async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp_path: Path) -> None:
+    mail = b"From: ada@x.org\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\nVGVhLg==\n"
+    for number, (data, kind) in enumerate(
+        [(mail, "an e-mail"), (b"<html><p>Tea.<script>x</script>", "a web page")]
+    ):
+        (path := tmp_path / f"{number}.txt").write_bytes(data)
+        parser = read_file(path)
+        assert isinstance(parser, Parser)
+        found = await parsed(parser, path)
+        assert found.text.endswith("Tea.\n")
+        assert "script" not in found.text
+        assert found.note == f"is {kind}, not what its name says"
 
 
 async def test_a_file_that_cannot_be_read_is_told_by_what_it_is(tmp_path: Path) -> None:

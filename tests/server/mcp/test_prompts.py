@@ -297,9 +297,10 @@ def test_the_example_of_the_readme_is_a_prompt(tmp_path: Path) -> None:
         ("Just text.", "it does not begin with front matter between two lines of +++"),
         ("---\ntitle: x\n---\nText.", "it does not begin with front matter between two lines of +++"),
         ("+++\ntitle = \n+++\nText.", "Invalid value (at line 1"),
-        ('+++\ntitle = "x"\n+++\nText.', "missing required field `description`"),
-        (MINE.replace("title", "titel", 1), "unknown field `titel`"),
-        (MINE.replace('"document"', '"file"'), "Invalid enum value 'file' - at `$.arguments[...].kind`"),
+        ('+++\ntitle = "x"\n+++\nText.', "the front matter has no description"),
+        (MINE.replace("title", "titel", 1), "the front matter has an unknown key titel"),
+        (MINE.replace('"document"', '"file"'), "the argument document has the unknown kind 'file'"),
+        (MINE.replace('"document"', "1"), "the argument document has a value of the wrong type in kind"),
         (MINE.replace("{{form}}", "{{from}}"), "its text has {{from}}, which is not among its arguments"),
         (
             MINE.replace('description = "The form."', 'description = "x"\nkind = "version"'),

@@ -44,7 +44,7 @@ class _Prompt:
     def name(self) -> str:
         """By which the user asks for it: one word, because values follow it."""
         name = f"{self.server}:{self.info.name}" if self.server else self.info.name
-        return "_".join(name.split())
+        return _as_word(name)
 
     @property
     def arguments(self) -> Sequence[PromptArgument]:
@@ -59,6 +59,10 @@ class _Prompt:
         found = await self.source.complete_argument(self.info.name, argument, bare, others)
         for value in found[:_OFFERED]:
             yield Completion(f"{quote}{value}{quote}", -len(typed), display=short_uri(value))
+
+
+def _as_word(name: str) -> str:
+    return "_".join(name.split())
 
 
 async def _of_memory(context: ChatContext) -> list[_Prompt]:
@@ -81,6 +85,8 @@ async def _of_servers(context: ChatContext) -> list[_Prompt]:
 async def prompt(context: ChatContext, words: str) -> None:
     """List the prompts; or fill one in, attach its documents, and ask the model."""
     name, _, given = words.partition(" ")
+    if ":" in name:
+        await context.await_server(lambda server: name.startswith(_as_word(f"{server}:")))
     found = await _of_servers(context)
     if ":" not in name:  # Memory need not work for the prompts of others.
         found = [*await _of_memory(context), *found]
@@ -102,7 +108,7 @@ async def prompt(context: ChatContext, words: str) -> None:
 
         raise CommandNotPossible(f"prompt {name}", "it needs a language model, and none is configured")
     chosen = known[name]
-    values = await _ask(context, chosen, values_in(given, [one.name for one in chosen.arguments]))
+    values = await _ask(context, chosen, _given(chosen, given))
     if values is None:
         context.screen.note("Nothing is asked.")
         return
@@ -110,15 +116,18 @@ async def prompt(context: ChatContext, words: str) -> None:
 
 
 async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, str], *, offline: bool) -> None:
-    from ragchat.errors import MemoryRefused, PromptArgumentRefused
+    from ragchat.errors import CommandNotPossible, MemoryRefused, PromptArgumentRefused
     from ragchat.uris import short_uri
-    from ragmcp.errors import WireError
+    from ragmcp.errors import RagMcpError
 
     try:
         filled = await chosen.source.fill_in(chosen.info.name, values)
-    except (MemoryRefused, WireError) as error:
+    except (MemoryRefused, RagMcpError) as error:
         if (about := _ABOUT_ARGUMENT.fullmatch(str(error))) is None:
-            raise
+            if not chosen.server:
+                raise
+            reason = f"its server did not fill it in: {str(error).rstrip('.')}"
+            raise CommandNotPossible(chosen.name, reason) from error
         hint = "/memory lists the documents." if "document" in about["reason"] and not chosen.server else ""
         raise PromptArgumentRefused(
             chosen.name, about["argument"] or "its arguments", about["reason"], hint
@@ -141,24 +150,39 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
     await context.answer(ask)
 
 
-def values_in(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The values that follow a prompt's name: `name=value` for each, or the first value alone.
+def _given(chosen: _Prompt, text: str) -> dict[str, str]:
+    """The values that follow a prompt's name. Raises PromptArgumentRefused."""
+    from ragchat.errors import PromptArgumentRefused
+
+    values: dict[str, str] = {}
+    for name, value in values_in(text, [one.name for one in chosen.arguments]):
+        if name in values:
+            reason = f"it has two values, {values[name]} and {value}"
+            names = ", ".join(one.name for one in chosen.arguments)
+            hint = f"Its arguments are {names}. A value that holds one of these with = needs quotation marks."
+            raise PromptArgumentRefused(chosen.name, name, reason, hint)
+        values[name] = value
+    return values
+
+
+def values_in(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The values by their names: `name=value` for each, or the first value alone.
 
     A value may stand in quotation marks, which it needs if it holds ` name=` itself.
     """
-    return {name: _unquoted(value) for name, value in _as_typed(text, names).items()}
+    return [(name, _unquoted(value)) for name, value in _as_typed(text, names)]
 
 
-def _as_typed(text: str, names: Sequence[str]) -> dict[str, str]:
+def _as_typed(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """The values with their quotation marks."""
     if not text.strip() or not names:
-        return {}
+        return []
     plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
     found = [*re.finditer(rf"(?:^|\s)({'|'.join(map(re.escape, names))})=", plain)]
     ends = [*(one.start() for one in found), len(text)]
-    values = {one[1]: text[one.end() : end].strip() for one, end in zip(found, ends[1:], strict=True)}
+    values = [(one[1], text[one.end() : end].strip()) for one, end in zip(found, ends[1:], strict=True)]
     first = text[: ends[0]].strip()
-    return {names[0]: first} | values if first else values
+    return [(names[0], first), *values] if first else values
 
 
 def _unquoted(value: str) -> str:
@@ -256,7 +280,7 @@ async def _complete(known: Iterable[_Prompt], typed: str) -> AsyncIterator[Compl
             meta = one.info.title or ""
             yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
         elif space and one.name == name and (names := [argument.name for argument in one.arguments]):
-            *others, (argument, value) = _as_typed(given, names).items() or [(names[0], "")]
+            *others, (argument, value) = _as_typed(given, names) or [(names[0], "")]
             known_values = {name: _unquoted(other) for name, other in others}
             async for completion in one.values(argument, value, known_values):
                 yield completion

@@ -86,11 +86,9 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> str | None:
     text = "".join(character for character, _ in characters)
     segments = list(_segments(characters))
     moved: dict[int, str] = {}  # by the numbers of segments, the text in the place of each
-    for band in _bands(_rows(_level(segments))):
-        found = _band_text(text, band)
-        if found is not None:
-            numbers = [segment.number for row in band for segment in row]
-            moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
+    for band, found in _found(text, _rows(_level(segments))):
+        numbers = [segment.number for row in band for segment in row]
+        moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
     if not moved:
         return None
     ends = [*(segment.start for segment in segments[1:]), len(text)]
@@ -197,20 +195,32 @@ def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
     return list(gutters)
 
 
-def _band_text(text: str, band: Sequence[Row]) -> str | None:
-    """Columns one after another, or the rows of a table; None for what is neither, or need not be moved."""
-    gutters = _gutters(band)
-    cells = [_cells(text, row, gutters) for row in band]
-    columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
-    lengths = [median(map(len, column)) if column else 0 for column in columns]
-    crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
-    if len(columns) <= MOST_COLUMNS and crossing >= LEAST_LINES and min(lengths) >= LINE_LENGTH:
-        across = sum(1 for row in band for one, other in pairwise(row) if other.number == one.number + 1)
-        return "\n".join(map("\n".join, columns)) if across > crossing / 2 else None
-    unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-    if crossing < LEAST_ROWS or unclear > MOST_UNCLEAR * len(band) or _is_list(columns, lengths):
-        return None
-    return "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str]]:
+    """The bands whose text is not that of the file: columns one after another, or the rows of a table."""
+    for band in _bands(rows):
+        gutters = _gutters(band)
+        cells = [_cells(text, row, gutters) for row in band]
+        columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
+        lengths = [median(map(len, column)) if column else 0 for column in columns]
+        crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
+        if len(columns) <= MOST_COLUMNS and crossing >= LEAST_LINES and min(lengths) >= LINE_LENGTH:
+            across = sum(1 for row in band for one, other in pairwise(row) if other.number == one.number + 1)
+            if across > crossing / 2:
+                yield band, "\n".join(map("\n".join, columns))
+            else:  # There may be tables in these columns.
+                for number in range(len(columns)):
+                    yield from _found(text, _column(band, gutters, number))
+            continue
+        unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
+        is_clear = crossing >= LEAST_ROWS and unclear <= MOST_UNCLEAR * len(band)
+        if is_clear and not _is_list(columns, lengths):
+            yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+
+
+def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list[Row]:
+    """The rows of one column."""
+    rows = ([one for one in row if _column_of(one, gutters) == number] for row in band)
+    return [row for row in rows if row]
 
 
 def _is_list(columns: Sequence[Sequence[str]], lengths: Sequence[float]) -> bool:
@@ -226,10 +236,14 @@ def _is_list(columns: Sequence[Sequence[str]], lengths: Sequence[float]) -> bool
 def _cells(text: str, row: Row, gutters: Sequence[Gutter]) -> list[str]:
     cells = [""] * (len(gutters) + 1)
     for segment in row:
-        column = sum(1 for start, end in gutters if (start + end) / 2 < (segment.left + segment.right) / 2)
+        column = _column_of(segment, gutters)
         shown = " ".join(text[segment.start : segment.end].split())
         cells[column] = f"{cells[column]} {shown}".lstrip()
     return cells
+
+
+def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:
+    return sum(1 for start, end in gutters if (start + end) / 2 < (segment.left + segment.right) / 2)
 
 
 def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:

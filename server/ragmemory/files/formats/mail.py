@@ -39,7 +39,7 @@ def read(path: Path, data: bytes) -> Read:
     """The messages of a file. Raises NotText."""
     builder = TextBuilder(by_paragraph=True)
     members = Members(builder)
-    if path.suffix.lower() == ".eml":
+    if path.suffix.lower() == ".eml" or not FROM_LINE.match(data):
         message = _parsed(data)
         if not any(_header(message, name) for name in SHOWN):
             raise Damaged("e-mail")

@@ -44,6 +44,9 @@ KINDS = {
     **{"odt": "an OpenDocument file", "pdf": "a PDF file", "pptx": "a PowerPoint file"},
     **{"rtf": "an RTF file", "xlsx": "an Excel file"},
 }
+# Modules for text that a plain text file may hold, too.
+MARKUP = {"html": "a web page", "mail": "an e-mail"}
+PLAIN = frozenset(("", ".txt", ".text"))
 # The members by which the formats that are ZIP archives are told apart.
 MEMBERS = {
     **{"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"},
@@ -57,6 +60,9 @@ PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.D
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+# The headers of a message, also in a mailbox; one that a person typed has no MIME version.
+MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE)
+MAIL_WITHIN = 16_384
 BEGINNING = 2_048
 
 JSON = frozenset((".json", ".jsonl", ".ndjson"))
@@ -83,8 +89,9 @@ def read(path: Path, data: bytes) -> Read:
     """Read a file with the module for it. Raises NotText; any other exception is a parser's bug."""
     module, named = module_of(path, data), _module_for(path)
     note = ""
-    if module != named and (module in KINDS or named in KINDS):
-        note = f"is {KINDS.get(module, 'text')}, not what its name says"
+    kinds = KINDS | MARKUP
+    if module != named and (module in kinds or named in KINDS):
+        note = f"is {kinds.get(module, 'text')}, not what its name says"
     try:
         found: Read = import_module(f"ragmemory.files.formats.{module}").read(path, data)
     except NotText as error:
@@ -111,6 +118,8 @@ def module_of(path: Path, data: bytes) -> str:
         return "rtf"
     if named in KINDS:
         return _module_of_other(beginning, named)
+    if path.suffix.lower() in PLAIN:
+        return _module_of_plain(data)
     return _module_of_json(path, data) if path.suffix.lower() in JSON else named
 
 
@@ -135,6 +144,12 @@ def _module_of_other(beginning: bytes, named: str) -> str:
         decode(beginning)
         return TEXT
     return named if beginning.strip() else TEXT
+
+
+def _module_of_plain(data: bytes) -> str:
+    if HTML.match(data[:BEGINNING]):
+        return "html"
+    return "mail" if MAIL.match(data[:MAIL_WITHIN]) else TEXT
 
 
 def _module_of_json(path: Path, data: bytes) -> str:

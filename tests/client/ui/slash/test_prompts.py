@@ -185,6 +185,16 @@ async def test_what_is_wrong_is_said_with_a_remedy(room: Room) -> None:
     assert refused.value.hint == "/memory lists the documents."
 
 
+async def test_a_value_that_would_be_lost_is_refused(room: Room) -> None:
+    with pytest.raises(PromptArgumentRefused) as refused:
+        await room.run("/prompt create-outline dokument=tea.md document=my coffee.md")
+    assert str(refused.value) == (
+        "/prompt create-outline cannot take this for document: it has two values, dokument=tea.md and "
+        "my coffee.md."
+    )
+    assert refused.value.hint.startswith("Its arguments are document, ")
+
+
 async def test_a_file_that_is_no_prompt_is_named_where_prompts_are_listed(room: Room) -> None:
     folder = room.context.conversation.settings.home.config / "prompts"
     folder.mkdir(parents=True)
@@ -237,4 +247,4 @@ async def test_names_and_documents_are_completed(room: Room, tmp_path: Path) -> 
     ],
 )
 def test_values_stand_alone_or_after_their_names(text: str, values: dict[str, str]) -> None:
-    assert values_in(text, ["first", "second"]) == values
+    assert values_in(text, ["first", "second"]) == [*values.items()]

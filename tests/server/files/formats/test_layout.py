@@ -54,6 +54,16 @@ def test_columns_in_their_order_stay_as_they_are() -> None:
     assert text_of(*left, *right) is None
 
 
+def test_the_cells_of_a_table_in_one_of_the_columns_are_kept() -> None:
+    cells = rows(("Kind", "Min"), ("Green", "3"), ("Black", "5"), first=6, columns=(300, 400))
+    left = [(50.0, number, f"It goes on with line no. {number} here,") for number in range(9)]
+    right = [(300.0, number, line) for number, line in enumerate(RIGHT)]
+    found = text_of(*left, *right, *cells)
+    assert found is not None
+    assert found.startswith("\n".join(line for _, _, line in (*left, *right)))
+    assert "| Kind | Min |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n" in found
+
+
 def test_the_rows_of_a_table_are_rows_of_markdown_and_the_text_around_it_stays() -> None:
     found = text_of(
         (50, -4, "What tea costs, and how long it takes:"),
