@@ -205,9 +205,9 @@ def test_a_key_that_a_project_misspells_is_unknown(home: Path) -> None:
         load(home)
 
 
-def test_the_readme_names_what_a_project_may_set() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    paragraph = next(part for part in readme.split("\n\n") if part.startswith("A project's `ragchat.toml`"))
+def test_the_guide_names_what_a_project_may_set() -> None:
+    guide = (ROOT / "docs" / "guide" / "settings.md").read_text(encoding="utf-8")
+    paragraph = next(part for part in guide.split("\n\n") if part.startswith("A project's `ragchat.toml`"))
     assert set(re.findall(r"`(\w+\.\w+)`", paragraph)) - {"ragchat.toml"} == FROM_A_PROJECT
 
 

@@ -39,14 +39,6 @@ def _flat(folder: Path) -> None:
     )
 
 
-def test_the_script_of_the_readme_runs_as_it_stands_there(tmp_path: Path) -> None:
-    script = README.read_text(encoding="utf-8").split("```toml\n[script]")[1].split("```")[0]
-    (tmp_path / "script.toml").write_text(f"[script]{script}", encoding="utf-8")
-    _flat(tmp_path / "notes")
-    done = program_in(tmp_path)("run", str(tmp_path / "script.toml"))
-    assert (done.code, done.out.splitlines()[-1]) == (0, "My flat: 4 of 4 steps passed.")
-
-
 def test_the_readme_in_memory_does_not_hide_the_note_that_its_transcript_asks_for(tmp_path: Path) -> None:
     _flat(tmp_path / "notes")
     ragchat = program_in(tmp_path)

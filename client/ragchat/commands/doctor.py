@@ -312,7 +312,7 @@ def prompt_files(settings: Settings) -> Check:
     """Whether the user's own prompts can be read."""
     folder = settings.home.config / FOLDER
     if broken := broken_in(folder):
-        return Check("prompts", "warning", " ".join(broken), 'README, "Prompts", shows how a file begins.')
+        return Check("prompts", "warning", " ".join(broken), "docs/guide/prompts.md shows how a file begins.")
     own = len([*templates_in(folder)])
     return Check("prompts", "ok", f"{own} of your own" if own else "none of your own")
 

@@ -282,15 +282,6 @@ async def test_versions_are_completed_for_the_document_that_is_given(tmp_path: P
         assert await completed("") == []
 
 
-def test_the_example_of_the_readme_is_a_prompt(tmp_path: Path) -> None:
-    readme = Path(__file__).parents[3].joinpath("README.md").read_text(encoding="utf-8")
-    path = tmp_path / "translate.md"
-    path.write_text(readme[readme.index("+++") :].partition("```")[0], encoding="utf-8")
-    template = read_template(path)
-    assert list(template.head.arguments) == ["document", "language"]
-    assert template.text.startswith("Translate {{document}} into {{language}}.")
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
