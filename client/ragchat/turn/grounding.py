@@ -16,10 +16,9 @@ from ragchat.turn.retrieval import Retrieval
 from ragchat.types import Candidate, Citation, Hit
 from ragcommon.text.rules import with_words_replaced
 
-# Of the passages that were found, these may be shown without a model.
-COMPARED = 8
-# Where they answer with this probability, no more of them are used.
+# Where passages answer with this probability, no more than so many are used.
 CLEARLY = 0.9
+FEW = 8
 # A prompt is filled by the scores of the passages' best windows of so many characters, and so much of the
 # passages' own scores: three more of a hundred prompts hold the answer than in memory's order.
 WINDOW = 400
@@ -74,16 +73,12 @@ async def judge_passages(
     retrieval: Retrieval,
     memory: Compares,
     seconds: float = inf,
-    compared: int | None = None,
 ) -> Grounding:
-    """The words of `query` beyond those of `question` help to find windows, but are no evidence.
-
-    The first `compared` passages are compared with the question; None: all.
-    """
+    """The words of `query` beyond those of `question` help to find windows, but are no evidence."""
     replaced = with_words_replaced(question, retrieval.corrections)
     query = with_words_replaced(query, retrieval.corrections)
     asked = Question.of(replaced, query, retrieval.weights)
-    hits = [candidate.hit for candidate in retrieval.candidates[:compared]]
+    hits = [candidate.hit for candidate in retrieval.candidates]
     evidence = await gather(asked, hits, memory, seconds)
     judgement = judge(asked, evidence)
     used = _used(judgement, retrieval.candidates, evidence)
@@ -112,4 +107,4 @@ def _used(
     if judgement.state is not State.GROUNDED or judgement.probability < CLEARLY:
         return used
     reason = "not needed: better passages clearly answer"
-    return [*used[:COMPARED], *(Candidate(one.hit, False, reason) for one in used[COMPARED:])]
+    return [*used[:FEW], *(Candidate(one.hit, False, reason) for one in used[FEW:])]

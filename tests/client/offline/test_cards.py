@@ -74,6 +74,21 @@ def test_a_card_is_a_part_of_its_passage_as_it_was_written(text: str, size: int)
     anyio.run(check)
 
 
+async def test_the_best_window_is_first_and_of_two_as_good_the_one_that_memory_ranks_higher() -> None:
+    question = "Is the boiler serviced in March?"
+    other, equal = (
+        "Carl has serviced the boiler.",
+        "Late in March the boiler is serviced, with all radiators.",
+    )
+    ranked = [
+        replace(place(text, uri=f"file:///notes/{rank}.md", chunk_id=rank), rank=rank)
+        for rank, text in enumerate([other, "Anna says the boiler is serviced in March.", equal], 1)
+    ]
+    cards, _ = await cards_for(question, *ranked)
+    assert [card.chunk_id for card in cards][:2] == [2, 3]
+    assert [card.score for card in cards] == sorted((card.score for card in cards), reverse=True)
+
+
 async def test_of_a_long_passage_the_part_with_the_words_is_shown_and_what_follows_them() -> None:
     [evidence] = await evidence_in(
         "When is the boiler serviced?",
