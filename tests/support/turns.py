@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from msgspec.structs import replace
 
 from ragchat import CLIENT_NAME
 from ragchat.errors import RagChatError
@@ -87,7 +88,7 @@ class ListMemory:
         corrections: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> None:
-        self.hits = list(hits)
+        self.hits = [replace(one, rank=rank) for rank, one in enumerate(hits, 1)]
         self.notice = notice
         self.empty = empty
         self.error = error

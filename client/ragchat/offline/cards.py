@@ -188,13 +188,17 @@ def is_code(hit: Hit) -> bool:
     return _CODE.fullmatch(hit.format_uri) is not None
 
 
-def chosen(evidence: Sequence[Evidence]) -> tuple[list[Window], list[Window]]:
-    """The best window of each passage, best first: those that are shown at once, and further ones.
+def ranked(evidence: Sequence[Evidence]) -> list[Window]:
+    """The best window of each passage, best first."""
+    windows = [window for one in evidence if (window := best_window(one, SIZES[0]))]
+    return sorted(windows, key=lambda window: -window.score)
+
+
+def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
+    """Of the best windows of passages, best first, those that are shown at once, and further ones.
 
     Windows that say nothing new are left out.
     """
-    largest = [window for one in evidence if (window := best_window(one, SIZES[0]))]
-    largest.sort(key=lambda window: -window.score)
     shown: list[Window] = []
     further: list[Window] = []
     for window in largest:

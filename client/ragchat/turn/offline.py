@@ -43,7 +43,7 @@ async def answer_offline(
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     if judged.state is State.NOTHING and similarity < FAR_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
-    shown, further = (windows, ()) if windows else chosen(evidence)
+    shown, further = (windows, ()) if windows else chosen(grounding.windows)
     return answer_with(shown, further, retrieval.candidates, judged)
 
 

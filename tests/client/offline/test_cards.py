@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
-from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
+from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, ranked, runs
 from ragchat.types import Card, Citation, Hit
 from tests.support.turns import ListMemory, hit
 
@@ -32,7 +32,7 @@ async def window_text(question: str, passage: Hit, size: int) -> str:
 
 
 async def cards_for(question: str, *hits: Hit) -> tuple[list[Card], list[Citation]]:
-    shown, _ = chosen(await evidence_in(question, *hits))
+    shown, _ = chosen(ranked(await evidence_in(question, *hits)))
     return make_cards(shown)
 
 
@@ -214,7 +214,7 @@ async def test_a_further_card_must_say_something_new_and_to_the_point() -> None:
     other = hit("The fee for the berth of 640 euros is fair, says Ida.", chunk_id=3)
     weak = hit("Kiel has three harbours and a berth for ferries.", chunk_id=4)
     evidence = await evidence_in("When is the fee for the berth due?", due, twin, other, weak)
-    shown, further = chosen(evidence)
+    shown, further = chosen(ranked(evidence))
     assert [window.hit.chunk_id for window in shown] == [1, 3]
     assert [window.hit.chunk_id for window in further] == [4]
 
@@ -223,7 +223,7 @@ async def test_at_most_three_cards_are_shown_at_once_and_the_first_is_the_longes
     passages = [
         hit(f"The fee {n} is due. " + " ".join(FILLER[n * 9 :][:20]), chunk_id=n) for n in range(1, 6)
     ]
-    shown, further = chosen(await evidence_in("When is the fee due?", *passages))
+    shown, further = chosen(ranked(await evidence_in("When is the fee due?", *passages)))
     assert [len(shown), len(further)] == [SHOWN, 2]
     lengths = [end - start for start, end in (window.span for window in (*shown, *further))]
     assert all(length <= size for length, size in zip(lengths, [*SIZES, SIZES[-1], SIZES[-1]], strict=True))
