@@ -21,6 +21,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import INTERCEPT, JUDGED, SIGNALS, signals_of
 from ragchat.grounding.question import Question
 from ragchat.memory.client import MemoryClient
+from ragchat.offline.cards import ranked
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 from tests.benchmarks.ndcg import FOLDER, Collection
@@ -32,6 +33,7 @@ FAMILIES = {"XQuAD": ("xquad_en", "xquad_de", "xquad_zh"), "SQuAD": ("squad_dev"
 ARTICLE = 5  # paragraphs of each article in XQuAD, one after the other
 QUESTIONS = 400
 TOP_K = 100  # the most, to go past a long article
+COMPARED = 20  # as many as a turn asks for
 BATCH = 100
 CLAIMED = (0.9, 0.85, 0.8, 0.7)
 # What an answerable, a near and a far question weigh in the fit: the near ones are the harder half.
@@ -69,9 +71,10 @@ async def _ask(memory: MemoryClient, text: str, kept: Sequence[Callable[[str], b
     question = Question.of(text, with_words_replaced(text, found.corrections), found.weights)
     rows = []
     for keeps in kept:
-        hits = [hit for hit in found.hits if keeps(_document(hit))][:JUDGED]
+        hits = [hit for hit in found.hits if keeps(_document(hit))][:COMPARED]
         if hits and question.judged:
-            signals = signals_of(question, await gather(question, hits, memory))
+            best = ranked(await gather(question, hits, memory))[:JUDGED]
+            signals = signals_of(question, [window.evidence for window in best])
             rows.append([signals[name] for name in SIGNALS])
     return rows
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from msgspec.structs import replace
 
 from ragchat import CLIENT_NAME
 from ragchat.answer import Answer
@@ -90,7 +91,7 @@ class ListMemory(MemoryClient):
         corrections: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> None:
-        self.hits = list(hits)
+        self.hits = [replace(one, rank=rank) for rank, one in enumerate(hits, 1)]
         self.notice = notice
         self.empty = empty
         self.error = error

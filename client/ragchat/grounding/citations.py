@@ -7,10 +7,10 @@ space, emphasis, the style of quotation marks and dashes, and a stop at the end 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from ragchat.grounding.quotes import ELLIPSIS
 from ragchat.grounding.types import Citation
@@ -181,21 +181,18 @@ def _attributed(
 
 
 class _Paragraphs:
-    """The markers of a text and the ends of its paragraphs.
+    """The markers of a text, and where its paragraphs end."""
 
-    It is asked in the order of the text, and reads it once.
-    """
-
-    def __init__(self, text: str, markers: Sequence[_Marker]) -> None:
+    def __init__(self, text: str, markers: list[_Marker]) -> None:
         self._text = text
         self._markers = markers
-        self._first, self._second, self._before = (_NextEnd(text) for _ in range(3))
+        size = len(text) + 1
+        self._ends = [*(found.span() for found in _PARAGRAPH_END.finditer(text)), (size, size), (size, size)]
 
     def markers_after(self, quotation: _Quotation) -> list[_Marker]:
         """The first run of markers after a quotation in its paragraph, for a block also in the next one."""
-        end = self._first.after(quotation.end)[1]
-        if quotation.block:
-            end = self._second.after(end)[1]
+        place = bisect_right(self._ends, quotation.end, key=itemgetter(1))
+        end, _ = self._ends[place + quotation.block]
         run: list[_Marker] = []
         for index in range(self._index(quotation.end), len(self._markers)):
             marker = self._markers[index]
@@ -206,26 +203,10 @@ class _Paragraphs:
 
     def marker_before(self, quotation: _Quotation) -> list[_Marker]:
         """The last marker before a quotation, in its paragraph."""
-        index = self._index(quotation.start) - 1
-        if index < 0 or self._before.after(self._markers[index].end)[1] <= quotation.start:
-            return []
-        return [self._markers[index]]
+        before = self._markers[: self._index(quotation.start)][-1:]
+        place = bisect_left(self._ends, before[0].end, key=itemgetter(0)) if before else 0
+        return before if self._ends[place][0] > quotation.start else []
 
     def _index(self, position: int) -> int:
         """Of the first marker from a position on."""
         return bisect_left(self._markers, position, key=attrgetter("start"))
-
-
-class _NextEnd:
-    """The next end of a paragraph, for positions in ascending order."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._found = (-1, -1)
-
-    def after(self, position: int) -> tuple[int, int]:
-        """The start and the end of the first one that starts there or later; the text's if there is none."""
-        if self._found[0] < position:
-            found = _PARAGRAPH_END.search(self._text, position)
-            self._found = found.span() if found else (len(self._text) + 1, len(self._text) + 1)
-        return self._found

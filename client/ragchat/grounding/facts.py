@@ -16,7 +16,7 @@ from ragchat.grounding.citations import MARKER, marked_numbers, without_quotatio
 from ragchat.grounding.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
 from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.types import Unsupported
-from ragchat.grounding.words import content_words, index_terms
+from ragchat.grounding.words import content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
@@ -77,10 +77,6 @@ _NO_NAMES = re.compile(
     r"|figures?|steps?|questions?|answers?)$",
     re.IGNORECASE,
 )
-# In German, every noun has a capital.
-_GERMAN = frozenset(
-    ["der", "das", "und", "ist", "nicht", "ein", "eine", "dem", "den", "im", "mit", "für", "auf"]
-)
 # Words are forms of one name if they begin alike for so many characters, and so much of the name.
 PREFIX = 4
 PREFIX_SHARE = 0.7
@@ -90,14 +86,14 @@ def unsupported(answer: str, passages: Mapping[int, Hit], question: str) -> list
     """The facts of the sentences with [n] that no passage n contains, and that `question` does not name."""
     found: dict[tuple[int, ...], dict[str, None]] = {}
     texts: dict[tuple[int, ...], _Known] = {}
-    is_german = len(_GERMAN.intersection(answer.lower().split())) > 1
+    has_names = not is_german(answer)  # In German, every noun has a capital.
     for sentence, numbers in _cited_sentences(answer):
         hits = [passages[n] for n in numbers if n in passages]
         if not hits or len(hits) < len(numbers):
             continue
         if numbers not in texts:
             texts[numbers] = _Known.of("\n".join([question, *map(_all_text, hits)]))
-        for fact in _lacking(sentence, texts[numbers], has_names=not is_german):
+        for fact in _lacking(sentence, texts[numbers], has_names=has_names):
             found.setdefault(numbers, {})[fact] = None
     return [Unsupported(list(facts), list(numbers)) for numbers, facts in found.items()]
 

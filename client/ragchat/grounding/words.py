@@ -1,6 +1,6 @@
 """The words of texts: function words, content words, and the terms by which words are compared. Pure.
 
-The stop words of the memory's index are others: fewer, as dropping a word there loses it for good.
+`ragconfig/words.toml` has the lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from ragcommon.text.rules import PART_END, UNSPACED
+from ragconfig.settings import packaged
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _PART_END = re.compile(PART_END)
@@ -23,95 +27,23 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # l'eau, d'Anna, qu'elle: an elided word before the one that counts.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 
-# Function words, question words and pronouns.
-_ENGLISH = """
-a about after again all also am an and any are aren't as at be because been before being between both but
-by can can't could did didn't do does doesn't doing don't down during each else even ever few for from
-further get gets give given had has have having he her here hers herself him himself his how however i if
-in into is isn't it its it's itself just know let's like many may me mean meant might more most much must
-my myself named no nor not now of off on once one only or other others our ours out over own please same
-shall she should show so some such tell than that that's the their theirs them themselves then there
-there's these they this those through to too under until up us very was wasn't we were what what's when
-where where's which while who who's whom whose why will with within without would you your yours exactly
-say says said does anything something kind type called
-"""
-_GERMAN = """
-wann aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bis
-bist da dabei dadurch dafür damit danach dann daran darauf daraus darin darum darüber das dass davon dazu
-dem denen denn der deren des dessen dich diese diesem diesen dieser dieses dir doch dort du
-durch ein eine einem einen einer eines er es etwas euch euer für gab gegen genau gibt gewesen hab habe
-haben hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja jede
-jedem jeden jeder jedes jener kann kein keine können könnte mehr mein meine mich mir mit muss nach
-nicht nichts noch nun nur ob oder ohne sehr sein seine seinem seinen seiner seit sich sie sind so solche
-soll sollte sondern sonst sowie um und uns unser unter viel viele vielen vom von vor waren warum was
-weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie wieder wieso
-wieviel will wir wird wo wobei wodurch wofür woher wohin womit woran worauf woraus worin wurde wurden
-während zu zum zur zwar zwischen über bitte nenne sag zeig
-bin die man war
-"""
-# Content words that show that a text is German.
-_GERMAN_VERBS = (
-    "kostet kosten kostete wiegt dauert dauerte heißt heissen hieß gehört liegt steht kommt lautet"
-)
-_FRENCH = """
-à au aux avec ce ceci cela celle celles celui ces cet cette comment dans de des donc dont du elle elles en
-est et eu eux il ils j je l la le les leur leurs lui là ma mais mes moi mon même ne ni nos notre nous n
-ont ou où par pas pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si
-sont sur ta te tes toi tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
-est-ce qu'est-ce
-son pour
-"""
-_SPANISH = """
-al algo algunos ante antes como con contra cual cuál cuáles cuando cuándo cuánto cuántos cuánta de del
-desde donde dónde durante el él ella ellas ellos en entre eran es esa ese eso esta está este esto
-estos fue fueron ha había hay la las le les lo los más mi mis muy nada ni no nos o otro para pero por
-porque qué que quien quién quiénes se ser si sí sin sobre su sus también te tiene todo tu un una uno
-unos y ya cada cómo
-"""
-_ITALIAN = """
-ai alla anche che chi ci con cosa cui da dal dalla degli dei del della delle di dove e ed erano
-fu gli ha hanno i il in io l la le lei lo loro ma mi nel nella non o perché più quale quali quando
-quanti quanto questa questo se si sono sta su sua sue sul sulla suo tra un una uno
-"""
-_DUTCH = """
-aan als bij dan dat de deze dit een en er het hij hoe hun ik in is je kan maar naar niet of
-om ook op te tot uit voor waar waarom wanneer wat we welke werd wie wordt ze zijn zij
-"""
-_PORTUGUESE = """
-ao aos com como da das de do dos e é ela ele eles em entre foi foram isso isto mais mas na nas no nos
-não o os ou para pela pelo por qual quais quando quantos que quem se sem ser seu sua são também um uma
-"""
-_EACH = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH, _PORTUGUESE)
-_LANGUAGES = [frozenset(words.split()) for words in _EACH]
-# By these a text is recognised. Function words that mean something in English say nothing alone.
-_SIGNS = [language - frozenset(("bin", "die", "man", "pour", "son", "war")) for language in _LANGUAGES]
-_SIGNS[1] |= frozenset(_GERMAN_VERBS.split())
 
-# The same for Chinese and Japanese, removed from runs of characters, longest first. Single characters that
-# are often part of a word are not among them, such as the 中 of 中国 and the 都 of 首都.
-_FUNCTION_RUN_PARTS = """
-什么时候 什么样 为什么 是什么 什么 哪些 哪个 哪一 哪里 哪儿 哪年 哪 谁的 谁 怎么样
-怎么 怎样 如何 多少 多久 多大 几个 几年 是否 是不是 有没有 可以 可能 它们 他们 她们
-它 他 她 我们 你们 这个 这些 这种 这里 这 那个 那些 那种 那里 那么 那 其中 的 了
-吗 呢 吧 啊 是 在 与 及 被 对于 关于 请问 告诉 一个 一种 叫做 哪位 何时 何处 何
-还有 但是 因为 所以 如果 です ます した する ある いる から まで より だれ どこ いつ
-なに 何 どの どう なぜ は が を に で と の も へ や か
-"""
+class _Lists(Struct, frozen=True):
+    """The table of `ragconfig/words.toml` says what they are."""
 
-# Content words that say little of what is asked: an answer puts them otherwise, or leaves them out.
-_GENERAL_WORDS = """
-use used using take takes taken took get getting go goes going gone went make makes made making need
-needs needed want wants wanted wish happen happens happened come comes came coming become becomes became
-put keep keeps kept name names named call called way thing stand stands look looks find found tell told
-know known think thought work works according really already currently present presently actually today
-new mean means meant show shows beginning begin began start started let set possible able kind sort type
-list give gives belong include included apply deal two first last
-heißt nennt machen macht gemacht gehen geht ging kommen kommt kam bedeutet zeigt zeigen braucht brauchen
-neue neuer neues neuen gewählt genannt aktuell eigentlich hat hast bedeuten bedeutet bekommen bekommt
-tun tut getan appelle appelait veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
-llama llamaba hacer hace hizo significa quiere decir nuevo nueva poner están
-"""
-_FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
+    general: str
+    german_verbs: str
+    ambiguous: str
+    function_runs: str
+    function_words: dict[str, str]
+
+
+_LISTS = msgspec.convert(packaged("words.toml"), _Lists)
+_LANGUAGES = {name: frozenset(words.split()) for name, words in _LISTS.function_words.items()}
+# By these a text is recognised.
+_SIGNS = {name: words - {*_LISTS.ambiguous.split()} for name, words in _LANGUAGES.items()}
+_SIGNS["german"] |= {*_LISTS.german_verbs.split()}
+_FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS.function_runs.split(), key=len, reverse=True)))
 
 
 def words(text: str) -> list[str]:
@@ -142,7 +74,7 @@ def is_acronym(word: str) -> bool:
 
 def is_german(text: str) -> bool:
     """Whether a text is most likely German, where every noun has a capital."""
-    return _LANGUAGES[1] in _languages(words(text))
+    return "german" in _languages(words(text))
 
 
 def without_elisions(text: str) -> str:
@@ -155,14 +87,14 @@ def _plain(word: str) -> str:
 
 
 def _function_words(plain: Iterable[str]) -> frozenset[str]:
-    return frozenset[str]().union(*_languages(plain))
+    return frozenset[str]().union(*map(_LANGUAGES.__getitem__, _languages(plain)))
 
 
-def _languages(plain: Iterable[str]) -> list[frozenset[str]]:
-    """The function words of the languages that most of these words are signs of."""
+def _languages(plain: Iterable[str]) -> list[str]:
+    """The languages that most of these words are signs of."""
     known = list(plain)
-    counts = [sum(word in signs for word in known) for signs in _SIGNS]
-    return [language for language, count in zip(_LANGUAGES, counts, strict=True) if 0 < count == max(counts)]
+    counts = {name: sum(word in signs for word in known) for name, signs in _SIGNS.items()}
+    return [name for name, count in counts.items() if 0 < count == max(counts.values())]
 
 
 def index_terms(text: str) -> list[str]:
@@ -205,7 +137,7 @@ def is_general(word: str) -> bool:
 
 @functools.cache
 def _general_terms() -> frozenset[str]:
-    return frozenset(index_terms(_GENERAL_WORDS))
+    return frozenset(index_terms(_LISTS.general))
 
 
 def is_unspaced(text: str) -> bool:

@@ -31,6 +31,7 @@ W_OWN = 0.3  # of the words that it holds itself, without the title and headings
 W_PAIRS = 0.1  # of neighbouring words of the question that are neighbours in it: "Laptop 20"
 W_COVERAGE = 0.3  # of the words that it holds
 W_EARLY = 0.2  # its best piece is in its first half, so that what follows is seen
+W_RANK = 0.3  # of its passage in memory's order: all of it for the first, half of it for the second
 # A window has at most this share of its characters before what belongs to it is added.
 CORE = 0.85
 # A card must be this good beside the best one to be shown at once.
@@ -86,6 +87,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     """The best run of at most `size` characters, or a longer piece; of two as good, the longer one."""
     pieces = evidence.pieces
     worths = [_worth(evidence, place) for place in range(len(pieces))]
+    of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
     for first in range(len(pieces)):
         run = PieceRun(evidence)
@@ -99,7 +101,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
             middle = (pieces[first].start + pieces[last].end) / 2
             is_end = last == len(pieces) - 1
             early = W_EARLY * (is_end or pieces[top].start <= middle)
-            score = late + W_BEST * worths[top] + W_COVERAGE * coverage + early
+            score = of_rank + late + W_BEST * worths[top] + W_COVERAGE * coverage + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)
     return _whole(best, size) if best else None
@@ -188,25 +190,27 @@ def is_code(hit: Hit) -> bool:
     return _CODE.fullmatch(hit.format_uri) is not None
 
 
-def chosen(evidence: Sequence[Evidence]) -> tuple[list[Window], list[Window]]:
-    """The best window of each passage, in their order: those that are shown at once, and further ones.
+def ranked(evidence: Sequence[Evidence]) -> list[Window]:
+    """The best window of each passage, best first."""
+    windows = [window for one in evidence if (window := best_window(one, SIZES[0]))]
+    return sorted(windows, key=lambda window: -window.score)
+
+
+def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
+    """Of the best windows of passages, best first, those that are shown at once, and further ones.
 
     Windows that say nothing new are left out.
     """
-    largest = [best_window(one, SIZES[0]) for one in evidence]
-    best = max((window.score for window in largest if window), default=0.0)
     shown: list[Window] = []
     further: list[Window] = []
-    for one, window in zip(evidence, largest, strict=True):
+    for window in largest:
         if shown:
-            window = best_window(one, SIZES[min(len(shown), SHOWN - 1)])
-        if window is None:
-            continue
+            window = best_window(window.evidence, SIZES[min(len(shown), SHOWN - 1)]) or window
         if any(_says_the_same(window, other) for other in (*shown, *further)):
             continue
-        adds = len(shown) < SHOWN and window.score >= WORTH * best
+        adds = len(shown) < SHOWN and window.score >= WORTH * largest[0].score
         (shown if adds else further).append(window)
-    return shown or further[:1], further if shown else further[1:]
+    return shown, further
 
 
 def _says_the_same(window: Window, other: Window) -> bool:

@@ -13,24 +13,22 @@ from ragchat.grounding.evidence import Compares, Evidence, gather
 from ragchat.grounding.judging import Closeness, Judgement, judge
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import best_window, chosen, make_cards
+from ragchat.offline.cards import Window, chosen, make_cards, ranked
 from ragchat.turn.retrieval import Retrieval
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 
-# Of the passages that were found, these may be shown without a model.
-COMPARED = 8
-# Where they answer with this probability, no more of them are used.
+# Where passages answer with this probability, no more than so many are used.
 CLEARLY = 0.9
-# A prompt is filled by the scores of the passages' best windows of so many characters, and so much of the
-# passages' own scores: three more of a hundred prompts hold the answer than in memory's order.
-WINDOW = 400
+FEW = 8
+# A prompt is filled by the scores of the passages' best windows, and so much of the passages' own scores:
+# two more of a hundred prompts hold the answer than in memory's order.
 W_SCORE = 2.0
 
 
 @dataclass(frozen=True)
 class Grounding:
-    """The `judgement` of the best passages, and the `evidence` in them. `candidates` are all that was found.
+    """The `judgement` of the best passages, and their best `windows`. `candidates` are all that was found.
 
     `memory` may take so many `seconds` for a comparison.
     `is_attached`: the user chose the passages, which are whole documents.
@@ -39,7 +37,7 @@ class Grounding:
     question: Question
     judgement: Judgement
     candidates: Sequence[Candidate]
-    evidence: Sequence[Evidence] = ()
+    windows: Sequence[Window] = ()  # best first
     memory: Compares | None = None
     seconds: float = inf
     is_attached: bool = False
@@ -47,6 +45,10 @@ class Grounding:
     @property
     def state(self) -> Closeness:
         return self.judgement.state
+
+    @property
+    def evidence(self) -> Sequence[Evidence]:
+        return evidence_of(self.windows)
 
     @classmethod
     def of_attached(cls, candidates: Sequence[Candidate]) -> Grounding:
@@ -62,10 +64,10 @@ class Grounding:
         unknown = [hit for hit in hits.values() if hit.chunk_id not in known]
         new = await gather(self.question, unknown, self.memory, self.seconds)
         known |= {one.hit.chunk_id: one for one in new}
-        evidence = [known[hit.chunk_id] for hit in hits.values()]
+        windows = ranked([known[hit.chunk_id] for hit in hits.values()])
         numbers = {hit.chunk_id: n for n, hit in hits.items()}
-        _, parts = make_cards(chosen(evidence)[0])
-        return judge(self.question, evidence), [
+        _, parts = make_cards(chosen(windows)[0])
+        return judge(self.question, evidence_of(windows)), [
             replace(part, n=numbers[part.chunk_id]) for part in parts if part.chunk_id in numbers
         ]
 
@@ -76,24 +78,24 @@ async def judge_passages(
     retrieval: Retrieval,
     memory: Compares,
     seconds: float = inf,
-    compared: int | None = None,
 ) -> Grounding:
-    """The words of `query` beyond those of `question` help to find windows, but are no evidence.
-
-    The first `compared` passages are compared with the question; None: all.
-    """
+    """The words of `query` beyond those of `question` help to find windows, but are no evidence."""
     replaced = with_words_replaced(question, retrieval.corrections)
     query = with_words_replaced(query, retrieval.corrections)
     asked = Question.of(replaced, query, retrieval.weights)
-    hits = [candidate.hit for candidate in retrieval.candidates[:compared]]
-    evidence = await gather(asked, hits, memory, seconds)
-    judgement = judge(asked, evidence)
-    used = _used(judgement, retrieval.candidates, evidence)
-    return Grounding(asked, judgement, used, evidence, memory, seconds)
+    hits = [candidate.hit for candidate in retrieval.candidates]
+    windows = ranked(await gather(asked, hits, memory, seconds))
+    judgement = judge(asked, evidence_of(windows))
+    used = _used(judgement, retrieval.candidates, windows)
+    return Grounding(asked, judgement, used, windows, memory, seconds)
+
+
+def evidence_of(windows: Sequence[Window]) -> list[Evidence]:
+    return [window.evidence for window in windows]
 
 
 def _used(
-    judgement: Judgement, candidates: Sequence[Candidate], evidence: Sequence[Evidence]
+    judgement: Judgement, candidates: Sequence[Candidate], windows: Sequence[Window]
 ) -> list[Candidate]:
     """With the passages that only their score rules out, if they come close, but few if these clearly answer.
 
@@ -101,11 +103,10 @@ def _used(
     """
     if judgement.state is Closeness.NOTHING:
         return list(candidates)
-    windows = {one.hit.chunk_id: best_window(one, WINDOW) for one in evidence}
+    scores = {window.hit.chunk_id: window.score for window in windows}
 
     def worth(hit: Hit) -> float:
-        window = windows.get(hit.chunk_id)
-        return W_SCORE * hit.score + (window.score if window else 0.0)
+        return W_SCORE * hit.score + scores.get(hit.chunk_id, 0.0)
 
     used = [
         one if one.used else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
@@ -114,4 +115,4 @@ def _used(
     if judgement.state is not Closeness.GROUNDED or judgement.probability < CLEARLY:
         return used
     reason = "not needed: better passages clearly answer"
-    return [*used[:COMPARED], *(Candidate(one.hit, False, reason) for one in used[COMPARED:])]
+    return [*used[:FEW], *(Candidate(one.hit, False, reason) for one in used[FEW:])]

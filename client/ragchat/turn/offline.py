@@ -13,7 +13,7 @@ from ragchat.grounding.judging import Closeness
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
 from ragchat.offline.cards import WEAK_SIZE, Window, chosen, nearest, runs
-from ragchat.turn.grounding import COMPARED, judge_passages
+from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
@@ -32,7 +32,7 @@ async def answer_offline(
     question: str, query: str, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
 ) -> Answer:
     """Show what memory holds. It is searched again only if no passage has the words of the question."""
-    grounding = await judge_passages(question, query, retrieval, memory, limits.seconds, COMPARED)
+    grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
     judged, evidence = grounding.judgement, grounding.evidence
     if found := await view_of(grounding.question.text, grounding, retrieval, memory, limits):
         return found
@@ -43,7 +43,7 @@ async def answer_offline(
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     if judged.state is Closeness.NOTHING and similarity < FAR_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
-    shown, further = (windows, ()) if windows else chosen(evidence)
+    shown, further = (windows, ()) if windows else chosen(grounding.windows)
     return answer_with(shown, further, retrieval.candidates, judged)
 
 

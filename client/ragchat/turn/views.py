@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import anyio
+from msgspec.structs import replace
 
 from ragchat.answer import Answer, Candidate, Card
 from ragchat.errors import NoDocumentMatches, RagChatError
@@ -90,6 +91,8 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
         return None
     found = await memory.query(document.title, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
+    if not chunks:
+        return None
     shown, lines, citations = highest(entries), list[str](), list[Citation]()
     levels = sorted({entry.level for entry in shown})
     for entry in shown:
@@ -126,25 +129,14 @@ def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
 
 
 def _citation(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Citation:
-    """That of an entry, in the chunk that has its first line; 0 if that was not found."""
+    """That of an entry, in the chunk that has its first line; one with the number 0 if that was not found."""
     start, end = entry.sentence
     first, last = (document.text.count("\n", 0, at) + 1 for at in (start, end))
-    chunk = next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), None)
-    hit = Hit(
-        rank=1,
-        score=1.0,
-        chunk_id=chunk.chunk_id if chunk else 0,
-        document_id=document.document_id,
-        uri=document.uri,
-        title=document.title,
-        heading=chunk.heading if chunk else entry.heading,
-        start_line=first,
-        end_line=last,
-        text=document.text[start:end],
-        metadata={},
-        places=chunk.places if chunk else [],
+    unknown = replace(
+        chunks[0], chunk_id=0, heading=entry.heading, start_line=first, end_line=last, places=[]
     )
-    return Citation.of(n, hit, hit.text, lines=(first, last))
+    hit = next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), unknown)
+    return Citation.of(n, hit, document.text[start:end], lines=(first, last))
 
 
 def _answer(

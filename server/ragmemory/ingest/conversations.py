@@ -39,9 +39,8 @@ _NO_SPEAKERS = frozenset((
 # fmt: on
 
 
-@cache  # Compiled when a text first needs it, not at start-up.
-def _label() -> re.Pattern[str]:
-    """A line that begins a turn. Groups: `stamp` or `time`, `bold`, `name`."""
+def _stamps() -> tuple[str, str]:
+    """Patterns of a time, and of what stands before a speaker: a date and a time."""
     half = r"[AaPp]\.?\s?[Mm]\.?|[صم]"  # of the day
     time = rf"(?:(?:上午|下午|오전|오후|午前|午後)\s?)?\d{{1,2}}[:.]\d\d(?:[:.]\d\d)?(?:\s?(?:{half}))?"
     date = r"\d{1,4}[-./]\s?\d{1,2}[-./]\s?\d{1,4}\.?"
@@ -49,6 +48,13 @@ def _label() -> re.Pattern[str]:
         rf"\[[^\]\n]{{0,30}}{time}[^\]\n]{{0,20}}\]\s*(?:[-–—]\s+)?"
         rf"|(?:{date}[,،]?\s+(?:(?:à|um|klo|kl\.|les|alle)\s+)?)?{time}\s+(?:[-–—]\s+)?"
     )
+    return time, stamp
+
+
+@cache  # Compiled when a text first needs it, not at start-up.
+def _label() -> re.Pattern[str]:
+    """A line that begins a turn. Groups: `stamp` or `time`, `bold`, `name`."""
+    time, stamp = _stamps()
     name = r"[^\W\d_][\w.'’-]*+(?: [\w.'’&-]++){0,3}+|[+~][\w ()-]{3,30}"
     after = rf"(?:\s?\((?P<%s>[^)\n]{{0,30}}{time}[^)\n]{{0,20}})\))?:"
     return re.compile(
@@ -156,7 +162,8 @@ def _with_headings(text: str, start: int, above: int) -> int:
 def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
     """The range of each chunk; a long one is cut later. `nearby` are the preamble and the turns around it."""
     first = starts[0]
-    preamble = (0, first) if first <= _LONGEST_PREAMBLE else (0, 0)
+    is_title = first <= _LONGEST_PREAMBLE and not _is_notice(text[:first])
+    preamble = (0, first) if is_title else (0, 0)
     bounds = [*starts, len(text)]
     if preamble == (0, 0) and first:
         yield Block(0, first)
@@ -168,6 +175,13 @@ def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
         )
         start = preamble[0] if not begin and preamble[1] else bounds[begin]
         yield Block(start, bounds[end], number, nearby=tuple(near for near in nearby if near[0] < near[1]))
+
+
+def _is_notice(preamble: str) -> bool:
+    """Whether each line has a time, but no speaker: a messenger writes so above the first turn."""
+    lines = [line for line in preamble.splitlines() if line.strip()]
+    stamp = re.compile(rf"[\u200e\u200f]?(?:{_stamps()[1]})")
+    return bool(lines) and all(map(stamp.match, lines))
 
 
 def _shared(text: str, bounds: Sequence[int]) -> Iterable[tuple[int, int]]:

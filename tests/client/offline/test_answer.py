@@ -9,7 +9,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING, answer_with, nothing
-from ragchat.offline.cards import chosen
+from ragchat.offline.cards import chosen, ranked
 from ragchat.turn.passages import judge
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
@@ -20,7 +20,7 @@ CERTAIN = Judgement(Closeness.GROUNDED, 0.9, {"late": 0.8}, [])
 
 
 async def ask(question: str, *hits: Hit, judgement: Judgement = CERTAIN) -> Answer:
-    shown, further = chosen(await gather(Question.of(question), hits, ListMemory()))
+    shown, further = chosen(ranked(await gather(Question.of(question), hits, ListMemory())))
     return answer_with(shown, further, [judge(found, 0.3) for found in hits], judgement)
 
 

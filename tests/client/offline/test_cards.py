@@ -12,7 +12,7 @@ from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, runs
+from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, ranked, runs
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -34,7 +34,7 @@ async def window_text(question: str, passage: Hit, size: int) -> str:
 
 
 async def cards_for(question: str, *hits: Hit) -> tuple[list[Card], list[Citation]]:
-    shown, _ = chosen(await evidence_in(question, *hits))
+    shown, _ = chosen(ranked(await evidence_in(question, *hits)))
     return make_cards(shown)
 
 
@@ -74,6 +74,21 @@ def test_a_card_is_a_part_of_its_passage_as_it_was_written(text: str, size: int)
         return evidence.pieces[number].start, evidence.pieces[number].end
 
     anyio.run(check)
+
+
+async def test_the_best_window_is_first_and_of_two_as_good_the_one_that_memory_ranks_higher() -> None:
+    question = "Is the boiler serviced in March?"
+    other, equal = (
+        "Carl has serviced the boiler.",
+        "Late in March the boiler is serviced, with all radiators.",
+    )
+    ranked = [
+        replace(place(text, uri=f"file:///notes/{rank}.md", chunk_id=rank), rank=rank)
+        for rank, text in enumerate([other, "Anna says the boiler is serviced in March.", equal], 1)
+    ]
+    cards, _ = await cards_for(question, *ranked)
+    assert [card.chunk_id for card in cards][:2] == [2, 3]
+    assert [card.score for card in cards] == sorted((card.score for card in cards), reverse=True)
 
 
 async def test_of_a_long_passage_the_part_with_the_words_is_shown_and_what_follows_them() -> None:
@@ -201,7 +216,7 @@ async def test_a_further_card_must_say_something_new_and_to_the_point() -> None:
     other = hit("The fee for the berth of 640 euros is fair, says Ida.", chunk_id=3)
     weak = hit("Kiel has three harbours and a berth for ferries.", chunk_id=4)
     evidence = await evidence_in("When is the fee for the berth due?", due, twin, other, weak)
-    shown, further = chosen(evidence)
+    shown, further = chosen(ranked(evidence))
     assert [window.hit.chunk_id for window in shown] == [1, 3]
     assert [window.hit.chunk_id for window in further] == [4]
 
@@ -210,7 +225,7 @@ async def test_at_most_three_cards_are_shown_at_once_and_the_first_is_the_longes
     passages = [
         hit(f"The fee {n} is due. " + " ".join(FILLER[n * 9 :][:20]), chunk_id=n) for n in range(1, 6)
     ]
-    shown, further = chosen(await evidence_in("When is the fee due?", *passages))
+    shown, further = chosen(ranked(await evidence_in("When is the fee due?", *passages)))
     assert [len(shown), len(further)] == [SHOWN, 2]
     lengths = [end - start for start, end in (window.span for window in (*shown, *further))]
     assert all(length <= size for length, size in zip(lengths, [*SIZES, SIZES[-1], SIZES[-1]], strict=True))

@@ -115,6 +115,14 @@ def test_the_title_and_the_date_above_the_first_turn_help_to_find_every_turn() -
     assert {chunk.heading for chunk in chunks} == {"The lake"}
 
 
+def test_a_notice_of_the_messenger_is_not_quoted_with_the_first_turn() -> None:
+    notice = "[3/5/24, 10:40] Messages and calls are end-to-end encrypted.\n"
+    turns = talk("[3/5/24, 10:42] Anna:", "[3/5/24, 10:44] Bob:")
+    first, second, *_ = cut(notice + turns)
+    assert texts(notice + turns, [first]) == [notice]
+    assert second.start == len(notice)
+
+
 def test_the_heading_of_a_day_belongs_to_the_turn_below_it() -> None:
     turns = CONVERSATIONS["bold"].splitlines(keepends=True)
     text = "".join([*turns[:3], "\n## 4 May\n\n", *turns[3:]])
