@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+import anyio
 
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.process import TOOLSETS
 from ragconfig.prompt_files import FOLDER
 from ragconfig.settings import load_settings
+from ragmcp.client.client import Client
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
-from ragmemory.mcp.server import completer
+from ragmemory.mcp.server import OnDemand, completer, make_server
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
-from tests.support.memories import SwitchableEmbedder
+from tests.support.memories import SwitchableEmbedder, settings_for
 
 
 @asynccontextmanager
@@ -52,3 +55,29 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
         )
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(connection)
+
+
+@asynccontextmanager
+async def memory_server(
+    folder: Path,
+    toolsets: str = "memory,documents,history,maintenance",
+    roots: Sequence[Path] = (),
+    **flags: object,
+) -> AsyncIterator[Client]:
+    """A client of the server of `folder`/memory.db, which is built as `ragmemory` builds it."""
+    settings = settings_for(
+        folder,
+        memory__path=str(folder / "memory.db"),
+        memory__toolsets=toolsets.split(","),
+        memory__roots=[str(root) for root in roots],
+        **flags,
+    )
+    memory = OnDemand(settings)
+    server = make_server(settings, memory)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            memory.tasks = tasks
+            server.allow_tasks(tasks)
+            async with open_pair(server, era="modern") as client:
+                yield client
+            tasks.cancel_scope.cancel()

@@ -15,6 +15,8 @@ from ragchat.ui.approval import CHOICES
 from ragchat.ui.slash.servers import ACTIONS
 from tests.support.program import program_in
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 NOTES = {
