@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -74,7 +75,7 @@ async def test_a_memory_that_cannot_be_used_fails_the_call_and_not_the_server(
 
 
 async def test_a_key_file_that_is_missing_fails_the_call_with_a_sentence(tmp_path: Path) -> None:
-    embedder = {"embedder__kind": "openai", "embedder__key_file": str(tmp_path / "no-key")}
+    embedder: dict[str, Any] = {"embedder__kind": "openai", "embedder__key_file": str(tmp_path / "no-key")}
     async with memory_server(tmp_path, **embedder) as client:
         failed = await attempt(client, "Inject", text="Foxes jump.")
         assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
@@ -83,7 +84,7 @@ async def test_a_key_file_that_is_missing_fails_the_call_with_a_sentence(tmp_pat
 
 
 async def test_an_openai_embedder_that_is_down_fails_injects_and_stores_nothing(tmp_path: Path) -> None:
-    embedder = {
+    embedder: dict[str, Any] = {
         "embedder__kind": "openai",
         "embedder__base_url": "http://127.0.0.1:9/v1",
         "embedder__retries": 0,
