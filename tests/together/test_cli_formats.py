@@ -98,7 +98,6 @@ def library(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.smoke
 def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")

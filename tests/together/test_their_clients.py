@@ -118,7 +118,8 @@ async def walks(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Walks]:
     tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    cases = dict.fromkeys(test.callspec.params["case"] for test in tests if "walks" in test.fixturenames)
+    params = [test.callspec.params["case"] for test in tests if "walks" in test.fixturenames]
+    cases = sorted({case for case in params if isinstance(case, Case)})
     folder = tmp_path_factory.mktemp("walks")
     with running(mcp_http.COMMAND, folder / "http.log") as root, http_memory(folder) as memory:
         yield Walks(folder, {"": root, "memory": memory.root}, cases)
