@@ -1,5 +1,5 @@
-# make chat | test | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs in
-# .venv and .peers, nothing global.
+# make chat | test | check | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs
+# in .venv and .peers, nothing global.
 PYTHON ?= python3
 # Processes that run tests in parallel.
 WORKERS ?= auto
@@ -7,13 +7,25 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test setup lint bench bench-million fuzz faults conformance clean
+.PHONY: chat test full check setup lint bench bench-million fuzz faults conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
 
-test: setup
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m
+
+# Four minutes: the tests in one process, and a smoke test for each peer and each kind of process. The large peers
+# are set up by `make full`; without them their smoke tests are skipped.
+test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
+	@$(PYTEST) 'smoke or not full'
+
+# The tests that `make test` leaves out.
+full: setup
+	@$(PYTEST) 'full and not smoke'
+
+# All of it, with more examples of each property.
+check: setup
+	@RAGCHAT_TEST_PROFILE=full $(MAKE) --jobs=1 test full conformance lint
 
 # All that tests need; its parts are independent, so --jobs=4 sets up faster.
 setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done

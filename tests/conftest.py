@@ -15,13 +15,16 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from ragconfig.home import HOME_VARIABLE
 
 # No deadlines: a busy machine would miss them.
-settings.register_profile(
-    "short",  # the same examples in every run: a failure comes from the change under test
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# The same examples in every run: a failure comes from the change under test.
+for _name, _examples in (("short", 25), ("full", 100)):
+    settings.register_profile(
+        _name,
+        max_examples=_examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.register_profile(
     "long",  # new examples in every run; failing ones are saved and tried first in the next
     max_examples=1_000,
@@ -32,6 +35,17 @@ settings.register_profile(
 )
 PROFILE_VARIABLE = "RAGCHAT_TEST_PROFILE"
 settings.load_profile(os.environ.get(PROFILE_VARIABLE, "short"))
+
+# Tests of whole programs with each other and with other libraries, campaigns, hostile input: all are `full`.
+_FULL = [Path(__file__).parent / name for name in ("together", "faults", "fuzz")]
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent in _FULL:
+            item.add_marker("full")
+
 
 # A file system in memory, for the temporary folders of the tests: SQLite's syncs are half the time on a disk.
 _IN_MEMORY = Path("/dev/shm")

@@ -176,21 +176,21 @@ def test_a_value_of_the_wrong_type_is_named_with_its_file(home: Path, text: str,
     assert str(caught.value).endswith(f"(from {path}).")
 
 
-@pytest.mark.parametrize("key", known_keys(DEFAULTS))
-def test_a_project_may_set_a_few_keys_and_no_others(home: Path, key: str) -> None:
-    table, _, name = key.partition(".")
-    value = DEFAULTS.tables[table][name]
-    project = project_file(home, f"[{table}]\n{name} = {json.dumps(value)}")
-    if key in FROM_A_PROJECT:
-        assert load(home).origins[key] == str(project)
-        return
-    with pytest.raises(SettingsError) as caught:
-        load(home)
-    assert str(caught.value) == f"{project} sets {key}, which a project may not decide for you."
-    assert caught.value.hint.startswith(
-        "It may set retrieval.min_score, retrieval.passage_tokens, retrieval.top_k."
-    )
-    assert str(home / "config" / "config.toml") in caught.value.hint
+def test_a_project_may_set_a_few_keys_and_no_others(home: Path) -> None:
+    for key in known_keys(DEFAULTS):
+        table, _, name = key.partition(".")
+        value = DEFAULTS.tables[table][name]
+        project = project_file(home, f"[{table}]\n{name} = {json.dumps(value)}")
+        if key in FROM_A_PROJECT:
+            assert load(home).origins[key] == str(project)
+            continue
+        with pytest.raises(SettingsError) as caught:
+            load(home)
+        assert str(caught.value) == f"{project} sets {key}, which a project may not decide for you."
+        assert caught.value.hint.startswith(
+            "It may set retrieval.min_score, retrieval.passage_tokens, retrieval.top_k."
+        )
+        assert str(home / "config" / "config.toml") in caught.value.hint
 
 
 def test_a_project_cannot_shorten_the_history_of_memory(home: Path) -> None:
@@ -234,18 +234,16 @@ def beyond(table: str, name: str) -> list[float]:
     return [least - 0.001, greatest * 2 + 1, math.inf, -math.inf, math.nan]
 
 
-@pytest.mark.parametrize(("table", "name"), NUMBERS, ids=lambda word: word)
-def test_a_number_out_of_its_range_is_refused_wherever_it_comes_from(
-    home: Path, table: str, name: str
-) -> None:
-    key = f"{table}.{name}"
-    variable = f"RAGCHAT_{table}_{name}".upper()
-    for value in beyond(table, name):
-        file = user_file(home, f"[{table}]\n{name} = {value!r}")
-        refused(home, key, str(file))
-        file.unlink()
-        refused(home, key, f"the environment variable {variable}", environ={variable: repr(value)})
-        refused(home, key, "the command line", flags={key: value})
+def test_a_number_out_of_its_range_is_refused_wherever_it_comes_from(home: Path) -> None:
+    for table, name in NUMBERS:
+        key = f"{table}.{name}"
+        variable = f"RAGCHAT_{table}_{name}".upper()
+        for value in beyond(table, name):
+            file = user_file(home, f"[{table}]\n{name} = {value!r}")
+            refused(home, key, str(file))
+            file.unlink()
+            refused(home, key, f"the environment variable {variable}", environ={variable: repr(value)})
+            refused(home, key, "the command line", flags={key: value})
 
 
 def refused(home: Path, key: str, origin: str, **layers: Any) -> None:
@@ -255,12 +253,12 @@ def refused(home: Path, key: str, origin: str, **layers: Any) -> None:
     assert str(caught.value).endswith(f"(from {origin}).")
 
 
-@pytest.mark.parametrize(("table", "name"), NUMBERS, ids=lambda word: word)
-def test_both_ends_of_a_range_are_in_it(home: Path, table: str, name: str) -> None:
-    kind = type(DEFAULTS.tables[table][name])
-    for end in ranges()[table][name]:
-        user_file(home, f"[{table}]\n{name} = {kind(end)!r}")
-        assert load(home).tables[table][name] == end
+def test_both_ends_of_a_range_are_in_it(home: Path) -> None:
+    for table, name in NUMBERS:
+        kind = type(DEFAULTS.tables[table][name])
+        for end in ranges()[table][name]:
+            file = user_file(home, f"[{table}]\n{name} = {kind(end)!r}")
+            assert load(home).tables[table][name] == end, file.read_text(encoding="utf-8")
 
 
 def test_a_table_comes_from_a_file_or_as_json_from_the_environment(home: Path) -> None:

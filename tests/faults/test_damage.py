@@ -110,6 +110,7 @@ def test_a_damaged_page_is_one_sentence_with_its_place_and_what_to_do(tmp_path: 
     assert checked.out.startswith("The table chunks is damaged: ")
 
 
+@pytest.mark.smoke
 async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "memory.db"
     assert whole

@@ -68,6 +68,7 @@ async def test_two_processes_fight_over_one_document_and_one_of_them_wins_whole(
     check_integrity(tmp_path)
 
 
+@pytest.mark.smoke
 async def test_a_second_process_finds_what_the_first_has_just_written(tmp_path: Path) -> None:
     with anyio.fail_after(60):
         async with memory_process(tmp_path) as one, memory_process(tmp_path) as two:

@@ -1,6 +1,6 @@
 """Bounds the tests of this folder by time, when `make fuzz` runs them, and reports what each has done.
 
-The run ends at FUZZ_UNTIL, in seconds since the epoch. Without that variable, as in `make test`, nothing here
+The run ends at FUZZ_UNTIL, in seconds since the epoch. Without that variable, as in `make full`, nothing here
 has an effect.
 """
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 T = TypeVar("T")
 
-IS_SHORT = settings.get_current_profile_name() == "short"
+IS_SHORT = settings.get_current_profile_name() != "long"
 # For tests that speak to a program: an example takes some 40 ms.
 FEW = settings(max_examples=40 if IS_SHORT else settings().max_examples)
 

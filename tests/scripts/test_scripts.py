@@ -23,6 +23,7 @@ def test_every_script_that_ships_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.full
 def test_a_script_passes_without_a_model(name: str, tmp_path: Path) -> None:
     done = program_in(tmp_path)("run", str(SCRIPTS / f"{name}.toml"), "--json")
     assert [step["failures"] for step in done.json["steps"] if not step["passed"]] == []
@@ -39,6 +40,7 @@ def _flat(folder: Path) -> None:
     )
 
 
+@pytest.mark.full
 def test_the_readme_in_memory_does_not_hide_the_note_that_its_transcript_asks_for(tmp_path: Path) -> None:
     _flat(tmp_path / "notes")
     ragchat = program_in(tmp_path)
@@ -68,6 +70,7 @@ def test_a_failed_step_shows_what_was_answered(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.full
 def test_a_long_answer_of_a_failed_step_is_cut(tmp_path: Path) -> None:
     script = tmp_path / "script.toml"
     text = "\\n".join(f"line {number} of green tea" for number in range(30))
@@ -82,6 +85,7 @@ def test_a_long_answer_of_a_failed_step_is_cut(tmp_path: Path) -> None:
     assert "       | line 20 of green tea" not in lines
 
 
+@pytest.mark.full
 def test_a_step_can_inject_several_paths(tmp_path: Path) -> None:
     for name in ("one.md", "two.md"):
         (tmp_path / name).write_text(f"This is {name}.", encoding="utf-8")
@@ -93,6 +97,7 @@ def test_a_step_can_inject_several_paths(tmp_path: Path) -> None:
     assert program_in(tmp_path)("run", str(script)).code == 0
 
 
+@pytest.mark.full
 def test_a_script_passes_with_a_model(tmp_path: Path) -> None:
     replies = [Reply('It was "re-coated with aluminium in 2019" [1].'), Reply("By the workshop in Jena [1].")]
     with OpenAIServer(replies) as server:
@@ -104,6 +109,7 @@ def test_a_script_passes_with_a_model(tmp_path: Path) -> None:
     assert "When was the mirror" in str(second), "the second question goes on with the first"
 
 
+@pytest.mark.full
 def test_a_failed_expectation_is_named_and_gives_exit_code_1(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     script = tmp_path / "wrong.toml"
@@ -118,12 +124,14 @@ def test_a_failed_expectation_is_named_and_gives_exit_code_1(tmp_path: Path) -> 
     assert done.out.endswith("0 of 2 steps passed.\n")
 
 
+@pytest.mark.full
 def test_a_script_leaves_the_users_memory_and_sessions_alone(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     assert ragchat("run", str(SCRIPTS / "first_steps.toml")).code == 0
     assert not (ragchat.home / "data").exists()
 
 
+@pytest.mark.full
 def test_a_script_can_keep_its_memory_beside_itself(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     folder = tmp_path / "scripts"

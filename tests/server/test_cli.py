@@ -77,6 +77,7 @@ def test_settings_that_cannot_be_used_are_one_sentence_on_stderr(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell is a POSIX one")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.full
 def test_closed_standard_streams_are_empty_ones(tmp_path: Path, closed: str) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *memory_command(tmp_path)],

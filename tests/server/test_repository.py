@@ -41,6 +41,7 @@ def build(server: Stdio) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", [".", "src"])
+@pytest.mark.full
 def test_a_fresh_repository_is_empty_until_build_index_loads_it(
     tmp_path: Path, root: Path, folder: str
 ) -> None:
@@ -79,6 +80,7 @@ def test_an_existing_memory_is_opened_and_brought_in_step(tmp_path: Path, root: 
         assert (job["added"], job["removed"]) == (1, 1)
 
 
+@pytest.mark.full
 def test_a_memory_that_another_server_makes_is_used(tmp_path: Path, root: Path) -> None:
     with (
         stdio_memory(tmp_path, "--repository", cwd=root) as first,
@@ -91,6 +93,7 @@ def test_a_memory_that_another_server_makes_is_used(tmp_path: Path, root: Path) 
         assert found(second, "Query", query="mate straw")["hits"]
 
 
+@pytest.mark.full
 def test_the_settings_of_the_users_own_memory_do_not_concern_it(tmp_path: Path, root: Path) -> None:
     (tmp_path / "home" / "config").mkdir(parents=True)
     elsewhere = tmp_path / "notes"
@@ -104,6 +107,7 @@ def test_the_settings_of_the_users_own_memory_do_not_concern_it(tmp_path: Path, 
     assert not (tmp_path / "named.db").exists()
 
 
+@pytest.mark.full
 def test_a_repository_that_may_not_be_written_says_so(tmp_path: Path, root: Path) -> None:
     (root / ".gitignore").symlink_to(tmp_path / "elsewhere")
     with stdio_memory(tmp_path, "--repository", cwd=root) as server:
@@ -139,12 +143,14 @@ def test_outside_a_repository_it_does_not_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", [("--memory", "m.db", "--repository"), ("http", "--memory", "", "--repository")]
 )
+@pytest.mark.full
 def test_it_cannot_be_combined_with_another_memory(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run(tmp_path, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot be combined with --memory" in done.stderr
 
 
+@pytest.mark.full
 def test_without_it_build_index_says_what_to_do(tmp_path: Path, root: Path) -> None:
     with stdio_memory(tmp_path, "--toolsets", "memory,code", cwd=root) as server:
         assert "build_index" not in server.call("Query", query="brew")["content"][0]["text"]

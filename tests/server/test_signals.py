@@ -69,6 +69,7 @@ def test_a_closed_stdin_ends_a_server_whose_thread_is_busy(tmp_path: Path) -> No
 
 
 @posix
+@pytest.mark.full
 def test_a_closed_stdout_ends_a_server_whose_thread_is_busy(tmp_path: Path) -> None:
     with stuck_memory(tmp_path) as process:
         assert process.stdout is not None
@@ -78,6 +79,7 @@ def test_a_closed_stdout_ends_a_server_whose_thread_is_busy(tmp_path: Path) -> N
 
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.full
 def test_a_signal_ends_a_server_whose_thread_is_busy(tmp_path: Path, number: signal.Signals) -> None:
     with stuck_memory(tmp_path) as process:
         process.send_signal(number)
@@ -85,6 +87,7 @@ def test_a_signal_ends_a_server_whose_thread_is_busy(tmp_path: Path, number: sig
 
 
 @posix
+@pytest.mark.full
 def test_a_signal_ends_a_server_over_http_whose_thread_is_busy(tmp_path: Path) -> None:
     command = stuck_command(tmp_path, "http")
     with http_memory(tmp_path, command=command, RAGCHAT_HTTP_LEAVE_SECONDS="0.5") as server:
@@ -93,6 +96,7 @@ def test_a_signal_ends_a_server_over_http_whose_thread_is_busy(tmp_path: Path) -
 
 
 @posix
+@pytest.mark.full
 def test_a_bridge_ends_when_the_host_closes_stdout_and_keeps_stdin_open(tmp_path: Path) -> None:
     process = Held(
         memory_command(tmp_path, "bridge", f"http://127.0.0.1:{free_port()}/mcp", "--spawn"),
@@ -111,6 +115,7 @@ def test_a_bridge_ends_when_the_host_closes_stdout_and_keeps_stdin_open(tmp_path
 
 
 @posix
+@pytest.mark.full
 def test_a_bridge_without_a_server_does_not_outlive_its_host_by_every_notification(tmp_path: Path) -> None:
     """Each of them waits for the server to come back: all together far longer than the test."""
     python, _, _, *words = memory_command(tmp_path, "bridge", f"http://127.0.0.1:{free_port()}/mcp")
@@ -148,6 +153,7 @@ def test_a_signal_ends_a_process_whose_event_loop_is_blocked() -> None:
 
 
 @posix
+@pytest.mark.full
 def test_a_signal_leaves_nothing_that_was_acknowledged_unsaved(tmp_path: Path) -> None:
     """However short the time: an acknowledged write is on the disk."""
     process = Held(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
+
+import anyio
 
 from ragchat.memory.client import MemoryClient
 from ragchat.servers.memory.process import TOOLSETS
@@ -17,11 +19,11 @@ from ragmcp.server.core import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
-from ragmemory.mcp.server import completer
+from ragmemory.mcp.server import OnDemand, completer, make_server
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
-from tests.support.memories import SwitchableEmbedder
+from tests.support.memories import SwitchableEmbedder, settings_for
 
 T = TypeVar("T")
 
@@ -75,3 +77,29 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
         )
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(Direct(connection))
+
+
+@asynccontextmanager
+async def memory_server(
+    folder: Path,
+    toolsets: str = "memory,documents,history,maintenance",
+    roots: Sequence[Path] = (),
+    **flags: object,
+) -> AsyncIterator[Client]:
+    """A client of the server of `folder`/memory.db, which is built as `ragmemory` builds it."""
+    settings = settings_for(
+        folder,
+        memory__path=str(folder / "memory.db"),
+        memory__toolsets=toolsets.split(","),
+        memory__roots=[str(root) for root in roots],
+        **flags,
+    )
+    memory = OnDemand(settings)
+    server = make_server(settings, memory)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            memory.tasks = tasks
+            server.allow_tasks(tasks)
+            async with open_pair(server, era="modern") as client:
+                yield client
+            tasks.cancel_scope.cancel()

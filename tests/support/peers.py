@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,11 @@ def need(peer: PeerName) -> None:
     """Skip the test where that library is not installed."""
     if not Path(python(peer)).exists():
         pytest.skip(f"{peer} is not here; `make .peers/{peer}/.done` installs it")
+
+
+def with_smoke(cases: Sequence[object], smoke: Collection[object]) -> list[pytest.ParameterSet]:
+    """The cases as parameters; those of `smoke` are run by `make test` too."""
+    return [pytest.param(case, marks=[pytest.mark.smoke] if case in smoke else []) for case in cases]
 
 
 def python(peer: PeerName) -> str:

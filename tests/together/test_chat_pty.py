@@ -50,6 +50,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         yield start
 
 
+@pytest.mark.smoke
 def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> None:
     chat = start()
     chat.wait_for(READY)

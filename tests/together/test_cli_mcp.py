@@ -22,6 +22,7 @@ def ragchat(tmp_path: Path) -> Program:
     return program_in(tmp_path)
 
 
+@pytest.mark.smoke
 def test_a_server_is_added_tried_listed_and_removed(ragchat: Program) -> None:
     path = f"PYTHONPATH={ENV['PYTHONPATH']}"
     assert ragchat("mcp", "add", "mine", "--env", path, "--", *SERVER).code == 0

@@ -39,6 +39,7 @@ def statuses(document: Any) -> dict[str, str]:
     return {server["name"]: server["status"] for server in document["servers"]}
 
 
+@pytest.mark.smoke
 def test_servers_are_copied_once_and_their_secrets_are_never_printed(ragchat: Program) -> None:
     home = Path(ragchat.environ["HOME"])
     entry = {"command": "x", "args": ["--key", "s3cret-one"], "env": {"KEY": "s3cret-two"}}

@@ -70,6 +70,7 @@ def ragchat(tmp_path: Path) -> Program:
     return ragchat
 
 
+@pytest.mark.smoke
 def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     loaded = ragchat("inject", "tea.md", "coffee.md", "gone.md", "--json")
     assert loaded.code == 1

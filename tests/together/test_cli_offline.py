@@ -21,6 +21,7 @@ def test_small_talk_has_a_reply_in_ask_and_in_a_pipe(ragchat: Program) -> None:
     assert ragchat(stdin="Thanks!\n").out.startswith("You're welcome.")
 
 
+@pytest.mark.smoke
 def test_an_answer_has_cards_with_their_places_and_what_answers_most_likely(ragchat: Program) -> None:
     text = "# Boiler\n\nThe boiler needs 1.2 bar.\nCarl services it in March.\n"
     (ragchat.folder / "boiler.md").write_text(text, encoding="utf-8")

@@ -72,6 +72,7 @@ def test_config_show_says_where_each_value_comes_from_and_shows_no_secret(tmp_pa
     assert not {"sk-secret", "pass"} & set(printed.out.replace(":", " ").replace("@", " ").split())
 
 
+@pytest.mark.smoke
 def test_a_mistake_in_the_settings_is_one_line_with_a_hint(ragchat: Program) -> None:
     wrong = ragchat.folder / "ragchat.toml"
     wrong.write_text("[retrieval]\ntop_kk = 3\n", encoding="utf-8")
@@ -159,6 +160,7 @@ def test_the_block_for_another_host_starts_the_memory(ragchat: Program, host: st
     assert started.stdout.startswith("ragmemory ")
 
 
+@pytest.mark.smoke
 def test_the_doctor_finds_everything_well(ragchat: Program) -> None:
     done = ragchat("doctor", "--json")
     checks = {check["name"]: check for check in done.json["checks"]}
@@ -348,6 +350,7 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(tmp_path: Path) -
 
 @posix
 @pytest.mark.parametrize("command", ["inject", "ask"])
+@pytest.mark.smoke
 def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -> None:
     with ragchat.started(command, "-") as waiting:
         waiting.write(MORE_THAN_A_PIPE_HOLDS)

@@ -34,6 +34,7 @@ def memory_of(program: Program) -> str:
     return str(program("memory", "stats", "--json").json["path"])
 
 
+@pytest.mark.smoke
 def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Program, tmp_path: Path) -> None:
     own = ragchat.folder / ".ragchat" / "memory.db"
     usual = tmp_path / "home" / "data" / "memory.db"

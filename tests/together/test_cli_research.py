@@ -77,6 +77,7 @@ def prompts(server: OpenAIServer) -> list[str]:
     return [str(request["messages"][-1]["content"]) for request in server.requests]
 
 
+@pytest.mark.smoke
 def test_a_report_cites_what_was_found_and_marks_what_its_sources_do_not_hold(
     tmp_path: Path, server: OpenAIServer
 ) -> None:

@@ -32,6 +32,7 @@ def names(uris: list[str]) -> list[str]:
     return [Path(uri).name for uri in uris]
 
 
+@pytest.mark.smoke
 def test_a_source_is_loaded_listed_kept_in_step_and_removed(ragchat: Program) -> None:
     added = ragchat("source", "add", "notes", "notes/sub", "none", "--json")
     assert [(Path(one["uri"]).name, one["status"]) for one in added.json["sources"]] == [

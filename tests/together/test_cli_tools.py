@@ -57,6 +57,7 @@ def test_a_tool_is_not_called_where_the_user_cannot_be_asked(ragchat: Program, s
     assert "permission" in results(server)[0]
 
 
+@pytest.mark.smoke
 def test_yes_read_only_believes_the_server_s_word(ragchat: Program, server: OpenAIServer) -> None:
     done = ragchat("ask", "--json", "--yes-read-only", "say hello")
     assert (done.code, results(server)) == (0, ["hello"])

@@ -159,6 +159,7 @@ def test_a_failure_is_exit_code_1_and_one_sentence_on_stderr(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.smoke
 def test_a_search_has_the_fields_of_the_contract(garden: Program) -> None:
     done = garden("query", "tomato beds", "--json")
 
@@ -178,6 +179,7 @@ def test_a_search_of_an_empty_memory_finds_nothing_and_is_done(ragchat: Program)
     assert (done.code, done.json) == (0, {"query": "tomato", "hits": [], "notices": [], "corrections": {}})
 
 
+@pytest.mark.smoke
 def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_word(garden: Program) -> None:
     done = garden("ask", "When are the tomato beds watered?", "--json")
 

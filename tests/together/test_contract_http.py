@@ -59,17 +59,20 @@ def get(url: str, **headers: str) -> httpx2.Response:
     return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
 
 
+@pytest.mark.smoke
 def test_serve_says_where_it_is_in_one_document(server: HttpMemory) -> None:
     assert types_of(server.told) == TOLD
     assert server.told["pid"] == server.process.pid  # It is the server itself, not a program in front of it.
 
 
+@pytest.mark.smoke
 def test_the_description_has_its_fields(server: HttpMemory) -> None:
     described = get(f"{server.root}/.well-known/mcp").json()
     assert types_of(described) == DESCRIBED
     assert set(described["endpoints"]) == {"mcp", "sse", "messages", "openapi"}
 
 
+@pytest.mark.smoke
 def test_health_has_its_fields(server: HttpMemory) -> None:
     assert set(get(f"{server.root}/health").json()) == {"status", "name", "version"}
 
@@ -80,6 +83,7 @@ def test_the_metrics_have_their_names(server: HttpMemory) -> None:
     assert names >= METRICS
 
 
+@pytest.mark.smoke
 def test_a_refusal_is_a_json_rpc_error_with_a_word(server: HttpMemory) -> None:
     refused = get(f"{server.root}/metrics", host="evil.example")
     assert (refused.status_code, refused.json()["error"]["data"]["errorCode"]) == (403, "HOST_NOT_ALLOWED")

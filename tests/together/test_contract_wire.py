@@ -112,6 +112,7 @@ def test_a_request_that_is_cancelled_before_it_begins_and_twice_ends_nothing_els
     assert memory.receive() == PONG
 
 
+@pytest.mark.smoke
 def test_without_a_handshake_it_tells_what_it_speaks_and_what_it_can(memory: Memory) -> None:
     found = memory.ask(modern("server/discover"))["result"]
     tools = memory.ask(modern("tools/list"))["result"]
@@ -207,6 +208,7 @@ def test_an_unknown_revision_is_refused_with_those_that_are_known(memory: Memory
         (request("tools/list"), -32602, "INVALID_PARAMS"),
     ],
 )
+@pytest.mark.smoke
 def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
     without_handshake: Memory, message: dict[str, Any], code: int, word: str
 ) -> None:
@@ -229,6 +231,7 @@ def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
         (call("Inject", text=""), "$.text"),
     ],
 )
+@pytest.mark.smoke
 def test_arguments_that_do_not_fit_are_a_result_that_names_the_field_and_those_that_exist(
     without_handshake: Memory, message: dict[str, Any], path: str
 ) -> None:
@@ -267,6 +270,7 @@ def test_arguments_that_do_not_fit_are_a_result_that_names_the_field_and_those_t
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else str(value),
 )
+@pytest.mark.smoke
 def test_a_bad_line_is_answered_and_the_server_lives_on(
     with_handshake: Memory, line: bytes, code: int
 ) -> None:

@@ -6,7 +6,7 @@ One process for each library walks to all servers; what it saw is looked at here
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from tests.support import mcp_http
 from tests.support.http_memory import http_memory
 from tests.support.mcp_offers import NOTES, WELCOME
 from tests.support.mcp_process import ENV, ROOT, SERVER
-from tests.support.peers import PeerName, need, python, running
+from tests.support.peers import PeerName, need, python, running, with_smoke
 from tests.support.ports import free_port
 from tests.support.processes import memory_command, memory_environment
 from tests.support.wire import Recording
@@ -62,14 +62,22 @@ MEMORY_CASES = [
     for case in CASES
     if case.mode == "auto" or case.peer == "mcp1" or case.transport == "sse"
 ]
+SMOKE = [
+    *(Case("mcp1", "http", "legacy"), Case("mcp2", "http", "auto"), Case("fastmcp", "stdio", "2026-07-28")),
+    Case("mcp2", "stdio", "auto", "memory"),
+]
 
 
 class Walks:
     """What the clients saw, one library after the other."""
 
-    def __init__(self, folder: Path, roots: dict[str, str]) -> None:
-        """`roots` are those of the servers over HTTP: of the tests' own, and of the memory."""
+    def __init__(self, folder: Path, roots: dict[str, str], cases: Collection[Case]) -> None:
+        """`roots` are those of the servers over HTTP: of the tests' own, and of the memory.
+
+        `cases` are those that some test of this run looks at.
+        """
         self._folder = folder
+        self._cases = cases
         self._roots = roots
         self._seen: dict[Case, Seen] = {}
 
@@ -80,7 +88,7 @@ class Walks:
     async def saw(self, case: Case) -> Seen:
         """All that it saw in that case."""
         if case not in self._seen:
-            await self._walk([other for other in CASES + MEMORY_CASES if other.peer == case.peer])
+            await self._walk([other for other in self._cases if other.peer == case.peer])
         seen = self._seen[case]
         assert "fell" not in seen, seen["fell"]
         return seen
@@ -106,13 +114,18 @@ class Walks:
 
 
 @pytest.fixture(scope="module")
-async def walks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Walks]:
+async def walks(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Walks]:
+    tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    params = [test.callspec.params["case"] for test in tests if "walks" in test.fixturenames]
+    cases = sorted({case for case in params if isinstance(case, Case)})
     folder = tmp_path_factory.mktemp("walks")
     with running(mcp_http.COMMAND, folder / "http.log") as root, http_memory(folder) as memory:
-        yield Walks(folder, {"": root, "memory": memory.root})
+        yield Walks(folder, {"": root, "memory": memory.root}, cases)
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(params=with_smoke(CASES, SMOKE), ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Case:
     case: Case = request.param
     need(case.peer)
@@ -219,7 +232,7 @@ async def test_every_message_fits_the_schema_of_its_revision(case: Case, saw: Se
     assert saw["revision"] in conversation.revisions
 
 
-@pytest.mark.parametrize("case", MEMORY_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", with_smoke(MEMORY_CASES, SMOKE), ids=lambda case: case.name)
 async def test_it_uses_the_memory(case: Case, walks: Walks) -> None:
     need(case.peer)
     saw = await walks.saw(case)

@@ -22,7 +22,7 @@ from ragmcp.protocol.schema.subscriptions import Filter
 from ragmcp.stdio.connect import open_stdio
 from tests.peers.offers import WELCOME
 from tests.support.mcp_process import ENV, MESSAGE_BYTES
-from tests.support.peers import PeerName, need, running, server_command
+from tests.support.peers import PeerName, need, running, server_command, with_smoke
 from tests.support.ports import free_port
 from tests.support.processes import LogFile
 from tests.support.wire import Recording
@@ -62,7 +62,14 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case.peer}-{case.transport}-{case.era}")
+SMOKE = [Case("mcp1", "stdio", None), Case("mcp2", "http", None), Case("fastmcp", "http", "legacy")]
+
+
+@pytest.fixture(
+    scope="module",
+    params=with_smoke(CASES, SMOKE),
+    ids=lambda case: f"{case.peer}-{case.transport}-{case.era}",
+)
 def case(request: pytest.FixtureRequest) -> Case:
     case: Case = request.param
     need(case.peer)

@@ -12,7 +12,7 @@ import pytest
 from tests.support import mcp_http, typescript
 from tests.support.mcp_offers import NOTES, WELCOME
 from tests.support.mcp_process import SERVER
-from tests.support.peers import running
+from tests.support.peers import running, with_smoke
 from tests.support.typescript import inspect
 from tests.support.wire import Recording
 
@@ -46,7 +46,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("case", CASES, ids="-".join)
+@pytest.mark.parametrize("case", with_smoke(CASES, [Case("http", "auto")]), ids="-".join)
 async def test_it_lists_calls_reads_and_gets(case: Case, url: str, tmp_path: Path) -> None:
     recording = Recording(tmp_path / "record")
     async with AsyncExitStack() as stack:

@@ -18,6 +18,7 @@ from ragmcp.protocol.schema.subscriptions import Filter
 from ragmcp.stdio.connect import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
+from tests.support.peers import with_smoke
 from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.wire import Recording
 
@@ -39,7 +40,11 @@ async def elicit(form: Elicit) -> ElicitResult:
     return ElicitResult(action="accept", content={"name": "Zoë"})
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case.transport}-{case.era}")
+@pytest.fixture(
+    scope="module",
+    params=with_smoke(CASES, [Case("stdio", None)]),
+    ids=lambda case: f"{case.transport}-{case.era}",
+)
 def case(request: pytest.FixtureRequest) -> Case:
     typescript.need()
     case: Case = request.param

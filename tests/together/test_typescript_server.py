@@ -21,6 +21,7 @@ from ragmcp.protocol.schema.logging import LogMessage
 from ragmcp.stdio.connect import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
+from tests.support.peers import with_smoke
 from tests.support.processes import LogFile
 from tests.support.wire import Recording
 
@@ -42,7 +43,7 @@ async def roots() -> list[Root]:
     return [Root(uri="file:///home/zoe", name="home")]
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=with_smoke(TRANSPORTS, ["stdio"]))
 def transport(request: pytest.FixtureRequest) -> str:
     typescript.need()
     transport: str = request.param

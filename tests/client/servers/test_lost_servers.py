@@ -68,6 +68,7 @@ REMOTE: dict[str, tuple[PeerName | None, str, dict[str, Any]]] = {
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("peer", REMOTE)
+@pytest.mark.full
 async def test_a_remote_server_that_was_killed_is_used_again_on_the_same_port(
     tmp_path: Path, peer: str
 ) -> None:

@@ -186,6 +186,7 @@ def longest(turns: list[float]) -> float:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a folder are found on Linux")
+@pytest.mark.full
 async def test_servers_that_misbehave_do_not_slow_down_the_calls_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ async def test_servers_that_misbehave_do_not_slow_down_the_calls_of_another(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the length of logs is limited on POSIX")
+@pytest.mark.full
 async def test_what_misbehaving_servers_leave_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,9 +165,7 @@ def with_a_turn(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@hypothesis_settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=30) | st.sampled_from(['"', "a NEAR b", "x:y", "-z", "a*", "(", "AND", "\0"]))
 def test_any_text_is_a_legal_search(text: str, with_a_turn: Path) -> None:
     async def search() -> None:

@@ -21,6 +21,7 @@ import pytest
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmemory.bridge.spawned import Spawned
 from tests.support.http_memory import MODERN, http_memory, modern_meta
+from tests.support.peers import with_smoke
 from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 from tests.support.stdio_memory import Stdio
@@ -60,7 +61,8 @@ def bridge(
             process.wait(LONGEST_SECONDS)
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", with_smoke(REVISIONS, [MODERN, "2025-03-26"]))
+@pytest.mark.full
 def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Path, revision: str) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
         tools = [tool["name"] for tool in speaker.request("tools/list")["result"]["tools"]]
@@ -81,6 +83,7 @@ def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Pat
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2024-11-05"])
+@pytest.mark.full
 def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision: str) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
         speaker.request("resources/list")
@@ -89,6 +92,7 @@ def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision:
         assert heard == ["notifications/resources/list_changed"]
 
 
+@pytest.mark.full
 def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision="2025-03-26") as speaker:
         query = {"name": "Query", "arguments": {"query": "foxes"}}
@@ -99,6 +103,7 @@ def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path) 
         assert {answer["id"] for answer in speaker.receive()} == {91, 92}
 
 
+@pytest.mark.full
 def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
         listening = speaker.ask("subscriptions/listen", notifications={"resourcesListChanged": True})
@@ -110,6 +115,7 @@ def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path
         assert speaker.heard == []
 
 
+@pytest.mark.full
 def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents,history,maintenance") as first:
@@ -125,6 +131,7 @@ def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_pat
 
 
 @pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
+@pytest.mark.full
 def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
     port = str(free_port())
     with (
@@ -145,6 +152,7 @@ def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
 @pytest.mark.parametrize(
     ("token", "word"), [("", "HTTP_REFUSED"), ("wrong", "HTTP_REFUSED")], ids=["none", "wrong"]
 )
+@pytest.mark.full
 def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, word: str) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN="right") as server:
         with bridge(tmp_path, server.url, RAGMEMORY_TOKEN="right") as speaker:
@@ -164,6 +172,7 @@ def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, wor
         assert "status 401" in error["message"]
 
 
+@pytest.mark.full
 def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: Path) -> None:
     document = {"text": "Foxes jump.", "metadata": {"uri": "fox"}}
     port = str(free_port())
@@ -184,6 +193,7 @@ def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: P
                 speaker.call("Inject", **document | {"text": f"Foxes sleep, {speaker.last_id}."})
 
 
+@pytest.mark.full
 def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}/mcp"
     message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}
@@ -223,6 +233,7 @@ def test_what_cannot_be_bridged_is_a_sentence(tmp_path: Path, arguments: list[st
     assert sentence in done.stderr
 
 
+@pytest.mark.full
 def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path) -> None:
     limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
@@ -231,6 +242,7 @@ def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path
         assert speaker.call("Query", query="x")
 
 
+@pytest.mark.full
 def test_a_malformed_answer_of_the_host_is_refused_without_its_id(tmp_path: Path) -> None:
     limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
@@ -241,6 +253,7 @@ def test_a_malformed_answer_of_the_host_is_refused_without_its_id(tmp_path: Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.full
 def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with bridge(tmp_path, url, "--spawn") as speaker:
@@ -251,6 +264,7 @@ def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> N
         assert again.call("Query", query="x")
 
 
+@pytest.mark.full
 async def test_a_server_that_listens_already_is_neither_started_again_nor_waited_for(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     once = f"open({str(starts)!r}, 'a').write('started '); print('listens', flush=True)"

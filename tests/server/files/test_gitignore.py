@@ -75,7 +75,7 @@ patterns = st.lists(pieces, min_size=1, max_size=7).map("".join)
 files = st.lists(patterns, min_size=1, max_size=4).map("\n".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(root_file=files, deeper_file=st.none() | files)
 @example(root_file="!\nfoo\\\n[z-a]*\nb", deeper_file=None)
 @example(root_file="a**/b", deeper_file=None)

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from ragmemory.errors import BackupFailed, NotWrittenBack, PathNotAllowed
+from ragmemory.files.roots import ANY_ROOT, of_stored
 from ragmemory.mcp.server import OnDemand
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, service_for, settings_for
@@ -25,6 +26,13 @@ CALLS = 100
 OLD = 1_000_000_000
 TEA = "# Tea\n\nA cup.\n"
 SECRET = "The secret is xylophone."
+
+
+def test_a_path_that_stands_in_the_memory_of_a_repository_does_not_lead_out_of_it(tmp_path: Path) -> None:
+    memory = tmp_path / ".ragchat" / "memory.db"
+    assert of_stored(memory, [ANY_ROOT]) == [str(tmp_path)]
+    assert of_stored(memory, ["/named"]) == ["/named"]
+    assert of_stored(tmp_path / "memory.db", [ANY_ROOT]) == [ANY_ROOT]
 
 
 class Places(NamedTuple):

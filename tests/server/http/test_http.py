@@ -92,6 +92,7 @@ def test_a_browser_is_shown_a_page_that_runs_and_loads_nothing(server: HttpMemor
         assert known.title in page.text
 
 
+@pytest.mark.full
 def test_the_page_does_not_repeat_markup_from_outside(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:  # With a token any host will do.
         page = get(f"{server.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
@@ -101,6 +102,7 @@ def test_the_page_does_not_repeat_markup_from_outside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["GET / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"])
+@pytest.mark.full
 def test_the_page_needs_no_host_where_any_will_do(tmp_path: Path, head: str) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:
         address = ("127.0.0.1", server.told["port"])
@@ -111,6 +113,7 @@ def test_the_page_needs_no_host_where_any_will_do(tmp_path: Path, head: str) -> 
 
 
 @pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.full
 def test_the_page_shows_what_mcp_config_prints(server: HttpMemory, name: str) -> None:
     words = ["mcp", "config", name, "--url", server.url]
     done = subprocess.run(
@@ -188,6 +191,7 @@ def test_everything_but_page_and_health_needs_the_token(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.full
 def test_an_address_that_others_can_reach_makes_a_token_and_shows_it_once(tmp_path: Path) -> None:
     for _ in range(2):
         with http_memory(tmp_path, "--host", "0.0.0.0") as server:
@@ -202,6 +206,7 @@ def test_an_address_that_others_can_reach_makes_a_token_and_shows_it_once(tmp_pa
 
 @posix
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o644])
+@pytest.mark.full
 def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     file = tmp_path / "token"
     file.write_text("correct-horse\n", encoding="utf-8")
@@ -232,6 +237,7 @@ def test_only_reading_is_offered_where_that_is_wanted(tmp_path: Path) -> None:
         assert refused["error"]["data"]["errorCode"] == "TOOL_NOT_FOUND"
 
 
+@pytest.mark.full
 def test_the_plain_form_is_answered_where_it_is_switched_on(tmp_path: Path, server: HttpMemory) -> None:
     plain = {"method": "Query", "params": {"query": "foxes"}}
     assert "error" in post(server.url, plain).json()
@@ -253,6 +259,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.full
 def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None:
     port = str(server.told["port"])
     done = run(tmp_path, "--port", port)
@@ -280,6 +287,7 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
     ],
     ids=str,
 )
+@pytest.mark.full
 def test_what_cannot_be_served_is_a_sentence(
     tmp_path: Path, arguments: list[str], variables: dict[str, str], sentence: str
 ) -> None:
@@ -291,12 +299,14 @@ def test_what_cannot_be_served_is_a_sentence(
 
 
 @pytest.mark.parametrize("port", ["many", "-1", "65536"])
+@pytest.mark.full
 def test_a_port_that_is_none_is_wrong_usage(tmp_path: Path, port: str) -> None:
     done = run(tmp_path, f"--port={port}")
     assert done.returncode == 2
     assert f"{port} is not from 0 to 65535" in done.stderr
 
 
+@pytest.mark.full
 def test_what_others_send_wrong_is_not_in_the_log(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         websocket = (
@@ -320,6 +330,7 @@ def test_who_is_not_let_in_is_counted(tmp_path: Path) -> None:
     assert 'ragmemory_requests_total{method="",tool=""} 2.0' in text
 
 
+@pytest.mark.full
 def test_a_project_may_not_open_the_memory_to_others(tmp_path: Path) -> None:
     (tmp_path / "ragchat.toml").write_text('[http]\nhost = "0.0.0.0"\n', encoding="utf-8")
     done = subprocess.run(
@@ -359,6 +370,7 @@ def test_a_signal_lets_streams_end_with_their_result(tmp_path: Path, number: sig
 
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.full
 def test_a_second_signal_ends_it_at_once_and_without_a_word(tmp_path: Path, number: signal.Signals) -> None:
     with http_memory(tmp_path) as server:
         address = ("127.0.0.1", server.told["port"])
@@ -392,6 +404,7 @@ def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+@pytest.mark.full
 def test_a_server_ends_also_with_the_terminal_that_was_its_stdin(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     process = Held(
@@ -410,6 +423,7 @@ def test_a_server_ends_also_with_the_terminal_that_was_its_stdin(tmp_path: Path)
         assert process.stderr.read() == b""
 
 
+@pytest.mark.full
 def test_who_waited_for_the_end_of_stdin_may_leave_before_it() -> None:
     code = """
 import anyio, threading
@@ -437,6 +451,7 @@ print("left", flush=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.full
 def test_a_stdout_that_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = Held(
@@ -453,6 +468,7 @@ def test_a_stdout_that_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> No
     assert process.returncode == 0
 
 
+@pytest.mark.full
 def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGCHAT_HTTP_HEAD_SECONDS="0.2", RAGCHAT_HTTP_HEADER_BYTES="1000") as server:
         for beginning in (
@@ -466,6 +482,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
         assert get(f"{server.root}/health").status_code == 200
 
 
+@pytest.mark.full
 async def test_hosts_on_http_and_on_stdio_share_one_memory_without_losing_a_write(tmp_path: Path) -> None:
     def inject(speaker: Host, name: str) -> None:
         speaker.call("Inject", text=f"The word of this document is {name}.", metadata={"uri": name})
@@ -497,6 +514,7 @@ async def test_hosts_on_http_and_on_stdio_share_one_memory_without_losing_a_writ
 
 
 @pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
+@pytest.mark.full
 def test_the_journal_tells_two_clients_of_the_same_name_apart(tmp_path: Path, revision: str) -> None:
     with (
         http_memory(tmp_path, "--toolsets", "memory,history") as memory,

@@ -48,6 +48,7 @@ def test_the_description_is_valid_and_every_path_is_served(tmp_path: Path) -> No
     pytest.importorskip("openapi_spec_validator").validate(document)
 
 
+@pytest.mark.full
 def test_the_plain_form_of_every_tool_is_described(tmp_path: Path) -> None:
     with http_memory(tmp_path, *ALL, RAGCHAT_HTTP_PLAIN_FORM="true") as server:
         document = described(server)
@@ -68,6 +69,7 @@ def test_the_plain_form_of_every_tool_is_described(tmp_path: Path) -> None:
         assert not validator(document, "Inject.request").is_valid({"method": "Inject", "params": {}})
 
 
+@pytest.mark.full
 def test_without_the_plain_form_no_tool_is_described(tmp_path: Path) -> None:
     with http_memory(tmp_path, *ALL, RAGCHAT_HTTP_PLAIN_FORM="false") as server:
         assert described(server)["components"]["schemas"].keys() == {"Message", "Error", "ToolFailure"}

@@ -150,7 +150,7 @@ LINES = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(LINES, max_size=40), st.sampled_from(("\n", "\r\n", "\n\n")), st.integers(3, 60))
 def test_the_text_is_still_the_texts_of_its_chunks(lines: list[str], end: str, max_tokens: int) -> None:
     text = "".join(

@@ -1,4 +1,4 @@
-"""The toolset `blocks` and the resources of blocks, over stdio.
+"""The toolset `blocks` and the resources of blocks.
 
 Covers `ragmemory.mcp.toolsets.blocks` and `ragmemory.mcp.toolsets.paging`.
 """
@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from ragmcp.client.features import Client
@@ -19,7 +18,8 @@ from ragmcp.protocol.schema.subscriptions import Filter, resource_updated
 from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets.blocks import LONGEST_TEXT
 from tests.support.http_memory import MODERN
-from tests.support.processes import attempt, called, memory_process
+from tests.support.memory import memory_server
+from tests.support.processes import attempt, called
 from tests.support.stdio_memory import stdio_memory
 
 TEXT = "# Tea\n\nSteep it for two minutes.\n\n- green\n- black\n\n## Milk\n\nNone.\n"
@@ -29,10 +29,9 @@ TOOLSETS = "memory,documents,blocks,history"
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path, f"--root={tmp_path}", toolsets=TOOLSETS) as client:
-            await called(client, "Inject", text=TEXT, metadata={"uri": "note:tea"})
-            yield client
+    async with memory_server(tmp_path, TOOLSETS, [tmp_path]) as client:
+        await called(client, "Inject", text=TEXT, metadata={"uri": "note:tea"})
+        yield client
 
 
 async def blocks(client: Client, **arguments: Any) -> dict[str, Any]:

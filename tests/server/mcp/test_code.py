@@ -1,4 +1,4 @@
-"""The toolset `code`, in memory and over stdio. Covers `ragmemory.mcp.toolsets.code`."""
+"""The toolset `code`. Covers `ragmemory.mcp.toolsets.code`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ import pytest
 from ragconfig.home import Home
 from ragconfig.repository import make_memory
 from ragmcp.client.features import Client
-from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
-from ragmemory.mcp.toolsets import make_tools
-from tests.support.in_memory import open_memory
 from tests.support.mcp_process import ENV, spawned
-from tests.support.memories import service_for
-from tests.support.processes import attempt, called, memory_process
+from tests.support.memory import memory_server
+from tests.support.processes import attempt, called
 
 FILES = {
     "disk.py": "# Reads a text.\ndef load(name):\n    return name\n",
@@ -43,22 +40,10 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["stdio", "in memory"])
-async def client(tmp_path: Path, folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
-        if request.param == "stdio":
-            root = f"--root={folder}"
-            async with memory_process(tmp_path, root, toolsets="memory,code") as client:
-                yield client
-            return
-        async with service_for(tmp_path, roots=[str(folder)]) as service:
-
-            async def memory() -> Any:
-                return service
-
-            server = Server("ragmemory", "1", make_tools(memory, ["memory", "code"]))
-            async with open_memory(server) as client:
-                yield client
+@pytest.fixture
+async def client(tmp_path: Path, folder: Path) -> AsyncIterator[Client]:
+    async with memory_server(tmp_path, "memory,code", [folder]) as client:
+        yield client
 
 
 @pytest.fixture

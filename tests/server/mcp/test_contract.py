@@ -28,8 +28,10 @@ TEXTS = ["# Tea\n\nSteep it for two minutes.", "# Tea\n\nSteep it for three minu
 # schema are protocol errors.
 LAST_WITH_PROTOCOL_ERRORS = "2025-06-18"
 HOSTS = [
-    *(("stdio", MODERN), ("stdio", LAST_WITH_PROTOCOL_ERRORS)),
-    *(("HTTP", MODERN), ("HTTP", "2025-11-25")),
+    pytest.param(("stdio", MODERN), marks=pytest.mark.full),
+    ("stdio", LAST_WITH_PROTOCOL_ERRORS),
+    ("HTTP", MODERN),
+    pytest.param(("HTTP", "2025-11-25"), marks=pytest.mark.full),
 ]
 # A value that is not of the type of an argument.
 WRONG = {"string": 1, "integer": "x", "number": "x", "boolean": "x", "array": 1, "object": 1}

@@ -6,16 +6,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import msgspec
 import pytest
 
 from ragmcp.client.features import Client
-from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
-from ragmemory.mcp.toolsets import make_tools
-from tests.support.in_memory import open_memory
-from tests.support.memories import service_for
+from tests.support.memory import memory_server
 from tests.support.processes import attempt, called
 
 TEA = "# Tea\n\nSteep green tea for two minutes.\n\n## Milk\n\nNone in green tea.\n"
@@ -23,15 +19,8 @@ TEA = "# Tea\n\nSteep green tea for two minutes.\n\n## Milk\n\nNone in green tea
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
-        async with service_for(tmp_path) as service:
-
-            async def memory() -> Any:
-                return service
-
-            server = Server("ragmemory", "1", make_tools(memory, ["memory", "documents"]))
-            async with open_memory(server) as client:
-                yield client
+    async with memory_server(tmp_path, "memory,documents") as client:
+        yield client
 
 
 async def listed(client: Client, **arguments: Any) -> list[str]:
@@ -153,32 +142,26 @@ async def test_headings_are_listed_with_the_lines_of_their_sections(client: Clie
 
 
 async def test_the_journal_and_the_text_of_versions_have_pages(tmp_path: Path) -> None:
-    async with service_for(tmp_path) as service:
-
-        async def memory() -> Any:
-            return service
-
-        server = Server("ragmemory", "1", make_tools(memory, ["memory", "history"]))
-        async with open_memory(server) as client:
-            for number in range(5):
-                await called(client, "Inject", text=f"{TEA}{number}\n" * 30, metadata={"uri": "note:tea"})
-            seen, cursor = [], ""
-            while True:
-                page = await called(client, "list_journal", limit=3, max_tokens=100, cursor=cursor)
-                seen += [entry["seq"] for entry in page["entries"]]
-                if "next_cursor" not in page:
-                    break
-                cursor = page["next_cursor"]
-            assert seen == [5, 4, 3, 2, 1]
-            for tool, name in (("get_version", "text"), ("diff_versions", "diff")):
-                whole = await called(client, tool, document="note:tea", max_tokens=1_000_000)
-                part = await called(client, tool, document="note:tea", max_tokens=100)
-                text = part[name]
-                while "next_cursor" in part:
-                    cursor = part["next_cursor"]
-                    part = await called(client, tool, document="note:tea", max_tokens=100, cursor=cursor)
-                    text += part[name]
-                assert text == whole[name]
-                assert len(text) > 400
-            first = await called(client, "list_versions", document="note:tea", max_tokens=1)
-            assert [version["number"] for version in first["versions"]] == [5]
+    async with memory_server(tmp_path, "memory,history") as client:
+        for number in range(5):
+            await called(client, "Inject", text=f"{TEA}{number}\n" * 30, metadata={"uri": "note:tea"})
+        seen, cursor = [], ""
+        while True:
+            page = await called(client, "list_journal", limit=3, max_tokens=100, cursor=cursor)
+            seen += [entry["seq"] for entry in page["entries"]]
+            if "next_cursor" not in page:
+                break
+            cursor = page["next_cursor"]
+        assert seen == [5, 4, 3, 2, 1]
+        for tool, name in (("get_version", "text"), ("diff_versions", "diff")):
+            whole = await called(client, tool, document="note:tea", max_tokens=1_000_000)
+            part = await called(client, tool, document="note:tea", max_tokens=100)
+            text = part[name]
+            while "next_cursor" in part:
+                cursor = part["next_cursor"]
+                part = await called(client, tool, document="note:tea", max_tokens=100, cursor=cursor)
+                text += part[name]
+            assert text == whole[name]
+            assert len(text) > 400
+        first = await called(client, "list_versions", document="note:tea", max_tokens=1)
+        assert [version["number"] for version in first["versions"]] == [5]

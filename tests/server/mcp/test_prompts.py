@@ -1,4 +1,4 @@
-"""The prompts: ours and the user's, over stdio and in every revision.
+"""The prompts: ours and the user's, in every revision.
 
 Covers `ragconfig.prompt_files`.
 """
@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from ragcommon.contract.history import Origin
@@ -26,7 +25,8 @@ from ragmemory.mcp.prompts import Prompts
 from ragmemory.mcp.resources import Resources
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, service_for
-from tests.support.processes import called, memory_process
+from tests.support.memory import memory_server
+from tests.support.processes import called
 from tests.support.raw_mcp import RawClient, raw_client
 from tests.support.schemas import REVISIONS
 
@@ -83,30 +83,27 @@ def parts(result: GetPromptResult) -> tuple[list[EmbeddedResource], str]:
 
 
 async def test_every_prompt_is_served_with_its_documents(tmp_path: Path) -> None:
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path) as client:
-            stored = await called(client, "Inject", text=TEA, metadata={"uri": "file:///notes/my%20tea.md"})
-            uri = f"ragchat://document/{stored['document_id']}"
-            await called(
-                client, "Inject", text=TEA, metadata={"uri": "file:///notes/my%20tea.md", "tags": ["a"]}
-            )
-            prompts = {info.name: info for info in await client.list_prompts()}
-            assert {name: required(info) for name, info in prompts.items()} == OURS
-            for name, info in prompts.items():
-                assert info.title
-                assert info.description
-                given = {key: "my tea.md" if key in DOCUMENTS else "«mine»" for key in required(info)}
-                documents, text = parts(await client.get_prompt(name, given))
-                if name == "analyze-changes":
-                    assert documents.pop().resource.mime_type == "text/x-diff"
-                assert [one.resource.uri for one in documents] == [uri] * len(set(given) & {*DOCUMENTS})
-                assert {(one.resource.text, one.resource.mime_type) for one in documents} == {
-                    (TEA, "text/markdown")
-                }
-                assert f"“Green tea” ({uri})" in text
-                assert text.count("«mine»") >= len(given) - len(documents)
-                assert text.endswith(QUOTED)
-                assert "{{" not in text
+    async with memory_server(tmp_path) as client:
+        stored = await called(client, "Inject", text=TEA, metadata={"uri": "file:///notes/my%20tea.md"})
+        uri = f"ragchat://document/{stored['document_id']}"
+        await called(client, "Inject", text=TEA, metadata={"uri": "file:///notes/my%20tea.md", "tags": ["a"]})
+        prompts = {info.name: info for info in await client.list_prompts()}
+        assert {name: required(info) for name, info in prompts.items()} == OURS
+        for name, info in prompts.items():
+            assert info.title
+            assert info.description
+            given = {key: "my tea.md" if key in DOCUMENTS else "«mine»" for key in required(info)}
+            documents, text = parts(await client.get_prompt(name, given))
+            if name == "analyze-changes":
+                assert documents.pop().resource.mime_type == "text/x-diff"
+            assert [one.resource.uri for one in documents] == [uri] * len(set(given) & {*DOCUMENTS})
+            assert {(one.resource.text, one.resource.mime_type) for one in documents} == {
+                (TEA, "text/markdown")
+            }
+            assert f"“Green tea” ({uri})" in text
+            assert text.count("«mine»") >= len(given) - len(documents)
+            assert text.endswith(QUOTED)
+            assert "{{" not in text
 
 
 @asynccontextmanager
@@ -187,23 +184,22 @@ async def test_a_title_stays_on_one_line_of_the_prompt(tmp_path: Path) -> None:
 
 
 async def test_documents_are_completed_by_their_names(tmp_path: Path) -> None:
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path) as client:
-            for name in ("file:///notes/my%20tea.md", "note:Coffee"):
-                await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name})
-            await called(client, "Inject", text="Unnamed.", metadata={"title": "A teapot"})
-            outline = PromptReference(name="create-outline")
+    async with memory_server(tmp_path) as client:
+        for name in ("file:///notes/my%20tea.md", "note:Coffee"):
+            await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name})
+        await called(client, "Inject", text="Unnamed.", metadata={"title": "A teapot"})
+        outline = PromptReference(name="create-outline")
 
-            async def completed(typed: str, argument: str = "document") -> list[str]:
-                return list((await client.complete(outline, argument, typed)).values)
+        async def completed(typed: str, argument: str = "document") -> list[str]:
+            return list((await client.complete(outline, argument, typed)).values)
 
-            assert {*await completed("TEA")} == {"A teapot", "file:///notes/my%20tea.md"}
-            assert await completed("my tea") == ["file:///notes/my%20tea.md"]
-            assert len(await completed("")) == 3
-            assert await completed("%") == ["file:///notes/my%20tea.md"]
-            assert await completed("3", "depth") == []
-            await refused(client, outline, "length", "INVALID_PARAMS")
-            await refused(client, PromptReference(name="nothing"), "document", "PROMPT_NOT_FOUND")
+        assert {*await completed("TEA")} == {"A teapot", "file:///notes/my%20tea.md"}
+        assert await completed("my tea") == ["file:///notes/my%20tea.md"]
+        assert len(await completed("")) == 3
+        assert await completed("%") == ["file:///notes/my%20tea.md"]
+        assert await completed("3", "depth") == []
+        await refused(client, outline, "length", "INVALID_PARAMS")
+        await refused(client, PromptReference(name="nothing"), "document", "PROMPT_NOT_FOUND")
 
 
 async def refused(client: Client, reference: PromptReference, argument: str, word: str) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import anyio
 import pytest
 
 from ragmcp.client.features import Client
@@ -13,16 +12,16 @@ from ragmcp.protocol.schema.base import ListParams
 from ragmcp.protocol.schema.completion import PromptReference, TemplateReference
 from ragmcp.protocol.schema.resources import ListResourcesResult
 from ragmcp.protocol.schema.subscriptions import Change, Filter, list_changed, resource_updated
-from tests.support.processes import called, memory_process
+from tests.support.memory import memory_server
+from tests.support.processes import called
 
 TEMPLATE = TemplateReference(uri="ragchat://document/{id}")
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path) as client:
-            yield client
+    async with memory_server(tmp_path) as client:
+        yield client
 
 
 async def injected(client: Client, uri: str, text: str = "# Fox\n\nFoxes jump.") -> str:
@@ -142,9 +141,8 @@ async def test_every_write_is_announced(client: Client) -> None:
 
 async def test_a_memory_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_text("no database " * 99, encoding="utf-8")
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path) as client:
-            with pytest.raises(WireError) as caught:
-                await client.list_resources()
-            assert caught.value.error_code == "NOT_A_MEMORY"
-            assert "is not a memory" in caught.value.message
+    async with memory_server(tmp_path) as client:
+        with pytest.raises(WireError) as caught:
+            await client.list_resources()
+        assert caught.value.error_code == "NOT_A_MEMORY"
+        assert "is not a memory" in caught.value.message

@@ -1,4 +1,4 @@
-"""The toolset `search`, in memory and over stdio. Covers `ragmemory.mcp.toolsets.search`."""
+"""The toolset `search`. Covers `ragmemory.mcp.toolsets.search`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import jsonschema
 import msgspec
 import pytest
 
 from ragmcp.client.features import Client
 from ragmcp.protocol.pagination import cursor_to
-from ragmcp.server.core import Server
 from ragmemory.limits import RESULT_BYTES
-from ragmemory.mcp.toolsets import make_tools
-from tests.support.in_memory import open_memory
-from tests.support.memories import service_for
-from tests.support.processes import attempt, called, memory_process
+from tests.support.memory import memory_server
+from tests.support.processes import attempt, called
 
 # One chunk each.
 PARTS = [
@@ -32,21 +28,10 @@ CHUNK = {
 Call = Callable[..., Awaitable[Any]]
 
 
-@pytest.fixture(params=["stdio", "in memory"])
-async def client(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    with anyio.fail_after(60):
-        if request.param == "stdio":
-            async with memory_process(tmp_path, toolsets="memory,search") as client:
-                yield client
-            return
-        async with service_for(tmp_path) as service:
-
-            async def memory() -> Any:
-                return service
-
-            server = Server("ragmemory", "1", make_tools(memory, ["memory", "search"]))
-            async with open_memory(server) as client:
-                yield client
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    async with memory_server(tmp_path, "memory,search") as client:
+        yield client
 
 
 @pytest.fixture

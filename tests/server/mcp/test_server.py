@@ -3,10 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from tests.support.memory import memory_server
 from tests.support.processes import attempt, called, memory_process, uris
 
 BEHIND_THE_FIRST_ANSWER = {"numpy", "aiosqlite", "tokenizers", "sqlite3", "openai", "ragmemory.service"}
@@ -19,11 +21,10 @@ def test_what_serves_the_first_answer_imports_nothing_of_the_memory() -> None:
 
 
 async def test_tools_are_listed_before_anything_is_opened(tmp_path: Path) -> None:
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path, toolsets="memory") as client:
-            assert [tool.name for tool in await client.list_tools()] == ["Inject", "Query"]
-            assert client.server.name == "ragmemory"
-            assert uris(await called(client, "Query", query="anything")) == []
+    async with memory_server(tmp_path, toolsets="memory") as client:
+        assert [tool.name for tool in await client.list_tools()] == ["Inject", "Query"]
+        assert client.server.name == "ragmemory"
+        assert uris(await called(client, "Query", query="anything")) == []
 
 
 async def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
@@ -64,42 +65,39 @@ async def test_a_memory_that_cannot_be_used_fails_the_call_and_not_the_server(
 ) -> None:
     assert callable(make)
     make(tmp_path / "memory.db")
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path) as client:
-            for _ in range(2):
-                failed = await attempt(client, "Query", query="anything")
-                assert failed.is_error
-                assert failed.structured(dict)["errorCode"] == code
-                assert sentence in failed.text
-            assert await client.list_tools()
+    async with memory_server(tmp_path) as client:
+        for _ in range(2):
+            failed = await attempt(client, "Query", query="anything")
+            assert failed.is_error
+            assert failed.structured(dict)["errorCode"] == code
+            assert sentence in failed.text
+        assert await client.list_tools()
 
 
 async def test_a_key_file_that_is_missing_fails_the_call_with_a_sentence(tmp_path: Path) -> None:
-    variables = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_KEY_FILE": str(tmp_path / "no-key")}
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path, variables=variables) as client:
-            failed = await attempt(client, "Inject", text="Foxes jump.")
-            assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
-            assert "no-key" in failed.text
-            assert "no-key" in (await attempt(client, "Inject", text="Foxes sleep.")).text
+    embedder: dict[str, Any] = {"embedder__kind": "openai", "embedder__key_file": str(tmp_path / "no-key")}
+    async with memory_server(tmp_path, **embedder) as client:
+        failed = await attempt(client, "Inject", text="Foxes jump.")
+        assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
+        assert "no-key" in failed.text
+        assert "no-key" in (await attempt(client, "Inject", text="Foxes sleep.")).text
 
 
 async def test_an_openai_embedder_that_is_down_fails_injects_and_stores_nothing(tmp_path: Path) -> None:
-    variables = {
-        "RAGCHAT_EMBEDDER_KIND": "openai",
-        "RAGCHAT_EMBEDDER_BASE_URL": "http://127.0.0.1:9/v1",
-        "RAGCHAT_EMBEDDER_RETRIES": "0",
+    embedder: dict[str, Any] = {
+        "embedder__kind": "openai",
+        "embedder__base_url": "http://127.0.0.1:9/v1",
+        "embedder__retries": 0,
     }
-    with anyio.fail_after(60):
-        async with memory_process(tmp_path, variables=variables) as client:
-            failed = await attempt(client, "Inject", text="Foxes jump.")
-            assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
-            assert "127.0.0.1:9" in failed.text
-            assert (await called(client, "get_memory_stats"))["documents"] == 0
-        async with memory_process(tmp_path) as client:
-            await called(client, "Inject", text="Foxes jump.", metadata={"uri": "fox"})
-        async with memory_process(tmp_path, variables=variables) as client:
-            for tool, arguments in (("Inject", {"text": "Bears sleep."}), ("Query", {"query": "foxes"})):
-                refused = await attempt(client, tool, **arguments)
-                assert refused.structured(dict)["errorCode"] == "EMBEDDER_MISMATCH"
-                assert "ragchat memory reembed" in refused.text
+    async with memory_server(tmp_path, **embedder) as client:
+        failed = await attempt(client, "Inject", text="Foxes jump.")
+        assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
+        assert "127.0.0.1:9" in failed.text
+        assert (await called(client, "get_memory_stats"))["documents"] == 0
+    async with memory_server(tmp_path) as client:
+        await called(client, "Inject", text="Foxes jump.", metadata={"uri": "fox"})
+    async with memory_server(tmp_path, **embedder) as client:
+        for tool, arguments in (("Inject", {"text": "Bears sleep."}), ("Query", {"query": "foxes"})):
+            refused = await attempt(client, tool, **arguments)
+            assert refused.structured(dict)["errorCode"] == "EMBEDDER_MISMATCH"
+            assert "ragchat memory reembed" in refused.text

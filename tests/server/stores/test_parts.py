@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -67,7 +67,6 @@ async def test_the_parts_of_a_document_join_to_its_text_and_keep_to_their_size(t
         assert (whole.text, whole.start_line, whole.end_line) == (LONG, 1, LONG.count("\n"))
 
 
-@settings(max_examples=40)
 @given(
     text=st.one_of(
         odd_texts, st.lists(st.sampled_from(["# A", "", " ", "word " * 90, "|a|", "- b"])).map("\n".join)

@@ -22,7 +22,6 @@ from tests.support.http_server import ACCEPT, limits, modern_headers, modern_req
 from tests.support.mcp_server import Add, Echo
 from tests.support.processes import LONGEST_SECONDS
 
-EXAMPLES = 150
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 json_values = st.recursive(
@@ -152,7 +151,7 @@ def check_body(status: int, head: dict[bytes, bytes], body: bytes, *, plain: boo
         json.loads(body)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=SLOW)
+@settings(suppress_health_check=SLOW)
 @given(
     method=st.sampled_from(["POST", "POST", "POST", "GET", "DELETE", "OPTIONS", "PUT"]),
     named=headers,

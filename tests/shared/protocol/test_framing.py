@@ -122,6 +122,7 @@ def test_a_line_end_may_be_cut_in_two() -> None:
         ("message", b"1"),
         ("message", b"2"),
     ]
+    assert events([b"data: 1\r", b"\ndata: 2\r", b"\n\r\n"]) == [("message", b"1\n2")]
 
 
 def test_the_id_holds_until_there_is_another_and_the_pause_too() -> None:

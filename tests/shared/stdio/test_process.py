@@ -55,10 +55,16 @@ async def test_a_server_that_exits_on_stdin_close_is_never_terminated(
 async def test_a_server_that_stays_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
     monkeypatch.setattr(process, "TERMINATE_SECONDS", 2 * LONGEST_SECONDS)
-    script = "import signal, sys\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
+    script = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit('terminated'))\n"
+        "print('ready', file=sys.stderr, flush=True)\n"
+        "signal.pause()\n"
+    )
     with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
         async with spawned([sys.executable, "-c", script], stderr=log.path, era="modern"):
             await log.until("ready")
+        await log.until("terminated")
 
 
 @posix

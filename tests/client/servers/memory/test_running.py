@@ -107,6 +107,7 @@ async def test_a_server_of_this_memory_is_found_and_used_for_everything(tmp_path
         assert (await memory.stats()).documents == 1
 
 
+@pytest.mark.full
 async def test_files_that_the_user_names_are_loaded_beside_a_server_that_may_read_none(
     tmp_path: Path,
 ) -> None:
@@ -128,6 +129,7 @@ async def test_a_server_that_needs_a_token_is_found_without_one(tmp_path: Path) 
             assert (await memory.stats()).documents == 0
 
 
+@pytest.mark.full
 async def test_a_server_that_others_can_reach_is_found_at_this_machine(tmp_path: Path) -> None:
     with http_memory(tmp_path, "--host", "0.0.0.0") as server:
         async with open_memory(settings_in(tmp_path)) as memory:
@@ -135,6 +137,7 @@ async def test_a_server_that_others_can_reach_is_found_at_this_machine(tmp_path:
             assert (await memory.stats()).documents == 0
 
 
+@pytest.mark.full
 async def test_a_server_that_only_reads_or_serves_another_memory_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     home = {"RAGCHAT_HOME": str(tmp_path / "home")}
@@ -144,6 +147,7 @@ async def test_a_server_that_only_reads_or_serves_another_memory_is_not_used(tmp
             assert memory.url == ""
 
 
+@pytest.mark.full
 async def test_a_server_that_was_killed_is_passed_over(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         end(server)
@@ -183,6 +187,7 @@ def test_a_server_that_does_not_answer_costs_a_bounded_time() -> None:
     assert len(received) == 1
 
 
+@pytest.mark.full
 async def test_when_a_found_server_dies_one_of_our_own_goes_on(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         async with open_memory(settings_in(tmp_path)) as memory:
@@ -193,6 +198,7 @@ async def test_when_a_found_server_dies_one_of_our_own_goes_on(tmp_path: Path) -
             assert (await memory.stats()).documents == 0
 
 
+@pytest.mark.full
 async def test_the_owners_address_is_closed_to_all_who_lack_the_key(tmp_path: Path) -> None:
     import httpx2
 
@@ -205,6 +211,7 @@ async def test_the_owners_address_is_closed_to_all_who_lack_the_key(tmp_path: Pa
 # Named
 
 
+@pytest.mark.full
 async def test_a_named_server_offers_what_its_settings_say(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         async with open_memory(stranger_to(server, tmp_path)) as memory:
@@ -220,6 +227,7 @@ async def test_a_named_server_offers_what_its_settings_say(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("address", ["{}", "{}/", "{}/mcp"])
+@pytest.mark.full
 async def test_a_named_server_of_ones_own_offers_everything(tmp_path: Path, address: str) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN=TOKEN) as server:
         url = address.format(server.root.replace("127.0.0.1", "localhost"))
@@ -239,6 +247,7 @@ async def test_a_named_server_reads_files_of_its_roots_only(tmp_path: Path) -> N
             assert "memory.roots" in caught.value.hint
 
 
+@pytest.mark.full
 async def test_the_token_comes_from_a_file_or_the_environment_and_a_wrong_one_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +269,7 @@ async def test_the_token_comes_from_a_file_or_the_environment_and_a_wrong_one_is
             assert (await memory.query("tea")).empty
 
 
+@pytest.mark.full
 async def test_a_named_server_that_dies_is_reported_and_used_again_when_it_is_back(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         settings = settings_in(tmp_path, memory_server__url=server.url)
@@ -287,6 +297,7 @@ async def test_what_is_no_address_of_a_server_is_a_bad_setting(tmp_path: Path, u
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process so")
+@pytest.mark.full
 async def test_a_server_that_is_stopped_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +311,7 @@ async def test_a_server_that_is_stopped_is_passed_over(
             os.kill(server.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.full
 def test_the_note_goes_when_the_server_ends(tmp_path: Path) -> None:
     with http_memory(tmp_path):
         [note] = (tmp_path / "home" / "state" / "servers").iterdir()

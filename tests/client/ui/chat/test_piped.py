@@ -41,21 +41,25 @@ def test_a_line_that_fails_does_not_end_the_rest(ragchat: Program) -> None:
     assert "75 degrees" in done.out
 
 
+@pytest.mark.full
 def test_quit_ends_the_reading(ragchat: Program) -> None:
     done = ragchat(stdin="/quit\n/nothing\n")
     assert (done.code, done.out, done.err) == (0, "\n", "")
 
 
+@pytest.mark.full
 def test_no_lines_are_no_failure(ragchat: Program) -> None:
     assert ragchat(stdin="").code == 0
 
 
+@pytest.mark.full
 def test_escape_sequences_in_documents_do_not_get_through(ragchat: Program) -> None:
     done = ragchat(stdin="/inject bad.md\nWhat do terminals obey?\n/sources\n/query terminals\n")
     assert "␛[31m" in done.out
     assert "\x1b" not in done.out + done.err
 
 
+@pytest.mark.full
 def test_hints_about_the_context_are_those_of_the_chat_or_of_the_command_line(tmp_path: Path) -> None:
     with OpenAIServer(context_tokens=10) as server:
         ragchat = program_in(tmp_path, RAGCHAT_MODEL_NAME="auto", OPENAI_BASE_URL=server.base_url)
@@ -65,12 +69,14 @@ def test_hints_about_the_context_are_those_of_the_chat_or_of_the_command_line(tm
     assert "/new" not in asked.err
 
 
+@pytest.mark.full
 def test_forced_colours_do_not_reach_a_pipe(tmp_path: Path) -> None:
     done = program_in(tmp_path, FORCE_COLOR="1", TTY_COMPATIBLE="1")(stdin="/help\n")
     assert "/inject" in done.out
     assert "\x1b" not in done.out
 
 
+@pytest.mark.full
 def test_the_last_session_is_gone_on_with(ragchat: Program) -> None:
     ragchat(stdin="/inject tea.md\nHow hot is green tea?\n")
     done = ragchat("-c", stdin="/sources\n")
