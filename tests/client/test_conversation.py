@@ -1,6 +1,6 @@
 """The object that every front end uses: on a real memory, a real store of sessions and a scripted model.
 
-Covers `settings`.
+Covers `settings` and `answer`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`ragchat research` as a user runs it: with a scripted model, real memory, and another server's tools.
 
-Covers `ragchat.commands.research`, `ragchat.research.research`, `ragchat.research.reading` and
+Covers `ragchat.commands.research`, `ragchat.research.research`, `ragchat.research.context`, `ragchat.research.reading` and
 `ragchat.research.requests`.
 """
 

@@ -1,6 +1,6 @@
 """The store of past sessions and its database, on real SQLite files.
 
-Covers `database` and `search`.
+Covers `database`, `search` and `types`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`."""
+"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`, `events`."""
 
 from __future__ import annotations
 

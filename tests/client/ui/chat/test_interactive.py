@@ -1,6 +1,6 @@
 """The loop of the chat with keys from a pipe: what opens behind the prompt, what can go wrong there.
 
-Covers `approval`, `background` and `style`.
+Covers `approval` and `background`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A turn on the screen: the answer, its sources (`sources`), its trace (`why`).
 
-Covers `screen`.
+Covers `screen` and `style`.
 """
 
 from __future__ import annotations
