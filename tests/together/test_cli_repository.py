@@ -34,7 +34,6 @@ def memory_of(program: Program) -> str:
     return str(program("memory", "stats", "--json").json["path"])
 
 
-@pytest.mark.smoke
 def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Program, tmp_path: Path) -> None:
     own = ragchat.folder / ".ragchat" / "memory.db"
     usual = tmp_path / "home" / "data" / "memory.db"
@@ -58,6 +57,7 @@ def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Progra
     assert ragchat("query", "mate").out.startswith("[1] ")
 
 
+@pytest.mark.smoke
 def test_loading_a_part_of_a_repository_makes_none(ragchat: Program, tmp_path: Path) -> None:
     for words in (("src",), ("tea.md",), (".", "src"), ("-",)):
         assert ragchat("inject", *words, stdin="text").code == 0

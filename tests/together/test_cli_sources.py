@@ -32,7 +32,6 @@ def names(uris: list[str]) -> list[str]:
     return [Path(uri).name for uri in uris]
 
 
-@pytest.mark.smoke
 def test_a_source_is_loaded_listed_kept_in_step_and_removed(ragchat: Program) -> None:
     added = ragchat("source", "add", "notes", "notes/sub", "none", "--json")
     assert [(Path(one["uri"]).name, one["status"]) for one in added.json["sources"]] == [
@@ -78,6 +77,7 @@ def test_a_missing_folder_loses_nothing_and_the_doctor_names_it(ragchat: Program
     assert ragchat("memory", "ls", "--json").json["total"] == 2
 
 
+@pytest.mark.smoke
 def test_a_folder_that_is_no_source_can_be_synced(ragchat: Program) -> None:
     assert ragchat("sync", "notes").out == "2 added (2 chunks).\n"
     (ragchat.folder / "notes" / "tea.md").unlink()

@@ -82,7 +82,7 @@ async def calling(home: Path, server: dict[str, Any], user: User | None) -> Asyn
             yield lambda name, arguments: tool(manager, name).call(arguments)
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", pytest.param("http", marks=pytest.mark.full)])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
     need("mcp1")
     with entry(request.param, tmp_path / "log") as found:

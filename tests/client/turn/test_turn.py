@@ -1,4 +1,7 @@
-"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`, `events`."""
+"""One turn, offline and with a real scripted model server.
+
+Covers `turn`, `retrieval`, `generation`, `rounds` and `events`.
+"""
 
 from __future__ import annotations
 

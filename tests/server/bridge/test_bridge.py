@@ -103,6 +103,12 @@ def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path) 
         assert {answer["id"] for answer in speaker.receive()} == {91, 92}
 
 
+def test_a_host_that_is_too_fast_for_the_server_is_answered_later(tmp_path: Path) -> None:
+    limits = {"RAGCHAT_HTTP_REQUESTS_PER_SECOND": "1", "RAGCHAT_HTTP_BURST": "1"}
+    with http_memory(tmp_path, **limits) as server, bridge(tmp_path, server.url) as speaker:
+        assert "result" in speaker.request("tools/list")
+
+
 @pytest.mark.full
 def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
