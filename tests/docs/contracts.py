@@ -33,7 +33,7 @@ from tests.support.program import Program
 from tests.test_house import PACKAGES, module_name
 
 PAGE = DOCS / "contracts.md"
-PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- generated: (\w+) -->\n\n).*?(<!-- end -->)", re.DOTALL)
 SERVER = f"{sys.executable} -m tests.support.mcp_server"
 
 # Each script runs in a home of its own; each line shows the JSON of its command. A line that begins with

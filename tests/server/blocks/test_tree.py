@@ -18,6 +18,7 @@ from ragmemory.ingest.blocks import LONGEST_BLOCK
 ROOT = Path(__file__).resolve().parents[3]
 PEER = MarkdownIt("commonmark").enable("table")
 KINDS = {
+    "html_block": "paragraph",  # such as a comment
     "heading_open": "heading",
     "bullet_list_open": "list",
     "ordered_list_open": "list",
