@@ -35,8 +35,8 @@ def letters(number: int) -> str:
     return text
 
 
-def find(name: str, ids: Sequence[str], labels: Sequence[str]) -> int | None:
-    """The place of the block with this id, label, or number: `#1` is the first block of a document."""
+def find_block(name: str, ids: Sequence[str], labels: Sequence[str]) -> int | None:
+    """The index of the block with this id, label, or number: `#1` is the first block of a document."""
     name = name.strip().lower()
     if name.startswith("#"):
         number = int(name[1:]) if name[1:].isdecimal() and len(name) < 12 else 0

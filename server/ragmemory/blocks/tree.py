@@ -52,7 +52,7 @@ class Node(Struct, gc=False):
     kind: Kind
     level: int  # of a heading, from 1; 0: not a heading
     depth: int  # from 1
-    parent: int  # its place in the tree; -1: none
+    parent: int  # its index in the tree; -1: none
     start: int
     end: int
     heading: str  # the path of headings above it, joined by " > "; that of a heading includes itself
@@ -72,8 +72,8 @@ class Marker(NamedTuple):
 class _OpenList(NamedTuple):
     """A list whose last item may go on."""
 
-    place: int
-    item: int  # the place of its last item
+    list_index: int
+    item: int  # the index of its last item
     marker: Marker  # of that item
 
 
@@ -88,30 +88,30 @@ class Tree:
             builder.add(block)
         self.nodes = builder.finished()
 
-    def below(self, place: int) -> range:
-        """The places of a block and of all blocks below it."""
-        depth, end = self.nodes[place].depth, place + 1
+    def below(self, index: int) -> range:
+        """The indexes of a block and of all blocks below it."""
+        depth, end = self.nodes[index].depth, index + 1
         while end < len(self.nodes) and self.nodes[end].depth > depth:
             end += 1
-        return range(place, end)
+        return range(index, end)
 
-    def span(self, place: int, *, section: bool = False) -> tuple[int, int]:
+    def span(self, index: int, *, section: bool = False) -> tuple[int, int]:
         """The range of a block's text without the blank lines after it.
 
         It includes the blocks below it, but those of a heading only with `section`.
         """
-        node = self.nodes[place]
+        node = self.nodes[index]
         end = node.end if node.level and not section else node.stop
         return node.start, node.start + len(self.text[node.start : end].rstrip())
 
-    def own(self, place: int) -> str:
+    def own(self, index: int) -> str:
         """What is a block's own, without white space around it."""
-        node = self.nodes[place]
+        node = self.nodes[index]
         return self.text[node.start : node.end].strip()
 
-    def own_lines(self, place: int) -> tuple[int, int]:
+    def own_lines(self, index: int) -> tuple[int, int]:
         """The first and the last line, from 1, of what is a block's own."""
-        node = self.nodes[place]
+        node = self.nodes[index]
         return self.lines(node.start, node.start + len(self.text[node.start : node.end].rstrip()))
 
     def lines(self, start: int, end: int) -> tuple[int, int]:
@@ -139,9 +139,9 @@ class _Builder:
     def finished(self) -> list[Node]:
         """The tree."""
         stops: dict[int, int] = {}
-        for place in reversed(range(len(self._nodes))):
-            node = self._nodes[place]
-            node.stop = max(node.end, stops.get(place, 0))
+        for index in reversed(range(len(self._nodes))):
+            node = self._nodes[index]
+            node.stop = max(node.end, stops.get(index, 0))
             stops[node.parent] = max(node.stop, stops.get(node.parent, 0))
         return self._nodes
 
@@ -215,9 +215,9 @@ class _Builder:
             self._append(self._kind(block), block)
 
     def _add_item(self, block: Block, marker: Marker, sibling: _OpenList | None) -> None:
-        place = sibling.place if sibling else self._append("list", replace(block, end=block.start))
-        item = self._append("item", block, place)
-        self._lists.append(_OpenList(place, item, marker))
+        index = sibling.list_index if sibling else self._append("list", replace(block, end=block.start))
+        item = self._append("item", block, index)
+        self._lists.append(_OpenList(index, item, marker))
 
     def _add_indented_code(self, block: Block) -> None:
         """Blank lines do not end it."""

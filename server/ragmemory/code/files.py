@@ -64,6 +64,6 @@ def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, C
     return codes
 
 
-def place_of(uri: str) -> str:
+def path_or_uri(uri: str) -> str:
     """The path of a file, else the uri."""
     return str(path_in(uri) or uri)

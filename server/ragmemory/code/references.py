@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Use = Literal["definition", "call", "import", "reference"]
 
 # Nodes between the root and an occurrence that are looked at; deeper ones are left out.
-_DEEPEST = 500
+_MAX_DEPTH = 500
 # Calls in one definition that are looked at.
-_MOST_CALLS = 1_000
+_MAX_CALLS = 1_000
 
 # fmt: off
 _CALLS = frozenset((
@@ -167,9 +167,9 @@ def _calls_in(code: Code, definition: Definition) -> Iterator[Node]:
         if overlaps and node.start_byte >= definition.begin and node.type in _CALLS and node.is_named:
             yield node
             count += 1
-            if count == _MOST_CALLS:
+            if count == _MAX_CALLS:
                 return
-        if overlaps and cursor.depth < _DEEPEST and cursor.goto_first_child():
+        if overlaps and cursor.depth < _MAX_DEPTH and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
@@ -182,8 +182,8 @@ def _path_to(root: Node, start: int, end: int) -> list[Node]:
     path = [root]
     while cursor.goto_first_child_for_byte(start) is not None:
         node = cursor.node
-        if node is None or node.start_byte > start or node.end_byte < end or len(path) == _DEEPEST:
-            return [] if len(path) == _DEEPEST else path
+        if node is None or node.start_byte > start or node.end_byte < end or len(path) == _MAX_DEPTH:
+            return [] if len(path) == _MAX_DEPTH else path
         path.append(node)
     return path
 

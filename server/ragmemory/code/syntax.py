@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ragmemory.text.languages import Language
 
 # A longer text is data or generated, and is not parsed.
-LARGEST = 300_000
+MAX_CHARACTERS = 300_000
 # Seconds of processor time for one text. A second is enough for 2 MB of written code; a text in no known
 # syntax may take 40 s for each.
 PARSE_SECONDS = 1.0
@@ -33,11 +33,11 @@ READ = 1_024
 # take the square of its depth or of its errors. (A search has a callback to stop it, but with tree-sitter
 # 0.26.1 that crashes the process.)
 MANY_NODES = 20_000
-DEEPEST = 2_000
+MAX_DEPTH = 2_000
 SAMPLES = 64
-MOST_ERRORS = 4
+MAX_ERRORS = 4
 # A longer name is no name, but broken syntax.
-LONGEST_NAME = 200
+MAX_NAME = 200
 
 Kind = Literal["class", "function", "value"]
 
@@ -177,7 +177,7 @@ class Code:
 
     def _names(self, node: Node, name: Node) -> list[str]:
         """The name of a definition in parts: a method of Go begins with its receiver. Empty: it has none."""
-        if name.type in _NO_NAMES or name.end_byte - name.start_byte > LONGEST_NAME:
+        if name.type in _NO_NAMES or name.end_byte - name.start_byte > MAX_NAME:
             return []
         text = self.text_of(name)
         if name.type in ("operator_name", "string", "computed_property_name"):
@@ -285,7 +285,7 @@ def parts_of(name: str) -> list[str]:
 
 def parse(text: str, language: Language) -> Code | None:
     """None if the text is too long or takes too long, or if the grammar is not installed."""
-    if len(text) > LARGEST or (grammar := _grammar(language)) is None:
+    if len(text) > MAX_CHARACTERS or (grammar := _grammar(language)) is None:
         return None
     data = text.encode(errors="replace")
     until = time.thread_time() + PARSE_SECONDS
@@ -312,10 +312,10 @@ def _is_broken(tree: Tree) -> bool:
     errors = 0
     for index in range(0, count, count // SAMPLES):
         cursor.goto_descendant(index)
-        if cursor.depth > DEEPEST:
+        if cursor.depth > MAX_DEPTH:
             return True
         errors += cursor.goto_parent() and cursor.node is not None and cursor.node.is_error
-    return errors > MOST_ERRORS
+    return errors > MAX_ERRORS
 
 
 class _Grammar:

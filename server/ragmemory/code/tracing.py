@@ -13,7 +13,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragcommon.contract.code import Relation, TraceStep
-from ragmemory.code.files import CodeFiles, place_of
+from ragmemory.code.files import CodeFiles, path_or_uri
 from ragmemory.code.references import Occurrence, callees, is_own, occurrences
 from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
@@ -21,19 +21,19 @@ from ragmemory.types.code import CodeFile, Direction
 
 # The work of one answer, in characters that are parsed: about half a second. Then seconds after which it ends
 # with what it has, which a busy machine may need.
-MOST_WORK = 2_000_000
-MOST_SECONDS = 5.0
+MAX_WORK = 2_000_000
+MAX_SECONDS = 5.0
 # Steps that one answer has, and about how many it looks for; files with definitions that it reads, names that
 # it follows, and definitions that one call may mean.
-MOST_STEPS = 5_000
-MOST_DEFINING = 100
-MOST_NAMES = 200
-MOST_TARGETS = 5
-LONGEST_LINE = 200
+MAX_STEPS = 5_000
+MAX_DEFINING = 100
+MAX_NAMES = 200
+MAX_TARGETS = 5
+MAX_LINE = 200
 # Files that are parsed at a time.
 _BATCH = 25
 
-Found = tuple[CodeFile, Code, Definition]
+FoundDefinition = tuple[CodeFile, Code, Definition]
 """A definition, and where it is."""
 Name = tuple[str, ...]
 """A qualified name."""
@@ -41,7 +41,7 @@ Key = tuple[str, Name]
 """The uri and the qualified name of a definition."""
 
 
-class Named(Struct, frozen=True):
+class NamedDefinition(Struct, frozen=True):
     """A definition as a heading names it."""
 
     file: CodeFile
@@ -57,8 +57,8 @@ class Use(Struct, frozen=True):
     certain: set[Key] = set()
 
 
-class Question:
-    """A question ends after MOST_WORK or MOST_SECONDS, and says so."""
+class Tracer:
+    """A question ends after MAX_WORK or MAX_SECONDS, and says so."""
 
     def __init__(self, files: CodeFiles, name: str) -> None:
         """Raises BadArgument."""
@@ -66,10 +66,10 @@ class Question:
         if not self._name:
             raise BadArgument("name", "must name a function, class or value, such as Store.find")
         self._files = files
-        self._until = time.monotonic() + MOST_SECONDS
-        self._left = MOST_WORK
+        self._until = time.monotonic() + MAX_SECONDS
+        self._left = MAX_WORK
         self._seen: set[str] = set()
-        self._named: dict[str, tuple[list[Named], dict[str, set[Key]]]] = {}
+        self._named: dict[str, tuple[list[NamedDefinition], dict[str, set[Key]]]] = {}
         self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
         self._used: dict[str, list[Use]] = {}
         self._is_late = False
@@ -79,7 +79,7 @@ class Question:
         """How the answer may be incomplete."""
         notices = []
         if self._is_late:
-            notices.append(f"The answer is not complete: it was ended after {MOST_SECONDS:g} seconds.")
+            notices.append(f"The answer is not complete: it was ended after {MAX_SECONDS:g} seconds.")
         if self._has_more:
             read = f"only {len(self._seen):,} of the files that hold a name were read."
             notices.append(f"The answer is not complete: {read}")
@@ -87,7 +87,7 @@ class Question:
 
     def _has_ended(self, steps: Sequence[TraceStep] = ()) -> bool:
         self._is_late = self._is_late or time.monotonic() > self._until
-        return self._is_late or len(steps) >= MOST_STEPS
+        return self._is_late or len(steps) >= MAX_STEPS
 
     async def _parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
         """The first of these files, until the question ends."""
@@ -111,42 +111,44 @@ class Question:
         if name not in self._holding:
             files: list[CodeFile] = []
             if not self._has_ended():  # A trace may have hundreds of names left.
-                files, has_more = await self._files.store.holding(name, MOST_WORK)
+                files, has_more = await self._files.store.holding(name, MAX_WORK)
                 self._has_more = self._has_more or has_more
             self._holding[name] = await self._parsed(files)
         return self._holding[name]
 
-    async def _definitions_of(self, name: str) -> tuple[list[Named], dict[str, set[Key]]]:
+    async def _definitions_of(self, name: str) -> tuple[list[NamedDefinition], dict[str, set[Key]]]:
         """All definitions of an unqualified name, and those in a class by the name of their class.
 
         Variables, and functions inside others, are in no heading: they are sought if there is nothing else.
         """
         if name not in self._named:
-            every: dict[Key, Named] = {}
+            every: dict[Key, NamedDefinition] = {}
             for file, heading in [] if self._has_ended() else await self._files.store.defining(name):
                 for one in heading.split(", "):
                     names = tuple(parts_of(one)) if name in one else ()
                     if names[-1:] == (name,):
-                        every.setdefault((file.uri, names), Named(file, names))
+                        every.setdefault((file.uri, names), NamedDefinition(file, names))
             if not every:
                 for file, code in await self._files_holding(name):
                     for definition in _named(code, name):
-                        every.setdefault((file.uri, definition.names), Named(file, definition.names))
+                        every.setdefault(
+                            (file.uri, definition.names), NamedDefinition(file, definition.names)
+                        )
             self._named[name] = list(every.values()), _by_owner(every)
         return self._named[name]
 
-    async def definitions(self) -> list[Found]:
+    async def definitions(self) -> list[FoundDefinition]:
         """The definitions of the name."""
         return await self._meant(self._name)
 
-    async def _meant(self, name: Name) -> list[Found]:
+    async def _meant(self, name: Name) -> list[FoundDefinition]:
         """The definitions that have a qualified name."""
         every, _ = await self._definitions_of(name[-1])
         files = {one.file.uri: one.file for one in every if _is_meant(one.file.uri, one.names, name)}
-        self._has_more = self._has_more or len(files) > MOST_DEFINING
+        self._has_more = self._has_more or len(files) > MAX_DEFINING
         return [
             (file, code, definition)
-            for file, code in await self._parsed(list(files.values())[:MOST_DEFINING])
+            for file, code in await self._parsed(list(files.values())[:MAX_DEFINING])
             for definition in _named(code, name[-1])
             if _is_meant(file.uri, definition.names, name)
         ]
@@ -174,7 +176,7 @@ class Question:
                         continue
                     steps.append(_step("caller", distance, use, ".".join(name)))
                     inside = use.one.inside.names if use.one.inside else ()
-                    if inside and inside not in followed and len(followed) < MOST_NAMES:
+                    if inside and inside not in followed and len(followed) < MAX_NAMES:
                         followed.add(inside)
                         following.append(inside)
             level = following
@@ -191,12 +193,12 @@ class Question:
         has_function = not every or not all(_is_method(one) for _, _, one in await self._meant(name))
         return [use for use in self._used[name[-1]] if _may_mean(use, name, has_function=has_function)]
 
-    async def callees(self, found: Sequence[Found], depth: int) -> list[TraceStep]:
+    async def callees(self, found: Sequence[FoundDefinition], depth: int) -> list[TraceStep]:
         """What the definitions call, what that calls, and so on; each is followed once."""
         steps: list[TraceStep] = []
         level, followed = list(found), {one.names for _, _, one in found}
         for distance in range(1, depth + 1):
-            following: list[Found] = []
+            following: list[FoundDefinition] = []
             for file, code, definition in level:
                 if definition.kind == "value" or self._has_ended(steps):
                     continue
@@ -208,13 +210,13 @@ class Question:
                     for target in targets:
                         # The body of a class is not what its constructor calls.
                         is_new = target[2].kind == "function" and target[2].names not in followed
-                        if is_new and len(followed) < MOST_NAMES:
+                        if is_new and len(followed) < MAX_NAMES:
                             followed.add(target[2].names)
                             following.append(target)
             level = following
         return steps
 
-    async def _targets(self, use: Use, name: str) -> list[Found]:
+    async def _targets(self, use: Use, name: str) -> list[FoundDefinition]:
         """The definitions that a call may mean: the first ones, if it may mean many."""
         every, owners = await self._definitions_of(name)
         certain = _certain(use.file, use.code, use.one, name, owners)
@@ -223,7 +225,7 @@ class Question:
             one
             for one in every
             if ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
-        ][:MOST_TARGETS]
+        ][:MAX_TARGETS]
         names = {(one.file.uri, one.names) for one in meant}
         return [
             (file, code, definition)
@@ -306,7 +308,9 @@ def _around(one: Occurrence) -> set[Name]:
     return names - {()}
 
 
-def _step(relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Found] = ()) -> TraceStep:
+def _step(
+    relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[FoundDefinition] = ()
+) -> TraceStep:
     file, code, one = use.file, use.code, use.one
     line = code.line_at(one.start)
     return TraceStep(
@@ -314,9 +318,9 @@ def _step(relation: Relation, depth: int, use: Use, of: str = "", targets: Seque
         depth=depth,
         symbol=code.qualified(one.inside.names) if one.inside else "",
         of=of,
-        location=f"{place_of(file.uri)}:{line}",
+        location=f"{path_or_uri(file.uri)}:{line}",
         uri=file.uri,
         line=line,
-        text=code.line(line).strip()[:LONGEST_LINE],
-        targets=[f"{place_of(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
+        text=code.line(line).strip()[:MAX_LINE],
+        targets=[f"{path_or_uri(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
     )

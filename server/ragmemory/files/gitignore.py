@@ -1,6 +1,6 @@
 """Which files of a folder .gitignore files exclude, by git's rules.
 
-All patterns of one file form a nondeterministic automaton. Its states are places in the patterns, one bit
+All patterns of one file form a nondeterministic automaton. Its states are steps in the patterns, one bit
 each in an integer. It reads a path once, byte by byte, so the time is at most proportional to the length of
 the path times the size of the file. Regular expressions, which `pathspec` uses, backtrack: `*a*a*a*a*b` takes
 minutes. Sources: gitignore(5); dir.c and wildmatch.c of git for cases that page does not define.
@@ -18,10 +18,10 @@ from ragcommon.files.safe_open import read_in
 
 NAME = ".gitignore"
 # Large ones have some ten thousand bytes.
-LARGEST_BYTES = 1 << 18
+MAX_BYTES = 1 << 18
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# A place in a pattern accepts a set of byte values, stored as the bits of an integer.
+# A step in a pattern accepts a set of byte values, stored as the bits of an integer.
 ANY = (1 << 256) - 1
 NOT_SLASH = ANY ^ (1 << ord("/"))
 NOTHING = 0
@@ -45,15 +45,15 @@ CLASSES = {
 }
 
 
-class Malformed(Exception):
+class MalformedPattern(Exception):
     """A pattern that matches nothing; git skips it silently."""
 
 
 @dataclass(frozen=True)
-class Place:
+class Step:
     """One step of a pattern: one byte of `accepts`; with `repeats`, any number of them, even none.
 
-    `skips`: this place and the next one together may be left out, as in `**/`.
+    `skips`: this step and the next one together may be left out, as in `**/`.
     """
 
     accepts: int
@@ -61,44 +61,44 @@ class Place:
     skips: bool = False
 
 
-LITERALS = [Place(1 << byte) for byte in range(256)]
+LITERALS = [Step(1 << byte) for byte in range(256)]
 SLASH = LITERALS[ord("/")]
-STAR = Place(NOT_SLASH, repeats=True)
-STARS = Place(ANY, repeats=True)
+STAR = Step(NOT_SLASH, repeats=True)
+STARS = Step(ANY, repeats=True)
 # Any number of folders, even none: for `**/`, and before a pattern without a slash.
-FOLDERS = (Place(ANY, repeats=True, skips=True), SLASH)
+FOLDERS = (Step(ANY, repeats=True, skips=True), SLASH)
 
 
 class Patterns:
     """The patterns of one .gitignore file."""
 
     def __init__(self, content: bytes) -> None:
-        places: list[Place] = []
+        steps: list[Step] = []
         # Where patterns begin; where they end, for files and for folders; which ends are negated.
         starts, file_ends, folder_ends, negated_ends = list[int](), list[int](), list[int](), list[int]()
         for line in lines(content):
             try:
                 pattern, negated, only_folders = parse(line)
-            except Malformed:
+            except MalformedPattern:
                 continue
-            starts.append(len(places))
-            places += pattern
-            end = len(places)
-            places.append(Place(NOTHING))
+            starts.append(len(steps))
+            steps += pattern
+            end = len(steps)
+            steps.append(Step(NOTHING))
             folder_ends.append(end)
             if not only_folders:
                 file_ends.append(end)
             if negated:
                 negated_ends.append(end)
-        count = len(places)
+        count = len(steps)
         self._file_ends, self._folder_ends = bits(file_ends, count), bits(folder_ends, count)
         self._negated = bits(negated_ends, count)
-        self._repeats = bits((at for at, place in enumerate(places) if place.repeats), count)
-        self._skips = bits((at for at, place in enumerate(places) if place.skips), count)
-        # The sets that places accept, and a character for each place: the index of its set.
-        sets = {accepts: index for index, accepts in enumerate({place.accepts: 0 for place in places})}
+        self._repeats = bits((at for at, step in enumerate(steps) if step.repeats), count)
+        self._skips = bits((at for at, step in enumerate(steps) if step.skips), count)
+        # The sets that steps accept, and a character for each step: the index of its set.
+        sets = {accepts: index for index, accepts in enumerate({step.accepts: 0 for step in steps})}
         self._accepts = list(sets)
-        self._indexes = "".join(chr(sets[place.accepts]) for place in reversed(places))
+        self._indexes = "".join(chr(sets[step.accepts]) for step in reversed(steps))
         self._masks: dict[int, tuple[int, int]] = {}
         self.start = self._arrived(bits(starts, count), 0)
 
@@ -122,9 +122,9 @@ class Patterns:
         return state
 
     def _arrived(self, new: int, old: int) -> int:
-        """The places `new` and `old`, and those reachable from them without reading a byte.
+        """The steps `new` and `old`, and those reachable from them without reading a byte.
 
-        One step is enough: FOLDERS never follow FOLDERS, and repeated places never follow each other. FOLDERS
+        One step is enough: FOLDERS never follow FOLDERS, and repeated steps never follow each other. FOLDERS
         can be skipped only on arrival.
         """
         new |= (new & self._skips) << 2
@@ -132,7 +132,7 @@ class Patterns:
         return state | (state & self._repeats) << 1
 
     def _make_masks(self, byte: int) -> tuple[int, int]:
-        """The places that `byte` passes, and the repetitions that it stays in."""
+        """The steps that `byte` passes, and the repetitions that it stays in."""
         digits = self._indexes.translate(["01"[accepts >> byte & 1] for accepts in self._accepts])
         accepting = int(digits or "0", 2)
         masks = accepting & ~self._repeats, accepting & self._repeats
@@ -163,32 +163,32 @@ def without_trailing_spaces(line: bytes) -> bytes:
     return line[: len(bare) + 1] if backslashes % 2 else bare
 
 
-def parse(line: bytes) -> tuple[list[Place], bool, bool]:
-    """The places of a line, whether it is negated (`!`), and whether it is for folders only (a final `/`).
+def parse(line: bytes) -> tuple[list[Step], bool, bool]:
+    """The steps of a line, whether it is negated (`!`), and whether it is for folders only (a final `/`).
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
     negated = line.startswith(b"!")
     pattern = line[1:] if negated else line
     only_folders = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_folders else pattern
     if not pattern:
-        raise Malformed
+        raise MalformedPattern
     if b"/" not in pattern:
-        return [*FOLDERS, *places_of(pattern, in_path=False)], negated, only_folders
+        return [*FOLDERS, *steps_of(pattern, in_path=False)], negated, only_folders
     pattern = pattern.removeprefix(b"/")
     # Git compares the text before the first wildcard literally, and treats the rest as a separate pattern.
     plain = next((index for index, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
     literal = [LITERALS[byte] for byte in pattern[:plain]]
-    return [*literal, *places_of(pattern[plain:], in_path=True)], negated, only_folders
+    return [*literal, *steps_of(pattern[plain:], in_path=True)], negated, only_folders
 
 
-def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
-    """The places of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
+def steps_of(pattern: bytes, *, in_path: bool) -> list[Step]:
+    """The steps of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
-    places: list[Place] = []
+    steps: list[Step] = []
     at = 0
     while at < len(pattern):
         byte = pattern[at : at + 1]
@@ -196,33 +196,33 @@ def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
             end = at + len(pattern[at:]) - len(pattern[at:].lstrip(b"*"))
             is_free = in_path and end - at > 1 and (at == 0 or pattern[at - 1 : at] == b"/")
             if is_free and pattern[end : end + 1] == b"/":
-                if tuple(places[-2:]) != FOLDERS:
-                    places += FOLDERS
+                if tuple(steps[-2:]) != FOLDERS:
+                    steps += FOLDERS
                 end += 1
             elif is_free and (end == len(pattern) or pattern[end : end + 2] == b"\\/"):
-                places.append(STARS)
+                steps.append(STARS)
             else:
-                places.append(STAR)
+                steps.append(STAR)
             at = end
         elif byte == b"[":
             accepts, at = bracket(pattern, at + 1)
-            places.append(Place(accepts))
+            steps.append(Step(accepts))
         elif byte == b"?":
-            places.append(Place(NOT_SLASH))
+            steps.append(Step(NOT_SLASH))
             at += 1
         else:
             at += byte == b"\\"
             if at == len(pattern):
-                raise Malformed
-            places.append(LITERALS[pattern[at]])
+                raise MalformedPattern
+            steps.append(LITERALS[pattern[at]])
             at += 1
-    return places
+    return steps
 
 
 def bracket(pattern: bytes, at: int) -> tuple[int, int]:
     """The bytes that a bracket expression accepts, and the index after it; `at` is the index after `[`.
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
     accepts = 0
     negated = pattern[at : at + 1] in (b"!", b"^")
@@ -247,7 +247,7 @@ def bracket(pattern: bytes, at: int) -> tuple[int, int]:
             before = -1 if is_range else byte
             at += 1
     except (IndexError, ValueError, KeyError):  # no closing bracket, no class of that name
-        raise Malformed from None
+        raise MalformedPattern from None
     return (accepts ^ ANY if negated else accepts) & NOT_SLASH, at + 1
 
 
@@ -289,7 +289,7 @@ class Gitignore:
     def inside(self, folder: Folder) -> Gitignore:
         """These files and that of an open folder, if there is one. Like git's, it is no link."""
         try:
-            content = read_in(folder, NAME, LARGEST_BYTES)
+            content = read_in(folder, NAME, MAX_BYTES)
         except FileNotFoundError:
             return Gitignore(folder.path, self._states_in(folder.path))
         except OSError as error:

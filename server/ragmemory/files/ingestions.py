@@ -33,14 +33,14 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.loading import DocumentWriter, Loading, Run, now, refused, size_of
+from ragmemory.files.loading import JobRun, Loading, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
     MISSING,
-    Found,
-    Part,
+    FoundFiles,
     Refusal,
+    Subset,
     find_files,
     has_files,
     is_gone,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Ingestions:
     def __init__(
         self,
         store: Store,
-        writer: DocumentWriter,
+        writer: Writer,
         roots: Sequence[str],
         tasks: TaskGroup,
     ) -> None:
@@ -95,7 +96,7 @@ class Ingestions:
         self.roots = roots
         self._tasks = tasks
         self._run_id = os.urandom(8).hex()
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, JobRun] = {}
         self._woken = anyio.Event()
 
     def wake(self) -> None:
@@ -132,7 +133,7 @@ class Ingestions:
                     within=job.within,
                 )
                 roots = of_stored(self._store.path, self.roots)
-                self._start(Run(fresh, Origin("ingestion", job.job_id, job.group), roots))
+                self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
     def _may_resume(self, source: str) -> bool:
         try:
@@ -169,7 +170,7 @@ class Ingestions:
             running = self._running_here(job) or job
         if running.job_id == job_id:
             roots = of_stored(self._store.path, self.roots) if are_stored else self.roots
-            self._start(Run(job, replace(origin, group=group), roots))
+            self._start(JobRun(job, replace(origin, group=group), roots))
             return job
         if running.run_id != self._run_id:
             self.wake()
@@ -190,7 +191,7 @@ class Ingestions:
         same = (run.job for run in self._runs.values() if not run.ended.is_set() and is_same(run.job, job))
         return next(same, None)
 
-    def _start(self, run: Run) -> None:
+    def _start(self, run: JobRun) -> None:
         ended = [other for other in self._runs.values() if other.ended.is_set()]
         for number, other in enumerate(ended[:-1]):
             outcomes = sum(len(kept.outcomes) for kept in ended[number:])
@@ -277,7 +278,7 @@ class Ingestions:
 
     # One job
 
-    async def _work_on(self, run: Run) -> None:
+    async def _work_on(self, run: JobRun) -> None:
         try:
             with run.scope:
                 async with anyio.create_task_group() as tasks:
@@ -300,13 +301,13 @@ class Ingestions:
             logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
         run.ended.set()
 
-    async def _hand_over(self, run: Run) -> None:
+    async def _hand_over(self, run: JobRun) -> None:
         """Another process has cancelled the job, or works on it now because this one was silent."""
         run.job = await self._store.ingestions.find(run.job.job_id) or run.job
         if run.job.status == "running":
             del self._runs[run.job.job_id]
 
-    async def _beat(self, run: Run) -> None:
+    async def _beat(self, run: JobRun) -> None:
         """Save the job about once a second; stop when another process has cancelled it or taken it over."""
         while True:
             await anyio.sleep(BEAT_SECONDS)
@@ -317,11 +318,11 @@ class Ingestions:
             except RagMemoryError as error:
                 logger.warning("The progress of the ingestion %s was not saved: %s", run.job.job_id, error)
 
-    async def _load(self, run: Run) -> None:
+    async def _load(self, run: JobRun) -> None:
         job = run.job
-        part = Part(map(path_of, job.within))
+        subset = Subset(map(path_of, job.within))
         paths = [_path(source) for source in job.sources]
-        found = await _find_files(paths, self._store.path, part, run.roots)
+        found = await _find_files(paths, self._store.path, subset, run.roots)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
@@ -331,7 +332,7 @@ class Ingestions:
         await Loading(self._store, self._writer, found.files, run).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
-            unseen = await self._unseen(part.of(folder), seen)
+            unseen = await self._unseen(subset.of(folder), seen)
             if missing := await to_thread.run_sync(_gone, unseen):
                 await self._report_missing(run, folder, missing)
                 seen.update(missing)
@@ -346,7 +347,7 @@ class Ingestions:
         stored = [uri for place in places for uri in await self._store.documents.uris_under(place.as_uri())]
         return [uri for uri in dict.fromkeys(stored) if uri not in seen]
 
-    async def _ignored(self, found: Found, folder: Path, uris: Sequence[str]) -> list[str]:
+    async def _ignored(self, found: FoundFiles, folder: Path, uris: Sequence[str]) -> list[str]:
         """Those of some documents that an earlier walk of `folder` has found, and .gitignore excludes now.
 
         An ignored file that the user has named, or that is in a named folder, stays.
@@ -355,7 +356,7 @@ class Ingestions:
         stored = await self._store.documents.files(excluded)
         return [uri for uri, file in stored.items() if is_found_from(file.stamp, folder)]
 
-    async def _report_missing(self, run: Run, folder: Path, missing: Sequence[str]) -> None:
+    async def _report_missing(self, run: JobRun, folder: Path, missing: Sequence[str]) -> None:
         """Remove the documents if the job prunes, but not those of a folder without files."""
         prune = run.job.prune
         if prune and not await to_thread.run_sync(has_files, folder):
@@ -376,18 +377,18 @@ def _gone(uris: Sequence[str]) -> list[str]:
     return list(filter(is_gone, uris))
 
 
-async def _find_files(paths: Sequence[str], memory: Path, part: Part, roots: Sequence[str]) -> Found:
+async def _find_files(paths: Sequence[str], memory: Path, subset: Subset, roots: Sequence[str]) -> FoundFiles:
     """Find the files in a thread, which stops when this task is cancelled."""
     cancelled = threading.Event()
     try:
         return await to_thread.run_sync(
-            find_files, paths, memory, cancelled.is_set, part, roots, abandon_on_cancel=True
+            find_files, paths, memory, cancelled.is_set, subset, roots, abandon_on_cancel=True
         )
     finally:
         cancelled.set()
 
 
-def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
+def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:
     """The outcome of each source of a job, by the uri of the resolved path."""
     outcomes = {}
     for source in filter(None, run.job.sources):
@@ -396,7 +397,7 @@ def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
     return outcomes
 
 
-def _sync_outcome(run: Run, uris: set[str]) -> SyncOutcome:
+def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     """The outcome of one source, which has these uris."""
     job = run.job
     below = tuple(f"{uri.rstrip('/')}/" for uri in uris)

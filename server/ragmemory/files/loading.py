@@ -7,24 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.documents import Forgotten, Injected, Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
-from ragcommon.text.places import Place
-from ragmemory.errors import (
-    RagMemoryError,
-)
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser
+from ragmemory.errors import RagMemoryError
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import read_file, with_depth, without_depth
 from ragmemory.files.walking import File, Refusal, reason_of
@@ -33,39 +29,26 @@ from ragmemory.stores.journal import iso
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
 # Enough to fill batches: one is embedded while another is committed. With 64, batches are so small that
 # loading takes a third longer; a larger number only holds more text in memory.
 IN_FLIGHT = 256
 # Bytes of files that are read but not yet stored; a larger file is loaded alone.
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 # Files read in one go: a hop to a thread costs more than reading a file.
 READ_AT_ONCE = 16
 # Files whose stored states are looked up together.
 LOOKED_UP_AT_ONCE = 500
 # Failures that a job keeps after its end.
-MOST_FAILURES = 100
+MAX_FAILURES = 100
 
 # A file that was read, or why it could not be.
-Content: TypeAlias = Read | NotText | OSError
+Content: TypeAlias = FileText | NotText | OSError
 
 
-class DocumentWriter(Protocol):
-    """What a job needs of `ingest.writer.Writer`."""
-
-    async def inject(
-        self,
-        text: str,
-        metadata: Metadata,
-        origin: Origin,
-        stamp: str = "",
-        places: Sequence[Place] = (),
-    ) -> Injected: ...
-    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]: ...
-
-
-class Run:
+class JobRun:
     """One job while this process works on it, and its outcomes afterwards.
 
     `roots` are the folders whose files it may read.
@@ -85,7 +68,7 @@ class Run:
         self.outcomes.append(outcome)
         job = self.job
         setattr(job, outcome.status, getattr(job, outcome.status) + 1)
-        if outcome.status == "failed" and len(job.failures) < MOST_FAILURES:
+        if outcome.status == "failed" and len(job.failures) < MAX_FAILURES:
             job.failures.append(outcome)
 
     def update(self) -> None:
@@ -113,7 +96,7 @@ class Run:
 class Loading:
     """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, writer: DocumentWriter, files: Sequence[File], run: Run) -> None:
+    def __init__(self, store: Store, writer: Writer, files: Sequence[File], run: JobRun) -> None:
         self._store = store
         self._writer = writer
         self._files = files
@@ -168,7 +151,7 @@ class Loading:
 
     async def _reserve(self, size: int) -> None:
         """Wait until `size` more bytes may be held in memory."""
-        while self._bytes and self._bytes + size > MOST_BYTES:
+        while self._bytes and self._bytes + size > MAX_BYTES:
             self._freed = anyio.Event()
             await self._freed.wait()
         self._bytes += size
@@ -185,7 +168,7 @@ class Loading:
 
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
-            if isinstance(content, Read):
+            if isinstance(content, FileText):
                 return await self._inject(file, content)
             return await self._refuse(file, content)
         except RagMemoryError as error:
@@ -193,7 +176,7 @@ class Loading:
                 self._fatal = self._fatal or error
             return FileOutcome(file.uri, "failed", error=str(error))
 
-    async def _inject(self, file: File, content: Read) -> FileOutcome:
+    async def _inject(self, file: File, content: FileText) -> FileOutcome:
         # A title can be the name of the file, which POSIX allows to be any bytes.
         title = content.title.encode(errors="replace").decode()
         metadata = {"uri": file.uri, "title": title}
@@ -224,7 +207,7 @@ def _batches(files: Sequence[File]) -> Iterator[list[File]]:
     """READ_AT_ONCE files, or fewer where they are large."""
     batch: list[File] = []
     for file in files:
-        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MOST_BYTES / 4):
+        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MAX_BYTES / 4):
             yield batch
             batch = []
         batch.append(file)

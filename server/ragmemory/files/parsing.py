@@ -21,19 +21,19 @@ from anyio.lowlevel import RunVar
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
 # Reads the bytes of a file. A worker imports it by its name. Raises NotText.
-Parser: TypeAlias = Callable[[Path, bytes], Read]
+Parser: TypeAlias = Callable[[Path, bytes], FileText]
 
 # The largest of usual books take a few seconds.
 DEADLINE_SECONDS = 60.0
 # The budget of all parsers is this part of the machine's memory, but not more than one file may need: the
 # largest text and its archive take less than half of that.
 PART_OF_MEMORY = 4
-MOST_MEMORY = 4 << 30
+MAX_MEMORY = 4 << 30
 # What usual files need. A machine with little memory runs fewer parsers at the same time.
-LEAST_MEMORY = 512 << 20
+MIN_MEMORY = 512 << 20
 # Of a machine that does not say how much it has.
 USUAL_MEMORY = 8 << 30
 # Files that are parsed at the same time, at most.
@@ -50,8 +50,8 @@ class Parsers:
 
     def __init__(self, memory: int) -> None:
         """`memory`: the bytes that the machine has."""
-        self.budget = max(min(memory // PART_OF_MEMORY, MOST_MEMORY), LEAST_MEMORY)
-        self.workers = min(WORKERS, self.budget // LEAST_MEMORY)
+        self.budget = max(min(memory // PART_OF_MEMORY, MAX_MEMORY), MIN_MEMORY)
+        self.workers = min(WORKERS, self.budget // MIN_MEMORY)
         self.share = self.budget // self.workers
         self.limiter = anyio.CapacityLimiter(self.workers)
         self._next = anyio.Lock()
@@ -97,7 +97,7 @@ def machine_memory(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Pat
     return memory
 
 
-async def parse(read: Parser, path: Path) -> Read:
+async def parse(read: Parser, path: Path) -> FileText:
     """Read a file with a parser; `path` is resolved. Raises NotText, OSError."""
     shared = parsers()
     try:
@@ -110,7 +110,7 @@ async def parse(read: Parser, path: Path) -> Read:
         return await _run(read, path, shared.budget)
 
 
-async def _run(read: Parser, path: Path, memory: int) -> Read:
+async def _run(read: Parser, path: Path, memory: int) -> FileText:
     """Read a file in a worker with so many bytes of memory. Raises NotText, NeedsMemory, OSError."""
     from anyio import to_process
 
@@ -131,7 +131,7 @@ async def _run(read: Parser, path: Path, memory: int) -> Read:
     return result
 
 
-def _parse(read: Parser, path: Path, seconds: float, memory: int) -> Read | NoText | str:
+def _parse(read: Parser, path: Path, seconds: float, memory: int) -> FileText | NoText | str:
     """What the file holds, or why it cannot be read. Raises OSError, MemoryError.
 
     Only exceptions of the standard library are sure to survive being raised in another process.

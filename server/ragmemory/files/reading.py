@@ -9,8 +9,8 @@ from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in, read_regular
 from ragmemory.files.formats import text
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import TEXT, Parser, module_of, parser_for
+from ragmemory.files.formats.detection import TEXT, Parser, module_of, parser_for
+from ragmemory.files.formats.file_text import FileText
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
 READER_VERSION = 7
@@ -18,7 +18,7 @@ READER_VERSION = 7
 RACY_SECONDS = 2.0
 
 
-def read_file(path: Path, folder: Folder | None = None) -> Read | Parser:
+def read_file(path: Path, folder: Folder | None = None) -> FileText | Parser:
     """The text of a file, or the parser that finds it; `path` is resolved, and `folder` may be open.
 
     Raises NotText, EmptyText, OSError.

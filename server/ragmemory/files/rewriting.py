@@ -21,7 +21,7 @@ from ragcommon.files.safe_open import read_in
 from ragcommon.files.uris import path_of
 from ragcommon.files.writing import replace_in, write_temporary
 from ragmemory.errors import NotWrittenBack
-from ragmemory.files.formats.reader import TEXT, module_of
+from ragmemory.files.formats.detection import TEXT, module_of
 from ragmemory.files.roots import is_within
 from ragmemory.files.walking import NOT_ALLOWED
 

@@ -18,7 +18,7 @@ from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import NoText, NotText
 from ragcommon.files.uris import path_of
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import read_file
 from ragmemory.files.roots import is_within, of_stored
@@ -26,14 +26,14 @@ from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obst
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
-    from ragmemory.files.loading import DocumentWriter
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
 
 class Sources:
     """The sources of one memory. `ingestions` loads them."""
 
-    def __init__(self, store: Store, writer: DocumentWriter, ingestions: Ingestions) -> None:
+    def __init__(self, store: Store, writer: Writer, ingestions: Ingestions) -> None:
         self._store = store
         self._writer = writer
         self._ingestions = ingestions
@@ -139,7 +139,9 @@ class Sources:
         except (NotText, OSError):
             return ""
         info = await self._store.documents.find(uri)
-        is_same = isinstance(read, Read) and read.text == await self._store.documents.text(info.document_id)
+        is_same = isinstance(read, FileText) and read.text == await self._store.documents.text(
+            info.document_id
+        )
         return "" if is_same else "updated"
 
 

@@ -92,7 +92,7 @@ class Refusal:
 
 
 @dataclass
-class Found:
+class FoundFiles:
     """The files that paths name or contain.
 
     `folders` are the resolved folders that were walked, `ignored` the files and folders in them that
@@ -109,7 +109,7 @@ class Found:
         return path in self.ignored or not self.ignored.isdisjoint(path.parents)
 
 
-class Part:
+class Subset:
     """A part of a folder: these resolved paths, and all that is below them. Without paths: all."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -117,7 +117,7 @@ class Part:
         self._above = frozenset(parent for path in self._paths for parent in path.parents)
 
     def leads_to(self, path: Path) -> bool:
-        """Whether `path` belongs to the part, or contains some of it."""
+        """Whether `path` belongs to the subset, or contains some of it."""
         return (
             not self._paths
             or path in self._above
@@ -126,7 +126,7 @@ class Part:
         )
 
     def of(self, folder: Path) -> list[Path]:
-        """The paths in a folder that belong to the part: the folder itself if that is all of it."""
+        """The paths in a folder that belong to the subset: the folder itself if that is all of it."""
         if not self._paths:
             return [folder]
         return [path for path in self._paths if path.is_relative_to(folder)]
@@ -136,16 +136,16 @@ def find_files(
     paths: Iterable[str | Path],
     memory: Path | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
-    part: Part | None = None,
+    subset: Subset | None = None,
     roots: Sequence[str] = (ANY_ROOT,),
-) -> Found:
+) -> FoundFiles:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty word is refused: as a Path it would be the working folder. The files of `memory`, its log and its
     index are left out of folders. `is_cancelled` is asked during the walk, because a thread cannot be stopped
     from outside. Of folders only `part` is walked. What is not in the folders `roots` is refused.
     """
-    found = Found()
+    found = FoundFiles()
     seen: set[Path] = set()
     for word in paths:
         if not os.fspath(word):
@@ -160,7 +160,7 @@ def find_files(
             status = _status(resolved)
             if stat.S_ISDIR(status.st_mode):
                 own = memory.resolve() if memory else None
-                walked = _walk(resolved, own, is_cancelled, part or Part(()), found.ignored)
+                walked = _walk(resolved, own, is_cancelled, subset or Subset(()), found.ignored)
                 found.folders.append(resolved)
             elif memory and (status.st_dev, status.st_ino) in {
                 identity(memory),
@@ -204,7 +204,7 @@ def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
 
 
 def _walk(
-    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], part: Part, excluded: set[Path]
+    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], subset: Subset, excluded: set[Path]
 ) -> Iterator[File | Refusal]:
     """The files under `root`, which is resolved, in the order of their names, folder by folder.
 
@@ -230,7 +230,7 @@ def _walk(
                     return
                 if (
                     entry.name.startswith(".")
-                    or not part.leads_to(path / entry.name)
+                    or not subset.leads_to(path / entry.name)
                     or (memory and path == memory.parent and entry.name.startswith(memory.name))
                 ):
                     continue

@@ -18,16 +18,16 @@ from ragmemory.ingest.blocks import Block
 
 # Characters that are searched for the speakers.
 _BEGINNING = 100_000
-_FEWEST_TURNS = 4
+_MIN_TURNS = 4
 # Short turns share a chunk up to this many characters: a question is found with its answer, and messages such
 # as "ok" are no chunks of their own. For LoCoMo's turns, nDCG@10 is .57; with 300 characters it is .55.
 _SHARED = 200
 # Turns before and after a chunk that help to find it, and the most characters of each side. With one or with
 # three turns, nDCG@10 is .02 lower.
 _NEIGHBOURS = 2
-_LONGEST_SIDE = 600
+_MAX_SIDE = 600
 # A longer text above the first turn is a text of its own, not the title and the date of the conversation.
-_LONGEST_PREAMBLE = 300
+_MAX_PREAMBLE = 300
 # Labels that are repeated like names.
 # fmt: off
 _NO_SPEAKERS = frozenset((
@@ -86,7 +86,7 @@ def in_turns(text: str, blocks: Iterator[Block]) -> Iterator[Block]:
 
 def _turns(text: str) -> list[int]:
     """Where the turns of a conversation begin, with the headings right above them; empty for other texts."""
-    if text.count(":", 0, _BEGINNING) < _FEWEST_TURNS:
+    if text.count(":", 0, _BEGINNING) < _MIN_TURNS:
         return []
     found = list(_labels(text, _BEGINNING))
     kinds = Counter(map(_kind, found))
@@ -125,7 +125,7 @@ def _are_speakers(names: Counter[str]) -> bool:
     """Whether labels are those of speakers: at least two come again, and most of the turns are theirs."""
     regular = [times for name, times in names.items() if times > 1 and name not in _NO_SPEAKERS]
     turns = names.total()
-    return len(regular) > 1 and turns >= max(_FEWEST_TURNS, 2 * len(names)) and sum(regular) * 5 >= turns * 4
+    return len(regular) > 1 and turns >= max(_MIN_TURNS, 2 * len(names)) and sum(regular) * 5 >= turns * 4
 
 
 def _is_talk(text: str, labels: Sequence[re.Match[str]], kind: str) -> bool:
@@ -162,7 +162,7 @@ def _with_headings(text: str, start: int, above: int) -> int:
 def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
     """The range of each chunk; a long one is cut later. `nearby` are the preamble and the turns around it."""
     first = starts[0]
-    is_title = first <= _LONGEST_PREAMBLE and not _is_notice(text[:first])
+    is_title = first <= _MAX_PREAMBLE and not _is_notice(text[:first])
     preamble = (0, first) if is_title else (0, 0)
     bounds = [*starts, len(text)]
     if preamble == (0, 0) and first:
@@ -170,8 +170,8 @@ def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
     for number, (begin, end) in enumerate(_shared(text, bounds), 1):
         nearby = (
             preamble if begin else (0, 0),
-            (max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _LONGEST_SIDE), bounds[begin]),
-            (bounds[end], min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _LONGEST_SIDE)),
+            (max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _MAX_SIDE), bounds[begin]),
+            (bounds[end], min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _MAX_SIDE)),
         )
         start = preamble[0] if not begin and preamble[1] else bounds[begin]
         yield Block(start, bounds[end], number, nearby=tuple(near for near in nearby if near[0] < near[1]))

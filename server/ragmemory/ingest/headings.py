@@ -21,8 +21,8 @@ from ragmemory.ingest.blocks import Block, joined, markdown_blocks, paragraphs
 from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates, next_line
 
 # Headings of a kind from which on it recurs; there must be more of a kind that is told by its wording alone.
-FEWEST = 2
-FEWEST_WORDED = 3
+MIN_EQUAL = 2
+MIN_WORDED = 3
 WORDED: tuple[Family, ...] = ("roman", "numeral", "capitals", "margin", "option")
 # Families by how sure they are.
 ORDER: tuple[Family, ...] = (
@@ -30,13 +30,13 @@ ORDER: tuple[Family, ...] = (
     *("roman", "numeral", "margin", "capitals", "option"),
 )
 # Different labels, and other kinds of a family.
-MOST_KINDS = 8
+MAX_KINDS = 8
 # So many of one kind without any text between them are a list.
 LISTED = 3
 # How far a number may be from the one before: a heading between them may not have been recognised.
-FARTHEST = 2
+MAX_STEP = 2
 # A title that comes as often is the head of a page, or a remark such as "NOTE".
-MOST_EQUAL = 3
+MAX_REPEATED = 3
 # Labels of the smallest parts, in which there are no others.
 SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)")
 # Between blank lines.
@@ -44,7 +44,7 @@ ATX = re.compile(r"\n[ \t\r]*\n(#{1,6}) +[^\s#][^\n]*(?=\n[ \t\r]*\n)")
 DIGITS = re.compile(r"\d+")
 # The end of a sentence: above a number alone in its line that is not the number of a page.
 ENDED = re.compile(r"""[.!?:…*_=~-]["'”’»«“)\]*_]*\s*\Z""")
-MOST_BEFORE = 200
+LOOKBACK = 200
 
 
 class Mark(NamedTuple):
@@ -99,7 +99,7 @@ def plain_blocks(text: str) -> Iterator[Block]:
 def _is_markdown(text: str) -> bool:
     """Whether a text has headings of Markdown, of more than one level, and hardly other lines with "#"."""
     count = text.count("\n#")
-    if count < FEWEST:
+    if count < MIN_EQUAL:
         return False
     marks = Counter(map(len, ATX.findall(f"\n\n{text}")))
     return len(marks) > 1 and 3 * marks.total() >= count
@@ -155,11 +155,11 @@ def _recurring(
     text: str, family: Family, members: Sequence[Candidate], outer: Sequence[int]
 ) -> list[Candidate]:
     """The candidates of a family that are headings. Numbers may begin again below each of `outer`."""
-    fewest = FEWEST_WORDED if family in WORDED else FEWEST
+    fewest = MIN_WORDED if family in WORDED else MIN_EQUAL
     if family == "number":
         kept = _counted(members, outer)
         if all(len(one.key) == 1 for one in kept):
-            return kept if len(kept) >= FEWEST_WORDED and kept[0].key[0] <= 1 else []
+            return kept if len(kept) >= MIN_WORDED and kept[0].key[0] <= 1 else []
         return kept if len(kept) >= fewest else []
     kinds: dict[str | int, list[Candidate]] = defaultdict(list)
     for one in members:
@@ -170,11 +170,11 @@ def _recurring(
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
     if family in ("capitals", "margin"):
         times = Counter(DIGITS.sub("0", one.title) for one in members)
-        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MOST_EQUAL]
+        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MAX_REPEATED]
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []
-    common = sorted(kinds.values(), key=len, reverse=True)[:MOST_KINDS]
+    common = sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]
     return [one for of_kind in common if len(of_kind) >= fewest for one in of_kind]
 
 
@@ -183,7 +183,7 @@ def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate
     if has_others:
         return [one for one in members if one.end > one.start and " " in one.title and "," not in one.title]
     alone = [one for one in members if one.end > one.start]
-    are_titles = min(len(alone), len(members) - len(alone)) >= FEWEST_WORDED
+    are_titles = min(len(alone), len(members) - len(alone)) >= MIN_WORDED
     return list(members) if are_titles else alone
 
 
@@ -214,12 +214,12 @@ def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> 
     last = len(key) - 1
     if last > len(above) or key[:last] != above[:last]:
         return False
-    return key[last] <= FARTHEST if last == len(above) else 0 < key[last] - above[last] <= FARTHEST
+    return key[last] <= MAX_STEP if last == len(above) else 0 < key[last] - above[last] <= MAX_STEP
 
 
 def _is_between_sentences(text: str, members: Sequence[Candidate]) -> bool:
     """Whether the text above most of them ends with a sentence; numbers of pages stand anywhere."""
-    before = [text[max(0, one.start - MOST_BEFORE) : one.start] for one in members[1:]]
+    before = [text[max(0, one.start - LOOKBACK) : one.start] for one in members[1:]]
     return 5 * sum(1 for one in before if ENDED.search(one)) >= 4 * len(before)
 
 
@@ -272,4 +272,4 @@ def _with_ranks_of_numbers(found: Sequence[Candidate]) -> list[Candidate]:
 def _holds(outer: str, inner: str, found: Sequence[Candidate]) -> bool:
     """Whether several headings of one family are followed by some of the other."""
     both = [unit for one in found if (unit := _unit(one)) in (outer, inner)]
-    return sum(1 for one, other in pairwise(both) if one == outer != other) >= FEWEST
+    return sum(1 for one, other in pairwise(both) if one == outer != other) >= MIN_EQUAL

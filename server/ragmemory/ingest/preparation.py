@@ -16,7 +16,7 @@ from ragcommon.contract.documents import Injected
 from ragcommon.text.rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_csv, is_prose
 from ragmemory.ingest.headings import headings
 from ragmemory.ingest.write_queue import LONG, Prepared
@@ -30,7 +30,7 @@ from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, W
 _BATCH = 1_000
 # Texts are split some at a time. The last ones are in the batch as well, up to this many chunks: otherwise an
 # eighth of all texts would be split twice.
-_LARGEST_BATCH = 1_250
+_MAX_BATCH = 1_250
 # A longer text almost certainly has more chunks than a batch. One of more lines may have fewer, but other
 # documents would wait 0.1 s or more while it is split.
 _LONG_CHARACTERS = 1_000_000
@@ -156,7 +156,7 @@ class Preparation:
         for write, found in zip(writes, chunks, strict=True):
             total += len(found)
             is_whole = bool(found) and found[-1].end == len(write.document.text)
-            outcomes.append(replace(write, chunks=found) if is_whole and total <= _LARGEST_BATCH else None)
+            outcomes.append(replace(write, chunks=found) if is_whole and total <= _MAX_BATCH else None)
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]
@@ -235,7 +235,7 @@ class Preparation:
     def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
         sources = (
-            Source(
+            ChunkerInput(
                 one.text,
                 one.is_markdown,
                 is_csv(one.uri) and not one.is_markdown,

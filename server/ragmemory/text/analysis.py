@@ -41,7 +41,7 @@ ACCENTS = "[\u0300-\u036f]+"
 # Parts of a text between white space that are not ASCII are folded once and cached (some 10 MB), unless they
 # are too long for a word.
 CACHED_PARTS = 50_000
-LONGEST_CACHED = 100
+MAX_CACHED = 100
 
 # Stop words, as `words` folds them. Words that mean something in the other language ("die", "war") are left
 # out: their document frequency decides.
@@ -87,7 +87,7 @@ def folded(text: str) -> bytes:
     """The words separated by spaces, in UTF-8."""
     if not text.isascii():
         text = " ".join(
-            part if part.isascii() else _cached_folded(part) if len(part) <= LONGEST_CACHED else _folded(part)
+            part if part.isascii() else _cached_folded(part) if len(part) <= MAX_CACHED else _folded(part)
             for part in text.split()
         )
     return text.encode().translate(ASCII)

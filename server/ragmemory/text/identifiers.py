@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # A longer word is no identifier, but perhaps a file in base64.
-LONGEST_IDENTIFIER = 64
+MAX_IDENTIFIER = 64
 CACHED_IDENTIFIERS = 50_000
 # The kinds of bytes. A word with a letter that is not ASCII is no identifier.
 BREAK, LOWER, UPPER, DIGIT, UNDERSCORE, OTHER = 0, 1, 2, 4, 8, 16
@@ -66,7 +66,7 @@ def _candidates(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     # The numbers ascend, so that this takes a fifth of the time of `np.unique`.
     words = words[np.flatnonzero(np.diff(words, prepend=-1))]
     starts, ends = breaks[words - 1] + 1, breaks[words]
-    are_short = np.flatnonzero(ends - starts <= LONGEST_IDENTIFIER)
+    are_short = np.flatnonzero(ends - starts <= MAX_IDENTIFIER)
     return starts[are_short], ends[are_short]
 
 

@@ -35,7 +35,7 @@ from ragmemory.files import ingestions as module
 from ragmemory.files import loading, parsing
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
-from ragmemory.files.walking import Found, find_files
+from ragmemory.files.walking import FoundFiles, find_files
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
@@ -193,7 +193,7 @@ async def test_many_files_are_in_flight_but_not_all(tmp_path: Path) -> None:
 async def test_large_files_are_not_all_in_flight_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_BYTES", 1000)
+    monkeypatch.setattr(loading, "MAX_BYTES", 1000)
     for number in range(20):
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
@@ -238,7 +238,7 @@ async def test_a_refused_file_fails_alone(tmp_path: Path) -> None:
 async def test_an_error_that_every_file_would_get_ends_the_job_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_BYTES", 100)
+    monkeypatch.setattr(loading, "MAX_BYTES", 100)
     error = MemoryFull("memory.db")
     folder, documents = notes(tmp_path / "docs", 50), Scripted(error)
     documents.go.set()
@@ -265,12 +265,12 @@ async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> Found:
+    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> FoundFiles:
         anyio.from_thread.run_sync(walking.set)
         while not is_cancelled():
             continue
         stopped.set()
-        return Found()
+        return FoundFiles()
 
     monkeypatch.setattr(module, "find_files", endless)
     async with jobs_of(tmp_path, Scripted()) as jobs:
@@ -792,7 +792,7 @@ async def test_a_file_that_vanishes_before_it_is_read_keeps_its_document_until_t
 ) -> None:
     folder = notes(tmp_path / "docs", 2)
 
-    def find_and_lose(*arguments: Any) -> Found:
+    def find_and_lose(*arguments: Any) -> FoundFiles:
         found = find_files(*arguments)
         (folder / "0.txt").unlink()
         return found

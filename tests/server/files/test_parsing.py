@@ -1,4 +1,4 @@
-"""Parsers run in worker processes, within limits. Covers `ragmemory.files.formats.reader` too."""
+"""Parsers run in worker processes, within limits. Covers `ragmemory.files.formats.detection` too."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files import parsing
-from ragmemory.files.formats.read import MissingExtra, Read
-from ragmemory.files.formats.reader import Parser, module_of, parser_for
+from ragmemory.files.formats.detection import Parser, module_of, parser_for
+from ragmemory.files.formats.file_text import FileText, MissingExtra
 from ragmemory.files.parsing import Parsers, machine_memory, parse
 from ragmemory.files.reading import read_file
 from tests.support.documents import archive, epub_members, odt_members, pdf
@@ -30,7 +30,7 @@ from tests.support.parsers import (
 )
 
 
-async def parsed(parser: parsing.Parser, path: Path) -> Read:
+async def parsed(parser: parsing.Parser, path: Path) -> FileText:
     with anyio.fail_after(60):
         return await parse(parser, path)
 
@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_a_parser_reads_the_bytes_of_a_file(file: Path) -> None:
-    assert await parsed(count, file) == Read("5", "a.bin")
+    assert await parsed(count, file) == FileText("5", "a.bin")
 
 
 async def test_a_parser_that_hangs_is_killed_and_the_next_file_is_read(
@@ -95,7 +95,7 @@ async def test_the_parsers_share_a_part_of_the_machines_memory(
 async def test_a_file_that_needs_more_than_its_share_is_read_alone(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsing, "LEAST_MEMORY", 128 << 20)
+    monkeypatch.setattr(parsing, "MIN_MEMORY", 128 << 20)
     monkeypatch.setattr(parsing, "WORKERS", 2)
     shared = Parsers(2 << 30)
     assert (shared.share, shared.budget) == (256 << 20, 512 << 20)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.types.writes import Chunk
 
 CALM = "and so it stays as quiet as it ever was around the lake in all of these long and slow weeks of summer"
 
 
 def cut(text: str, max_tokens: int = 60, *, is_markdown: bool = True, is_prose: bool = True) -> list[Chunk]:
-    sources = [Source(text, is_markdown, is_prose=is_prose)]
+    sources = [ChunkerInput(text, is_markdown, is_prose=is_prose)]
     groups = split(sources, max_tokens=max_tokens, count=lambda texts: [len(one.split()) for one in texts])
     return [chunk for group in groups for _, chunk in group]
 

@@ -1,6 +1,6 @@
-"""Exports of chats in JSON: ChatGPT, Claude, Slack. They are recognised by their content.
+"""JSON exports of chats from ChatGPT, Claude and Slack, recognised by their content.
 
-`signal` reads those of Signal, which have several forms.
+`signal` reads Signal's, which has several forms.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
-# What the beginning of an export holds; other JSON hardly does.
+# Characters at the beginning of an export in which one of these patterns occurs; other JSON hardly matches.
 BEGINNING = 10_000
 CHATGPT = re.compile(r'"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{')
 CLAUDE = re.compile(r'"chat_messages"\s*:\s*\[')
@@ -54,7 +54,7 @@ class ChatGPT(Struct, frozen=True):
     current_node: str | None = None
 
     def turns(self) -> Iterator[Turn]:
-        """The branch that was current, from its beginning; messages of tools and the system are left out."""
+        """The current branch, from its beginning, without messages of tools and the system."""
         branch: list[Message] = []
         seen: set[str] = set()
         name = self.current_node or next(reversed(self.mapping), None)
@@ -97,21 +97,21 @@ class SlackMessage(Struct, frozen=True):
 
 
 def is_export(beginning: str) -> bool:
-    """Whether a JSON text is an export of chats, by its beginning."""
+    """Whether the beginning of a JSON text is that of a chat export."""
     return any(pattern.search(beginning) for pattern in (CHATGPT, CLAUDE, SLACK))
 
 
-def read(path: Path, data: bytes) -> Read:
-    """The conversations of an export, a turn a paragraph. Raises NotText."""
+def read(path: Path, data: bytes) -> FileText:
+    """The conversations of an export, one paragraph per turn. Raises NotText."""
     beginning = data[:BEGINNING].decode(errors="replace")
     builder = TextBuilder()
     try:
         if SLACK.search(beginning):
             messages = msgspec.json.decode(data, type=list[SlackMessage])
             turns = (Turn(one.user_profile.real_name or one.user, one.ts, one.text) for one in messages)
-            channel = f"{path.parent.name} {path.stem}"  # a folder a channel, a file a day
+            channel = f"{path.parent.name} {path.stem}"  # one folder per channel, one file per day
             add_turns(builder, channel, turns)
-            return builder.read(channel)
+            return builder.build(channel)
         conversations: Sequence[ChatGPT | Claude]
         if CLAUDE.search(beginning):
             conversations = msgspec.json.decode(data, type=list[Claude])
@@ -121,11 +121,11 @@ def read(path: Path, data: bytes) -> Read:
         raise Damaged("chat export") from None
     for number, conversation in enumerate(conversations, 1):
         add_turns(builder, conversation.title or "", conversation.turns(), f"conversation {number} ")
-    return builder.read(path.name)
+    return builder.build(path.name)
 
 
 def add_turns(builder: TextBuilder, title: str, turns: Iterable[Turn], where: str = "") -> None:
-    """Append a conversation: a paragraph for each turn that is not empty. `where` begins its places."""
+    """Append a conversation, one paragraph per non-empty turn. `where` is the prefix of its places."""
     is_begun = False
     for number, turn in enumerate((turn for turn in turns if turn.text.strip()), 1):
         place = f"{where}message {number}"
@@ -137,7 +137,7 @@ def add_turns(builder: TextBuilder, title: str, turns: Iterable[Turn], where: st
 
 
 def _shown(at: str) -> str:
-    """A time as people write it, in UTC."""
+    """A time for display, in UTC."""
     try:
         moment = datetime.fromtimestamp(float(at), UTC)
     except (ValueError, OverflowError, OSError):

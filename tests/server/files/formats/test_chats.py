@@ -9,8 +9,8 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.chats import is_export, read
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.reading import read_file
 
 CHATGPT = [
@@ -107,4 +107,4 @@ def test_json_is_parsed_only_if_it_is_an_export(tmp_path: Path) -> None:
     export.write_text(json.dumps(CLAUDE), encoding="utf-8")
     other.write_text('{"a": 1}', encoding="utf-8")
     assert read_file(export) == Parser("chats")
-    assert isinstance(read_file(other), Read)
+    assert isinstance(read_file(other), FileText)

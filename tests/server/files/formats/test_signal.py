@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.reader import Parser
+from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.signal import is_export, read
 from ragmemory.files.reading import read_file
 

@@ -20,9 +20,17 @@ from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place
+from ragmemory.blocks.block_view import (
+    BlockView,
+    decoded,
+    encoded,
+    folded,
+    format_of,
+    matching_blocks,
+    view_of,
+)
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
 from ragmemory.blocks.labels import labels
-from ragmemory.blocks.opened import Opened, decoded, encoded, folded, format_of, holding, opened_from
 from ragmemory.blocks.outline import changed, outline
 from ragmemory.blocks.tree import Kind, Tree
 from ragmemory.errors import (
@@ -57,12 +65,12 @@ Submit = Callable[[Write], Awaitable[Injected]]
 OnChange = Callable[[str, Sequence[str]], None]
 
 # Blocks that the outcome of an edit describes.
-MOST_EDITED = 50
+MAX_REPORTED = 50
 _PHRASE = re.compile(r'"([^"]*)"|(\S+)')
 _GLOB = re.compile(r"[*?\[]")
 
 
-class Library:
+class BlockEditor:
     """The blocks of one memory's documents."""
 
     def __init__(
@@ -84,17 +92,17 @@ class Library:
 
     async def block(self, document: str, block: str) -> tuple[DocumentInfo, ShownBlock]:
         """A block with all that is below it, and its document. Raises DocumentNotFound, BlockNotFound."""
-        opened = await self._opened(document)
-        return opened.stored.info, opened.shown(opened.place(block), whole=True)
+        view = await self._view(document)
+        return view.stored.info, view.shown(view.find(block), whole=True)
 
     async def blocks(self, document: str, below: str = "", kind: Kind | None = None) -> list[ShownBlock]:
         """The blocks of a document in its order: all, or one with those below it; of one kind.
 
         Raises DocumentNotFound, BlockNotFound.
         """
-        opened = await self._opened(document)
-        places = opened.tree.below(opened.place(below)) if below else range(len(opened.outline))
-        return [opened.shown(place) for place in places if kind in (None, opened.tree.nodes[place].kind)]
+        view = await self._view(document)
+        indexes = view.tree.below(view.find(below)) if below else range(len(view.outline))
+        return [view.shown(index) for index in indexes if kind in (None, view.tree.nodes[index].kind)]
 
     async def search(
         self, query: str, document: str = "", kind: Kind | None = None, passages: int = 10
@@ -109,14 +117,14 @@ class Library:
             filter = {"uri": _GLOB.sub(r"[\g<0>]", uri)}
         result = await self._query(query, passages, filter)
         found: dict[tuple[str, int], ShownBlock] = {}
-        opened: dict[str, Opened] = {}
+        views: dict[str, BlockView] = {}
         for hit in result.hits:
             with suppress(DocumentNotFound):  # It was removed in the meantime.
-                if hit.document_id not in opened:
-                    opened[hit.document_id] = await self._opened(hit.document_id)
-                one = opened[hit.document_id]
-                for place in one.places_in(hit.start_line, hit.end_line, kind):
-                    found.setdefault((hit.document_id, place), one.shown(place))
+                if hit.document_id not in views:
+                    views[hit.document_id] = await self._view(hit.document_id)
+                view = views[hit.document_id]
+                for index in view.indexes_in(hit.start_line, hit.end_line, kind):
+                    found.setdefault((hit.document_id, index), view.shown(index))
         return list(found.values()), result.notice
 
     async def containing(
@@ -137,21 +145,21 @@ class Library:
         skipped = start[1]
         for number in range(start[0], len(documents)):
             try:
-                opened = await self._opened(documents[number])
+                view = await self._view(documents[number])
             except DocumentNotFound:  # It was removed in the meantime.
                 continue
-            places = await to_thread.run_sync(holding, opened, phrases)
-            for count, place in enumerate(places[skipped:], skipped + 1):
-                yield (number, count), opened.shown(place)
+            indexes = await to_thread.run_sync(matching_blocks, view, phrases)
+            for count, index in enumerate(indexes[skipped:], skipped + 1):
+                yield (number, count), view.shown(index)
             skipped = 0
 
     async def block_ids(self, document_id: str, prefix: str) -> list[str]:
         """The ids of a document's blocks that begin with `prefix`; none if there is no such document."""
         try:
-            opened = await self._opened(document_id)
+            view = await self._view(document_id)
         except DocumentNotFound:
             return []
-        return [entry.id for entry in opened.outline if entry.id.startswith(prefix)]
+        return [entry.id for entry in view.outline if entry.id.startswith(prefix)]
 
     # Edit
 
@@ -195,9 +203,9 @@ class Library:
         """
         check_unicode("content", content)
 
-        def change(opened: Opened) -> Edited:
-            place = opened.place(block) if block else None
-            return insert(opened.tree, opened.outline, place, position, content)
+        def change(view: BlockView) -> Edited:
+            index = view.find(block) if block else None
+            return insert(view.tree, view.outline, index, position, content)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
@@ -215,8 +223,8 @@ class Library:
         """Replace a block: see `editing.update`. Raises what `insert` raises."""
         check_unicode("content", content)
 
-        def change(opened: Opened) -> Edited:
-            return update(opened.tree, opened.outline, opened.place(block), content, section=section)
+        def change(view: BlockView) -> Edited:
+            return update(view.tree, view.outline, view.find(block), content, section=section)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
@@ -232,8 +240,8 @@ class Library:
     ) -> EditedDocument:
         """Remove a block: see `editing.delete`. Raises what `insert` raises."""
 
-        def change(opened: Opened) -> Edited:
-            return delete(opened.tree, opened.outline, opened.place(block), section=section)
+        def change(view: BlockView) -> Edited:
+            return delete(view.tree, view.outline, view.find(block), section=section)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
@@ -247,43 +255,43 @@ class Library:
     async def _note_changes(self, document_ids: Sequence[str]) -> None:
         for before in await self._store.outlines.find(document_ids):
             try:
-                await self._opened(before.document_id)
+                await self._view(before.document_id)
             except DocumentNotFound:
                 self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
 
-    async def _opened(self, document: str) -> Opened:
+    async def _view(self, document: str) -> BlockView:
         stored = await self._store.documents.whole(document)
-        opened = await to_thread.run_sync(opened_from, stored)
-        if opened.new_outline != stored.outline and self._store.is_writable:
-            await self._keep(opened)
-        return opened
+        view = await to_thread.run_sync(view_of, stored)
+        if view.encoded_outline != stored.outline and self._store.is_writable:
+            await self._keep(view)
+        return view
 
-    async def _keep(self, opened: Opened) -> None:
+    async def _keep(self, view: BlockView) -> None:
         """Keep the ids of blocks from when they are first seen: then a block that changes is recognised."""
-        info = opened.stored.info
+        info = view.stored.info
         try:
-            row = StoredOutline(info.document_id, opened.stored.digest, opened.new_outline)
+            row = StoredOutline(info.document_id, view.stored.digest, view.encoded_outline)
             await self._store.outlines.save([row])
         except RagMemoryError as error:
             logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
             return
-        if different := changed(decoded(opened.stored.outline), opened.outline):
+        if different := changed(decoded(view.stored.outline), view.outline):
             self._on_change(info.document_id, different)
 
     async def _edit(
         self,
         document: str,
         version: int,
-        change: Callable[[Opened], Edited],
+        change: Callable[[BlockView], Edited],
         origin: Origin,
         *,
         write_back: bool,
     ) -> EditedDocument:
-        opened = await self._opened(document)
-        stored, info = opened.stored, opened.stored.info
+        view = await self._view(document)
+        stored, info = view.stored, view.stored.info
         if version != stored.version:
             raise StaleVersion(info.uri, version, stored.version)
-        edited = await to_thread.run_sync(change, opened)
+        edited = await to_thread.run_sync(change, view)
         text = edited.tree.text
         metadata = _metadata(stored, text)
         new = await to_thread.run_sync(complete, text, metadata)
@@ -307,10 +315,10 @@ class Library:
         finally:
             if rewriting:
                 rewriting.discard()
-        if different := changed(opened.outline, edited.outline):
+        if different := changed(view.outline, edited.outline):
             self._on_change(info.document_id, different)
         kept = {entry.id for entry in edited.outline}
-        removed = [entry.id for entry in opened.outline if entry.id not in kept]
+        removed = [entry.id for entry in view.outline if entry.id not in kept]
         path = str(rewriting.path) if rewriting and done.status != "unchanged" else ""
         return await self._outcome(done, edited, version, removed, new.digest, path)
 
@@ -324,10 +332,10 @@ class Library:
                 version = current.version
         names = labels(edited.tree)
         blocks = []
-        for place in edited.written[:MOST_EDITED]:
-            lines = edited.tree.lines(*edited.tree.span(place, section=True))
-            entry = edited.outline[place]
-            blocks.append(EditedBlock(entry.id, place + 1, names[place], entry.kind, *lines))
+        for index in edited.written[:MAX_REPORTED]:
+            lines = edited.tree.lines(*edited.tree.span(index, section=True))
+            entry = edited.outline[index]
+            blocks.append(EditedBlock(entry.id, index + 1, names[index], entry.kind, *lines))
         return EditedDocument(done.document_id, done.uri, done.status, version, blocks, removed, file)
 
 
