@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragcommon.contract.code import TraceStep
 from ragmemory.code.files import CodeFiles, path_or_uri
-from ragmemory.code.tracing import MAX_STEPS, FoundDefinition, Tracer
+from ragmemory.code.tracing import MAX_STEPS, Located, Tracer
 from ragmemory.types.code import Direction, Symbol, Trace
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class CodeMemory:
         return await self._files.store.counts()
 
 
-def _symbol(found: FoundDefinition) -> Symbol:
+def _symbol(found: Located) -> Symbol:
     file, code, one = found
     first, last = code.line_at(one.start), code.line_at(max(one.start, one.end - 1))
     return Symbol(

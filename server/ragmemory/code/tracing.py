@@ -33,7 +33,7 @@ MAX_LINE = 200
 # Files that are parsed at a time.
 _BATCH = 25
 
-FoundDefinition = tuple[CodeFile, Code, Definition]
+Located = tuple[CodeFile, Code, Definition]
 """A definition, and where it is."""
 Name = tuple[str, ...]
 """A qualified name."""
@@ -137,11 +137,11 @@ class Tracer:
             self._named[name] = list(every.values()), _by_owner(every)
         return self._named[name]
 
-    async def definitions(self) -> list[FoundDefinition]:
+    async def definitions(self) -> list[Located]:
         """The definitions of the name."""
         return await self._meant(self._name)
 
-    async def _meant(self, name: Name) -> list[FoundDefinition]:
+    async def _meant(self, name: Name) -> list[Located]:
         """The definitions that have a qualified name."""
         every, _ = await self._definitions_of(name[-1])
         files = {one.file.uri: one.file for one in every if _is_meant(one.file.uri, one.names, name)}
@@ -193,12 +193,12 @@ class Tracer:
         has_function = not every or not all(_is_method(one) for _, _, one in await self._meant(name))
         return [use for use in self._used[name[-1]] if _may_mean(use, name, has_function=has_function)]
 
-    async def callees(self, found: Sequence[FoundDefinition], depth: int) -> list[TraceStep]:
+    async def callees(self, found: Sequence[Located], depth: int) -> list[TraceStep]:
         """What the definitions call, what that calls, and so on; each is followed once."""
         steps: list[TraceStep] = []
         level, followed = list(found), {one.names for _, _, one in found}
         for distance in range(1, depth + 1):
-            following: list[FoundDefinition] = []
+            following: list[Located] = []
             for file, code, definition in level:
                 if definition.kind == "value" or self._has_ended(steps):
                     continue
@@ -216,7 +216,7 @@ class Tracer:
             level = following
         return steps
 
-    async def _targets(self, use: Use, name: str) -> list[FoundDefinition]:
+    async def _targets(self, use: Use, name: str) -> list[Located]:
         """The definitions that a call may mean: the first ones, if it may mean many."""
         every, owners = await self._definitions_of(name)
         certain = _certain(use.file, use.code, use.one, name, owners)
@@ -309,7 +309,7 @@ def _around(one: Occurrence) -> set[Name]:
 
 
 def _step(
-    relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[FoundDefinition] = ()
+    relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Located] = ()
 ) -> TraceStep:
     file, code, one = use.file, use.code, use.one
     line = code.line_at(one.start)

@@ -92,7 +92,7 @@ def test_archives_in_each_other_are_read_only_so_deep() -> None:
 
 
 def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members._Left.__init__, "__defaults__", (3, 1_000, 3))
+    monkeypatch.setattr(members._Budget.__init__, "__defaults__", (3, 1_000, 3))
     inner = archive({"a.txt": "A", "b.txt": "B"})
     found = read(Path("a.zip"), archive({"in.zip": inner, "c.txt": "C", "d.txt": "D"}))
     assert "# b.txt" in found.text
