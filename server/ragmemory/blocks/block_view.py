@@ -1,4 +1,4 @@
-"""One document, view as a tree of blocks: their indexes, ids and labels, and what they hold."""
+"""One document as a tree of blocks with ids and labels."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class BlockView(NamedTuple):
-    """A document and its blocks: the lists are in their order."""
+    """A document and its blocks. The lists are in block order."""
 
     stored: DocumentText
     tree: Tree
     outline: list[OutlineEntry]
     labels: list[str]
-    encoded_outline: str  # as it is stored
+    encoded_outline: str  # as stored
 
     def find(self, name: str) -> int:
         """The index of a block by its id, label or number. Raises BlockNotFound."""
@@ -39,7 +39,7 @@ class BlockView(NamedTuple):
         return index
 
     def indexes_in(self, start_line: int, end_line: int, kind: Kind | None) -> list[int]:
-        """The indexes of the blocks with some of these lines: of one kind, or no headings and lists."""
+        """The indexes of the blocks that overlap these lines: of one kind, or all but headings and lists."""
         return [
             index
             for index, node in enumerate(self.tree.nodes)
@@ -49,7 +49,7 @@ class BlockView(NamedTuple):
         ]
 
     def shown(self, index: int, *, whole: bool = False) -> ShownBlock:
-        """A block; with `whole`, its text includes the blocks below it."""
+        """A block; with `whole`, its text includes its descendants."""
         node, info = self.tree.nodes[index], self.stored.info
         start, end = self.tree.span(index, section=True)
         first, last = self.tree.lines(start, end)
@@ -83,20 +83,20 @@ def format_of(uri: str, metadata: Metadata) -> Format:
 
 
 def matching_blocks(view: BlockView, phrases: Sequence[str]) -> list[int]:
-    """The indexes of the blocks that hold all phrases."""
+    """The indexes of the blocks that contain all phrases."""
     indexes = []
     title = folded(view.stored.info.title)
     for index, node in enumerate(view.tree.nodes):
         text = folded(view.tree.own(index)) if node.kind != "list" else ""
         above = "" if node.level else title + folded(node.heading)
-        # A match in the headings alone would name every block below them.
+        # A match in the headings alone would select every block below them.
         if any(phrase in text for phrase in phrases) and all(phrase in text + above for phrase in phrases):
             indexes.append(index)
     return indexes
 
 
 def folded(text: str) -> str:
-    """The words of a text as FTS5 sees them, without case and accents, with a space around each."""
+    """The words of a text as FTS5 sees them, case and accents folded, with spaces around them."""
     plain = unicodedata.normalize("NFKD", searchable(text).casefold())
     words = _WORD.findall("".join(char for char in plain if not unicodedata.combining(char)))
     return f" {' '.join(words)} "
@@ -107,7 +107,7 @@ def encoded(entries: Outline) -> str:
 
 
 def decoded(stored: str) -> list[OutlineEntry]:
-    """A stored outline; a damaged one is as none, since ids can be derived again."""
+    """A stored outline; empty if it is damaged, since ids can be derived again."""
     try:
         return msgspec.json.decode(stored, type=list[OutlineEntry]) if stored else []
     except msgspec.DecodeError:

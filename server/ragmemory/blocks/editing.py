@@ -1,7 +1,7 @@
 """Change a text block by block. Pure.
 
-An edit changes no other block: if the text around it would be read differently afterwards, it is made with
-blank lines around the new blocks, and if that does not help, it is refused.
+An edit never changes other blocks: if the surrounding text would be parsed differently, blank lines are put
+around the new blocks, and if that does not help, the edit is refused.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Edited(NamedTuple):
 
     tree: Tree
     outline: list[OutlineEntry]
-    written: list[int]  # the indexes of the blocks that the edit has written, without lists
+    written: list[int]  # indexes of the blocks written by the edit, without lists
 
 
 class _Splice(NamedTuple):
-    """One way to make an edit: the text that replaces a range."""
+    """One way to make an edit: a replacement for a range of the text."""
 
     start: int
     end: int
@@ -45,11 +45,10 @@ class _Splice(NamedTuple):
 
 
 def insert(tree: Tree, known: Outline, index: int | None, position: Position, content: str) -> Edited:
-    """Insert blocks before or after a block with all that is below it, or inside it as its last blocks.
+    """Insert blocks before or after a block and its descendants, or inside it as its last children.
 
-    Without a block it is the end of the document. Inside a heading, they come before the next heading, unless
-    they begin with one themselves. Next to an item, the marker of the new one may be left out. Raises
-    BadArgument.
+    Without an index, at the end of the document. Inside a heading, content goes before the first subheading,
+    unless it begins with a heading itself. Next to an item, the marker may be omitted. Raises BadArgument.
     """
     content = _content(content)
     if index is None:
@@ -67,9 +66,9 @@ def insert(tree: Tree, known: Outline, index: int | None, position: Position, co
 
 
 def update(tree: Tree, known: Outline, index: int, content: str, *, section: bool = False) -> Edited:
-    """Replace a block and all that is below it; of a heading only its lines, unless `section` is set.
+    """Replace a block and its descendants; of a heading only its lines, unless `section` is set.
 
-    The first new block keeps the id. The marker of a heading or an item may be left out. Raises BadArgument.
+    The first new block keeps the id. The marker of a heading or item may be omitted. Raises BadArgument.
     """
     content = _like(tree, index, _content(content), is_replaced=True)
     last = _last(tree, index, section=section)
@@ -82,7 +81,7 @@ def update(tree: Tree, known: Outline, index: int, content: str, *, section: boo
 
 
 def delete(tree: Tree, known: Outline, index: int, *, section: bool = False) -> Edited:
-    """Remove a block and all that is below it; of a heading only its lines, unless `section` is set.
+    """Remove a block and its descendants; of a heading only its lines, unless `section` is set.
 
     Raises BadArgument.
     """
@@ -90,14 +89,14 @@ def delete(tree: Tree, known: Outline, index: int, *, section: bool = False) -> 
     start, end = tree.span(index, section=section)
     stop = node.end if node.level and not section else node.stop
     head = text[:start].rstrip()
-    if stop == len(text):  # Without the blank lines before it.
+    if stop == len(text):  # At the end of the text, also remove the blank lines before it.
         splices = [_Splice(len(head), stop, "\n" if text.endswith("\n") else "")]
     else:
         with_gap, without = _Splice(start, stop, ""), _Splice(start, end + 1, "")
         first = [without, with_gap] if _gap_before(text[:start]) else [with_gap, without]
         splices = [*first, _Splice(start, end + 1, "\n")]
     if not (head + text[stop:]).strip():
-        raise BadArgument("block", "is all that the document has; remove the document instead")
+        raise BadArgument("block", "is the only one of the document; remove the document instead")
     return _edited(tree, known, splices, index, _last(tree, index, section=section), removes=True)
 
 
@@ -111,7 +110,7 @@ def _edited(
     updated: int | None = None,
     removes: bool = False,
 ) -> Edited:
-    """The first splice that leaves the blocks before `first` and from `last` on as they are."""
+    """Apply the first splice that leaves the blocks before `first` and from `last` on unchanged."""
     indexes = leaves(known)
     before = [index for index in indexes if index < first]
     after = [index for index in indexes if index >= last]
@@ -131,7 +130,7 @@ def _edited(
             kept |= _kept_by_update(known, updated, last, new, written, kept)
         return Edited(new_tree, with_ids(new, known, kept), written)
     if removes:
-        raise BadArgument("block", "cannot be removed: the blocks around it would become others")
+        raise BadArgument("block", "cannot be removed: the blocks around it would change")
     raise BadArgument(
         "content", "would change other blocks; close its code fences, and separate its blocks by blank lines"
     )
@@ -145,13 +144,13 @@ def _kept_by_update(
     written: Sequence[int],
     around: dict[int, int],
 ) -> dict[int, int]:
-    """The earlier indexes of the blocks that an update has written: the first is the updated one.
+    """Map the blocks that an update has written to earlier ones: the first to the updated block.
 
-    `around` has those of the blocks before and after it.
+    `around` maps the blocks before and after it.
     """
     first = written[0]
     if known[updated].kind != "item" and first and new[first - 1].kind == "list":
-        # A new list is the first block, not its item; but it may have become a part of the list around it.
+        # The first block is a new list, not its item, unless the item became part of a surrounding list.
         first -= first - 1 not in list_pairs(known, new, around)
     before = [index for index in range(updated + 1, last) if known[index].kind != "list"]
     after = [index for index in written if index != first]
@@ -159,12 +158,12 @@ def _kept_by_update(
 
 
 def _last(tree: Tree, index: int, *, section: bool) -> int:
-    """The index after a block that is replaced."""
+    """The index after a replaced block."""
     return index + 1 if tree.nodes[index].level and not section else tree.below(index).stop
 
 
 def _insertions(text: str, at: int, content: str, *, is_tight: bool) -> Iterator[_Splice]:
-    """Insert lines; without blank lines around them if `is_tight`, and with them."""
+    """Ways to insert lines: without blank lines around them if `is_tight`, then with them."""
     if text.startswith("\n", at):
         at += 1
     head, tail = text[:at], text[at:]
@@ -178,19 +177,19 @@ def _insertions(text: str, at: int, content: str, *, is_tight: bool) -> Iterator
 
 
 def _gap_before(head: str) -> str:
-    """What makes a blank line before a line that follows `head`."""
+    """The line end needed for a blank line after `head`."""
     last_line = head[head.rfind("\n", 0, -1) + 1 :]
     return "\n" if last_line.strip() else ""
 
 
 def _gap_after(tail: str) -> str:
-    """What makes a blank line after a text that `tail` follows, which begins with its line end."""
+    """The line end needed for a blank line before `tail`, which begins with a line end."""
     following = tail[1:].split("\n", 1)[0]
     return "\n" if following.strip() else ""
 
 
 def _inside(tree: Tree, index: int, content: str) -> tuple[int, int, str, bool]:
-    """Where blocks are inserted inside a block: the offset, the index, the content, whether it is tight."""
+    """Where to insert inside a block: the offset, the index, the adapted content, whether it is tight."""
     node, below = tree.nodes[index], tree.below(index)
     children = [child for child in below if tree.nodes[child].parent == index]
     if node.kind == "list":
@@ -213,7 +212,7 @@ def _inside(tree: Tree, index: int, content: str) -> tuple[int, int, str, bool]:
 
 
 def _content(content: str) -> str:
-    """Without blank lines around it. Raises BadArgument."""
+    """The content without blank lines around it. Raises BadArgument."""
     content = _LEADING_BLANK_LINES.sub("", re.sub("\r\n?", "\n", content).rstrip())
     if not content:
         raise BadArgument("content", "is empty")
@@ -221,7 +220,7 @@ def _content(content: str) -> str:
 
 
 def _like(tree: Tree, index: int, content: str, *, step: int = 0, is_replaced: bool = False) -> str:
-    """The content with the indentation that a block has in an item, and the marker of an item or heading.
+    """Give content the indentation of a block in an item, and a missing marker of an item or heading.
 
     `step` is added to the number of an item.
     """
@@ -248,14 +247,14 @@ def _is_in_item(tree: Tree, index: int) -> bool:
 
 
 def _indented(content: str, columns: int) -> str:
-    """The lines, indented so that the first begins at this column, unless it does so already."""
+    """Indent all lines so that the first begins at this column."""
     lines = content.split("\n")
     missing = columns - indent_of(lines[0])
     return "\n".join(" " * missing + line if line.strip() else line for line in lines)
 
 
 def _is_tight(tree: Tree, index: int, content: str) -> bool:
-    """Whether an item comes into a list without blank lines between its items."""
+    """Whether the content is an item for a tight list, without blank lines between its items."""
     if tree.nodes[index].kind != "item" or marker_of(content.split("\n", 1)[0]) is None:
         return False
     parent = tree.nodes[index].parent

@@ -57,21 +57,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Search: a text, the most hits, a filter.
+# Search: a text, the number of hits, a filter.
 Query = Callable[[str, int, Metadata | None], Awaitable[QueryResult]]
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
-# Called with a document's id, and the ids of its blocks that have changed or are gone.
+# Called with a document's id, and the ids of its changed or removed blocks.
 OnChange = Callable[[str, Sequence[str]], None]
 
-# Blocks that the outcome of an edit describes.
+# Blocks that the outcome of an edit lists.
 MAX_REPORTED = 50
 _PHRASE = re.compile(r'"([^"]*)"|(\S+)')
 _GLOB = re.compile(r"[*?\[]")
 
 
 class BlockEditor:
-    """The blocks of one memory's documents."""
+    """Lists, searches and edits the blocks of the documents in one memory."""
 
     def __init__(
         self,
@@ -91,12 +91,12 @@ class BlockEditor:
     # Read
 
     async def block(self, document: str, block: str) -> tuple[DocumentInfo, ShownBlock]:
-        """A block with all that is below it, and its document. Raises DocumentNotFound, BlockNotFound."""
+        """A block with its descendants, and its document. Raises DocumentNotFound, BlockNotFound."""
         view = await self._view(document)
         return view.stored.info, view.shown(view.find(block), whole=True)
 
     async def blocks(self, document: str, below: str = "", kind: Kind | None = None) -> list[ShownBlock]:
-        """The blocks of a document in its order: all, or one with those below it; of one kind.
+        """The blocks of a document in order: all, or one and its descendants; optionally of one kind.
 
         Raises DocumentNotFound, BlockNotFound.
         """
@@ -109,7 +109,7 @@ class BlockEditor:
     ) -> tuple[list[ShownBlock], str]:
         """The blocks in the best passages for a query, best first, and the notice of the search.
 
-        Without a kind, headings and lists are left out. Raises DocumentNotFound and what a query raises.
+        Without a kind, headings and lists are omitted. Raises DocumentNotFound and the errors of a query.
         """
         filter = None
         if document:
@@ -119,7 +119,7 @@ class BlockEditor:
         found: dict[tuple[str, int], ShownBlock] = {}
         views: dict[str, BlockView] = {}
         for hit in result.hits:
-            with suppress(DocumentNotFound):  # It was removed in the meantime.
+            with suppress(DocumentNotFound):  # removed in the meantime
                 if hit.document_id not in views:
                     views[hit.document_id] = await self._view(hit.document_id)
                 view = views[hit.document_id]
@@ -130,11 +130,11 @@ class BlockEditor:
     async def containing(
         self, query: str, document: str = "", start: tuple[int, int] = (0, 0)
     ) -> AsyncGenerator[tuple[tuple[int, int], ShownBlock], None]:
-        """The blocks that hold all words of a query, in their text or in the headings above; by uri.
+        """The blocks that contain all words of a query, in their text or the headings above, by uri.
 
-        Words in double quotes must stand together. `start` is where the search begins: it skips as many
-        documents, and as many matching blocks of the next one. Each block comes with the start of a search
-        that goes on after it. Raises BadArgument, DocumentNotFound.
+        Words in double quotes are a phrase. `start` is the number of documents to skip, and of matching
+        blocks in the next one. Each block comes with the `start` that continues after it. Raises BadArgument,
+        DocumentNotFound.
         """
         folds = (folded(phrase or word) for phrase, word in _PHRASE.findall(query))
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
@@ -146,7 +146,7 @@ class BlockEditor:
         for number in range(start[0], len(documents)):
             try:
                 view = await self._view(documents[number])
-            except DocumentNotFound:  # It was removed in the meantime.
+            except DocumentNotFound:  # removed in the meantime
                 continue
             indexes = await to_thread.run_sync(matching_blocks, view, phrases)
             for count, index in enumerate(indexes[skipped:], skipped + 1):
@@ -164,7 +164,7 @@ class BlockEditor:
     # Edit
 
     async def create(self, title: str, content: str, uri: str, origin: Origin) -> EditedDocument:
-        """Store a new document; without `uri` it is Markdown, and its uri is made from the title.
+        """Store a new document; without `uri` it is Markdown, and its uri is derived from the title.
 
         Raises BadArgument, DocumentExists.
         """
@@ -181,7 +181,7 @@ class BlockEditor:
         entries = outline(tree)
         try:
             done = await self._submit(Write(document, origin, edit=Edit(version, encoded(entries))))
-        except StaleVersion:  # Another client has created it in the meantime.
+        except StaleVersion:  # Another client created it in the meantime.
             raise DocumentExists(document.uri) from None
         edited = Edited(tree, entries, list(range(len(entries))))
         return await self._outcome(done, edited, version, [], document.digest)
@@ -246,18 +246,15 @@ class BlockEditor:
         return await self._edit(document, version, change, origin, write_back=write_back)
 
     async def note_changes(self, document_ids: Sequence[str]) -> None:
-        """Call `on_change` for the blocks of documents that were written or removed as a whole."""
+        """Call `on_change` for the blocks of documents that were rewritten or removed as a whole."""
         try:
-            await self._note_changes(document_ids)
+            for before in await self._store.outlines.find(document_ids):
+                try:
+                    await self._view(before.document_id)  # Announces the changed blocks.
+                except DocumentNotFound:
+                    self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
         except RagMemoryError as error:
             logger.warning("Changes of blocks were not announced: %s", error)
-
-    async def _note_changes(self, document_ids: Sequence[str]) -> None:
-        for before in await self._store.outlines.find(document_ids):
-            try:
-                await self._view(before.document_id)
-            except DocumentNotFound:
-                self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
 
     async def _view(self, document: str) -> BlockView:
         stored = await self._store.documents.whole(document)
@@ -267,7 +264,7 @@ class BlockEditor:
         return view
 
     async def _keep(self, view: BlockView) -> None:
-        """Keep the ids of blocks from when they are first seen: then a block that changes is recognised."""
+        """Store the ids of blocks when they are first seen, so that a changed block keeps its id."""
         info = view.stored.info
         try:
             row = StoredOutline(info.document_id, view.stored.digest, view.encoded_outline)
@@ -303,13 +300,13 @@ class BlockEditor:
             roots = of_stored(self._store.path, self._roots)
             rewriting = await to_thread.run_sync(Rewriting, info.uri, roots, stored.text, text)
         try:
-            # The file keeps its stamp, so that the next sync does not take back an edit of memory alone.
+            # An edit of memory alone keeps the stamp, so that the next sync does not revert it.
             stamp = "" if rewriting else stored.stamp
             edit = Edit(version, encoded(edited.outline), rewriting.replace if rewriting else None)
             new = replace(new, stamp=stamp, places=places)
             done = await self._submit(Write(new, origin, edit=edit))
         except RagMemoryError:
-            if rewriting:  # The commit failed after the file was replaced.
+            if rewriting:  # The commit may have failed after the file was replaced.
                 await rewriting.put_back()
             raise
         finally:
@@ -325,7 +322,7 @@ class BlockEditor:
     async def _outcome(
         self, done: Injected, edited: Edited, version: int, removed: list[str], digest: bytes, file: str = ""
     ) -> EditedDocument:
-        # If another client has written the document in the meantime, the next edit must be refused.
+        # Return the old version if another client has written since, so that the next edit is refused.
         with suppress(DocumentNotFound):
             current = await self._store.documents.whole(done.document_id)
             if current.digest == digest:
@@ -340,7 +337,7 @@ class BlockEditor:
 
 
 def _metadata(stored: DocumentText, text: str) -> Metadata:
-    """The metadata after an edit: the uri stays, though it may be a hash; the title of a file follows."""
+    """The metadata after an edit: the uri stays, even if it is a hash; a title from the text is updated."""
     info = stored.info
     metadata: dict[str, Any] = {**info.metadata, "uri": info.uri}
     path = path_in(info.uri)
@@ -350,7 +347,7 @@ def _metadata(stored: DocumentText, text: str) -> Metadata:
 
 
 def moved_places(places: Sequence[Place], before: str, after: str) -> list[Place]:
-    """The places of a text after an edit: those below the changed lines move with them."""
+    """The places of a text after an edit: those below the changed lines are shifted."""
     old, new = before.split("\n"), after.split("\n")
     first = common(old, new)
     end = len(old) - common(old[first:][::-1], new[first:][::-1])  # the last line that was changed

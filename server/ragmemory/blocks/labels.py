@@ -1,7 +1,7 @@
-"""The labels of blocks, and finding a block by what a user calls it. Pure.
+"""Labels of blocks, and finding a block by its name. Pure.
 
-Headings are numbered below their heading (`1`, `1.2`), other blocks have letters (`1.2.a`), and the items of
-a list are numbered (`1.2.a.3`).
+Headings are numbered within their parent (`1`, `1.2`), other blocks have letters (`1.2.a`), and list items
+are numbered (`1.2.a.3`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The ids of blocks, which stay the same from one text of a document to the next. Pure.
+"""Stable ids of blocks across the versions of a document. Pure.
 
-The id of a new block is derived from its content. When a document changes, its blocks take the ids of the
-blocks they were: those with the same content first, then those of the same kind at the same index.
+The id of a new block is derived from its content. When a document changes, its blocks inherit the ids of
+earlier blocks: of those with the same content first, then of those of the same kind in the same position.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _ID_DIGITS = 12
 
 
 class OutlineEntry(Struct, frozen=True, array_like=True, gc=False):
-    """A block as it is kept with its document. A list has the digest of its first item."""
+    """A block as stored with its document. A list has the digest of its first item."""
 
     id: str
     kind: Kind
-    digest: str  # of what is its own
+    digest: str  # of its own text, without descendants
     depth: int
 
 
@@ -43,7 +43,7 @@ def without_ids(tree: Tree) -> list[OutlineEntry]:
 
 
 def with_ids(new: Outline, known: Outline, kept: Mapping[int, int]) -> list[OutlineEntry]:
-    """The entries with ids: `kept` has the indexes in `known` of those that were there, except for lists."""
+    """Assign ids. `kept` maps entries to the earlier ones in `known`, except for lists."""
     kept = {**list_pairs(known, new, kept), **kept}
     ids = {index: known[earlier].id for index, earlier in kept.items()}
     new_ids = _NewIds(set(ids.values()))
@@ -55,7 +55,7 @@ def with_ids(new: Outline, known: Outline, kept: Mapping[int, int]) -> list[Outl
 
 
 def changed(before: Outline, after: Outline) -> list[str]:
-    """The ids of the earlier blocks that are gone, or differ in what is their own or below them."""
+    """The ids of earlier blocks that are gone, or differ in their own text or in their descendants."""
     states = _subtree_digests(after)
     return [id for id, state in _subtree_digests(before).items() if states.get(id) != state]
 
@@ -72,7 +72,7 @@ def parents(entries: Outline) -> list[int]:
 
 
 def _subtree_digests(entries: Outline) -> dict[str, bytes]:
-    """A digest of each block with all that is below it, by id."""
+    """A digest of each block and its descendants, by id."""
     hashes = [hashlib.blake2b(f"{entry.kind} {entry.digest}".encode(), digest_size=8) for entry in entries]
     above = parents(entries)
     for index in reversed(range(len(entries))):
@@ -88,7 +88,7 @@ def _digest(tree: Tree, index: int) -> str:
 
 
 class _NewIds:
-    """Ids that no other block has, derived from the content and, of equal blocks, their order."""
+    """Unique ids, derived from the content and, for equal blocks, from their order."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
@@ -106,9 +106,9 @@ class _NewIds:
 
 
 def pairs(old: Outline, before: Sequence[int], new: Outline, after: Sequence[int]) -> dict[int, int]:
-    """The earlier indexes of blocks, by index. In time that is linear in the number of blocks.
+    """Map blocks to earlier ones, in time linear in the number of blocks.
 
-    `before` and `after` are the indexes that are compared.
+    `before` and `after` are the indexes to compare.
     """
     found: dict[int, int] = {}
     first, last = 0, 0
@@ -136,7 +136,7 @@ def _changed_pairs(
     after: Sequence[int],
     unchanged: Mapping[int, int],
 ) -> dict[int, int]:
-    """Pair the blocks that have changed: of one kind, and after the same unchanged block."""
+    """Pair changed blocks: of the same kind, after the same unchanged block."""
     found: dict[int, int] = {}
     order = {index: number for number, index in enumerate(before)}
     taken = set(unchanged.values())
@@ -154,7 +154,7 @@ def _changed_pairs(
 
 
 def list_pairs(old: Outline, new: Outline, kept: Mapping[int, int]) -> dict[int, int]:
-    """A list is the one that its first known item was in, unless an earlier list is that one."""
+    """Map each list to the earlier list of its first known item, unless another list has it already."""
     found: dict[int, int] = {}
     old_parents, new_parents = parents(old), parents(new)
     taken = set(kept.values())
@@ -168,7 +168,7 @@ def list_pairs(old: Outline, new: Outline, kept: Mapping[int, int]) -> dict[int,
 
 
 def leaves(entries: Outline) -> list[int]:
-    """The indexes of all blocks that have something of their own: all but lists."""
+    """The indexes of all blocks with text of their own: all but lists."""
     return [index for index, entry in enumerate(entries) if entry.kind != "list"]
 
 

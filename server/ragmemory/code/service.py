@@ -1,8 +1,7 @@
-"""Answers about the source code in memory: its symbols, and what calls, uses and imports them.
+"""Queries about the source code in memory: symbols, and what calls, uses and imports them.
 
-There is no table of symbols. The full-text index names the files that hold a name, and these are parsed when
-they are asked about. A change of a file needs no second index that way, and memories of earlier releases can
-be asked as well.
+There is no symbol table. The full-text index finds the files that contain a name, and these are parsed on
+demand. So no second index must be kept up to date, and memories of earlier releases work as well.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ class CodeMemory:
         return [_symbol(one) for one in found], tracer.notices()
 
     async def trace(self, name: str, direction: Direction, depth: int) -> Trace:
-        """Where a symbol is defined, and what is around it in one direction, or in all.
+        """The definitions of a symbol, and its relations in one direction or all.
 
-        `depth`: how many calls are followed. Raises BadArgument.
+        `depth`: the number of calls to follow. Raises BadArgument.
         """
         tracer = Tracer(self._files, name)
         found = await tracer.definitions()

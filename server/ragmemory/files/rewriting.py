@@ -1,7 +1,7 @@
 """Write the edited text of a document back to its file.
 
-Unchanged lines keep their bytes; new lines get the encoding and line ends of the file. The new file is written
-completely under a temporary name and then renamed, so a kill at any time leaves the old or the new file.
+Unchanged lines keep their bytes; new lines get the encoding and line ends of the file. The new file is
+written under a temporary name and then renamed, so a kill at any time leaves the old or the new file.
 """
 
 from __future__ import annotations

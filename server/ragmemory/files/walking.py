@@ -1,9 +1,9 @@
 """Walk folders: find the files that the user's paths name or contain.
 
-A path that the user names is always loaded, even if it is hidden or ignored. Inside a folder, entries that are
-hidden or excluded by .gitignore are skipped silently; any other file that cannot be loaded is reported with
-the reason. A link inside a folder is followed only if its target is in the same folder: a cloned repository
-must not bring the user's private files into memory.
+A path that the user names is always loaded, even if it is hidden or ignored. Inside a folder, entries that
+are hidden or excluded by .gitignore are skipped silently; any other file that cannot be loaded is reported
+with the reason. A link inside a folder is followed only if its target is in the same folder: a cloned
+repository must not bring the user's private files into memory.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def find_files(
                 identity(memory),
                 *companions(memory).values(),
             }:
-                # Opening and closing it would drop SQLite's POSIX locks: another process could remove the log.
+                # Closing it here would drop SQLite's POSIX locks, and another process could remove the log.
                 walked = iter([Refusal(path, "is a file of the memory itself")])
             else:
                 walked = iter([_look(resolved, status, resolved)])

@@ -1,4 +1,4 @@
-"""Blocks of documents in real memories. Covers `opened` and `ragmemory.stores.outlines`."""
+"""Blocks of documents in real memories. Covers `block_view` and `ragmemory.stores.outlines`."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ async def test_a_read_only_memory_shows_the_same_ids(tmp_path: Path) -> None:
         before = await ids(memory.block_editor)
     settings = settings_for(tmp_path, memory__path=str(tmp_path / "memory.db"), memory__read_only=True)
     async with make_service(settings, SwitchableEmbedder()) as reader:
-        editor = reader.editor
+        editor = reader.block_editor
         assert await ids(editor) == before
         assert await labels_with(editor, "steep") == ["1.a"]
 

@@ -36,6 +36,7 @@ from ragmemory.files import loading, parsing
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
 from ragmemory.files.walking import FoundFiles, find_files
+from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
@@ -77,8 +78,8 @@ async def memory_in(folder: Path, *roots: str) -> AsyncIterator[MemoryService]:
         yield service
 
 
-class Scripted:
-    """Documents whose every `inject` waits for `go`, and may fail."""
+class Scripted(Writer):
+    """A writer whose `inject` waits for `go`, and may fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error

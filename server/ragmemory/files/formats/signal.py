@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ragmemory.files.formats.chats import BEGINNING, Turn, add_turns
+from ragmemory.files.formats.chats import BEGINNING, Turn, add_turns, text_at, value_at
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder
 
 # The speaker of the user's own messages.
@@ -32,81 +32,70 @@ class Message(NamedTuple):
     turn: Turn
 
 
-def _get(value: Any, *path: str) -> Any:
-    """The value at a path of object keys; None if there is none."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _text(value: Any, *path: str) -> str:
-    """The text at a path; "" if there is none."""
-    found = _get(value, *path)
-    return found if isinstance(found, str) else ""
-
-
 def _of_frames(data: bytes) -> Iterator[Message]:
     """Signal Desktop's plain export, in which 64-bit numbers are strings."""
     names: dict[str, str] = {}
     chats: dict[str, str] = {}
     for frame in msgspec.json.Decoder().decode_lines(data):
-        recipient, chat, item = (_get(frame, key) for key in ("recipient", "chat", "chatItem"))
+        recipient, chat, item = (value_at(frame, key) for key in ("recipient", "chat", "chatItem"))
         if recipient:
-            names[_text(recipient, "id")] = _recipient_name(recipient)
+            names[text_at(recipient, "id")] = _recipient_name(recipient)
         elif chat:
-            name = names.get(_text(chat, "recipientId"))
-            chats[_text(chat, "id")] = name or f"Conversation {_text(chat, 'id')}"
+            name = names.get(text_at(chat, "recipientId"))
+            chats[text_at(chat, "id")] = name or f"Conversation {text_at(chat, 'id')}"
         elif item:
-            speaker = ME if _get(item, "outgoing") is not None else names.get(_text(item, "authorId"), "")
-            text = _text(item, "standardMessage", "text", "body")
+            speaker = (
+                ME if value_at(item, "outgoing") is not None else names.get(text_at(item, "authorId"), "")
+            )
+            text = text_at(item, "standardMessage", "text", "body")
             yield Message(
-                chats.get(_text(item, "chatId"), ""), Turn(speaker, _seconds(item, "dateSent"), text)
+                chats.get(text_at(item, "chatId"), ""), Turn(speaker, _seconds(item, "dateSent"), text)
             )
 
 
 def _recipient_name(recipient: Any) -> str:
     """The title of a group; of a contact, the name in the address book or profile, or the number."""
-    if group := _get(recipient, "group"):
-        return _text(group, "snapshot", "title", "title")
-    contact = _get(recipient, "contact")
+    if group := value_at(recipient, "group"):
+        return text_at(group, "snapshot", "title", "title")
+    contact = value_at(recipient, "contact")
     names = (
-        f"{_text(contact, f'{kind}GivenName')} {_text(contact, f'{kind}FamilyName')}".strip()
+        f"{text_at(contact, f'{kind}GivenName')} {text_at(contact, f'{kind}FamilyName')}".strip()
         for kind in ("system", "profile")
     )
-    return next(filter(None, names), _text(contact, "e164"))
+    return next(filter(None, names), text_at(contact, "e164"))
 
 
 def _of_messages(data: bytes) -> Iterator[Message]:
     """Messages of Signal Desktop's database."""
     for one in msgspec.json.decode(data, type=list[Any]):
-        speaker = ME if _get(one, "type") == "outgoing" else _text(one, "source") or "Contact"
-        turn = Turn(speaker, _seconds(one, "sent_at"), _text(one, "body"))
-        yield Message(_text(one, "conversationId"), turn)
+        speaker = ME if value_at(one, "type") == "outgoing" else text_at(one, "source") or "Contact"
+        turn = Turn(speaker, _seconds(one, "sent_at"), text_at(one, "body"))
+        yield Message(text_at(one, "conversationId"), turn)
 
 
 def _of_lines(data: bytes) -> Iterator[Message]:
     """The `data.json` of signal-export."""
     for one in msgspec.json.Decoder().decode_lines(data):
-        yield Message("", Turn(_text(one, "sender"), _text(one, "date"), _text(one, "body")))
+        yield Message("", Turn(text_at(one, "sender"), text_at(one, "date"), text_at(one, "body")))
 
 
 def _of_envelopes(data: bytes) -> Iterator[Message]:
     """What signal-cli received, bare or as JSON-RPC notifications."""
     names: dict[str, str] = {}
     for line in msgspec.json.Decoder().decode_lines(data):
-        envelope = _get(line, "envelope") or _get(line, "params", "envelope")
-        source = _text(envelope, "source")
-        name = names[source] = _text(envelope, "sourceName") or source
-        message, speaker, partner = _get(envelope, "dataMessage"), name, name
-        if sent := _get(envelope, "syncMessage", "sentMessage"):
+        envelope = value_at(line, "envelope") or value_at(line, "params", "envelope")
+        source = text_at(envelope, "source")
+        name = names[source] = text_at(envelope, "sourceName") or source
+        message, speaker, partner = value_at(envelope, "dataMessage"), name, name
+        if sent := value_at(envelope, "syncMessage", "sentMessage"):
             message, speaker = sent, ME
-            number = _text(sent, "destinationNumber") or _text(sent, "destination")
+            number = text_at(sent, "destinationNumber") or text_at(sent, "destination")
             partner = names.get(number, number)
         if message:
-            group = _get(message, "groupInfo")
-            conversation = (_text(group, "groupName") or _text(group, "groupId")) if group else partner
+            group = value_at(message, "groupInfo")
+            conversation = (text_at(group, "groupName") or text_at(group, "groupId")) if group else partner
             yield Message(
-                conversation, Turn(speaker, _seconds(message, "timestamp"), _text(message, "message"))
+                conversation, Turn(speaker, _seconds(message, "timestamp"), text_at(message, "message"))
             )
 
 
@@ -143,5 +132,5 @@ def read(path: Path, data: bytes) -> FileText:
 def _seconds(value: Any, key: str) -> str:
     """A time in milliseconds, as seconds since 1970; "" if it is missing or not a number."""
     with suppress(TypeError, ValueError):
-        return str(int(_get(value, key)) / 1000)
+        return str(int(value_at(value, key)) / 1000)
     return ""
