@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from string import ascii_lowercase
 
+from ragcommon.text.places import letters
 from ragmemory.blocks.tree import Tree
 
 
@@ -21,18 +21,9 @@ def labels(tree: Tree) -> list[str]:
         is_numbered = node.kind in ("heading", "item")
         counts[node.parent, is_numbered] += 1
         number = counts[node.parent, is_numbered]
-        own = str(number) if is_numbered else letters(number)
+        own = str(number) if is_numbered else letters(number).lower()
         found.append(f"{found[node.parent]}.{own}" if node.parent >= 0 else own)
     return found
-
-
-def letters(number: int) -> str:
-    """1 is "a", 26 is "z", 27 is "aa"."""
-    text = ""
-    while number:
-        number, digit = divmod(number - 1, len(ascii_lowercase))
-        text = ascii_lowercase[digit] + text
-    return text
 
 
 def find_block(name: str, ids: Sequence[str], labels: Sequence[str]) -> int | None:
