@@ -139,7 +139,7 @@ class BlockEditor:
         folds = (folded(phrase or word) for phrase, word in _PHRASE.findall(query))
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
-            raise BadArgument("query", "holds no words")
+            raise BadArgument("query", "contains no words")
         document_id = (await self._store.documents.find(document)).document_id if document else ""
         documents = await self._store.documents.holding(phrases, document_id)
         skipped = start[1]

@@ -255,7 +255,7 @@ class Ingestions:
                 return source  # The walk reports the same error.
             raise PathNotAllowed(source) from None
         if "\0" in str(path):
-            raise BadArgument("paths", "must hold no NUL characters")
+            raise BadArgument("paths", "must not contain NUL characters")
         # An early error: the walk checks the path again when it opens it.
         if not is_within(self.roots, resolved(path)):
             raise PathNotAllowed(path.as_uri())

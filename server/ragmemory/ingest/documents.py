@@ -128,9 +128,12 @@ def _is_texts(value: Any) -> bool:
 
 
 _KNOWN_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "uri": (lambda value: isinstance(value, str) and bool(value.strip()), "must be a text that is not empty"),
-    "title": (lambda value: isinstance(value, str), "must be a text"),
-    "tags": (_is_texts, "must be a list of texts"),
+    "uri": (
+        lambda value: isinstance(value, str) and bool(value.strip()),
+        "must be a string that is not empty",
+    ),
+    "title": (lambda value: isinstance(value, str), "must be a string"),
+    "tags": (_is_texts, "must be a list of strings"),
     "created_at": (
         lambda value: timestamp(value) is not None,
         "must be a date or time in ISO 8601, such as 2026-01-31",

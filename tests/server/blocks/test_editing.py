@@ -130,7 +130,7 @@ def test_the_end_of_the_last_line_stays_as_it_is() -> None:
     assert Editor("# A\n\nText.").delete("1.a") == "# A"
 
 
-def test_numbered_items_go_on_counting() -> None:
+def test_numbered_items_continue_counting() -> None:
     assert Editor("1. one\n2. two\n").insert("a.2", "after", "three") == "1. one\n2. two\n3. three\n"
 
 
@@ -160,7 +160,7 @@ def test_an_edit_that_cannot_be_made_is_refused(edit: object, field: str) -> Non
     assert caught.value.path == field
 
 
-def test_a_row_of_a_csv_file_is_no_block_of_its_own() -> None:
+def test_a_row_of_a_csv_file_is_not_a_block() -> None:
     editor = Editor("a,b\n1,2\n", "csv")
     assert editor.update("a", "a,b\n3,4") == "a,b\n3,4\n"
     with pytest.raises(BadArgument):

@@ -137,7 +137,9 @@ async def test_full_text_finds_the_blocks_with_all_words(editor: BlockEditor, me
         await labels_with(editor, '" - "')
 
 
-async def test_full_text_goes_on_after_every_block(editor: BlockEditor, memory: MemoryService) -> None:
+async def test_a_full_text_search_can_resume_after_every_block(
+    editor: BlockEditor, memory: MemoryService
+) -> None:
     for number in range(3):
         await memory.writer.inject("Tea.\n\nTea.\n\nNo.\n\nTea.", {"uri": f"t{number}"}, ORIGIN)
     found = [(at, block) async for at, block in editor.containing("tea")]
@@ -214,7 +216,7 @@ async def test_an_edit_in_another_process_is_noticed(tmp_path: Path, editor: Blo
         await editor.update(URI, 1, "1.a", "Mine.", ORIGIN)
 
 
-async def test_the_same_content_again_is_no_write(editor: BlockEditor, memory: MemoryService) -> None:
+async def test_an_edit_without_changes_writes_nothing(editor: BlockEditor, memory: MemoryService) -> None:
     edited = await editor.update(URI, 1, "1.a", "Steep it for two minutes.", ORIGIN)
     assert (edited.status, edited.version) == ("unchanged", 1)
     assert len(await memory.history.journal(5)) == 1

@@ -38,7 +38,7 @@ def test_headings_and_items_have_numbers_and_other_blocks_letters() -> None:
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "a"), (26, "z"), (27, "aa"), (52, "az"), (703, "aaa")])
-def test_letters_go_on_after_z(number: int, text: str) -> None:
+def test_letters_continue_after_z(number: int, text: str) -> None:
     assert letters(number).lower() == text
 
 

@@ -1,4 +1,4 @@
-"""The tree of a text, beside that of markdown-it-py."""
+"""The tree of a text, compared with that of markdown-it-py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = {
     "table_open": "table",
     "blockquote_open": "quote",
 }
-# Parts that both read alike, whatever stands beside them.
+# Parts that both parsers read alike in any context.
 PARTS = [
     *(
         "# Tea",

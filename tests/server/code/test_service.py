@@ -214,7 +214,7 @@ async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
     assert [Path(target).name for target in certain.targets] == ["m3.py:2"]
 
 
-async def test_strings_comments_and_names_of_arguments_are_no_references(
+async def test_strings_comments_and_argument_names_are_not_references(
     memory: MemoryService, tmp_path: Path
 ) -> None:
     text = 'LIMIT = 1\n# LIMIT\nprint("LIMIT", LIMIT, f(LIMIT=2), MY_LIMIT)\n'

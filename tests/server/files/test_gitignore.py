@@ -156,7 +156,7 @@ def test_the_largest_file_that_is_read_takes_a_bounded_time() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder", "large"])
-def test_a_gitignore_that_cannot_be_read_is_named_and_the_walk_goes_on(tmp_path: Path, kind: str) -> None:
+def test_an_unreadable_gitignore_is_reported_and_the_walk_continues(tmp_path: Path, kind: str) -> None:
     path = tmp_path / ".gitignore"
     if kind == "fifo":
         os.mkfifo(path)

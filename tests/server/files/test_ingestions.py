@@ -319,7 +319,7 @@ async def test_a_link_that_is_put_in_place_of_a_folder_after_the_check_leads_now
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-async def test_a_file_is_loaded_though_its_name_is_no_text(tmp_path: Path) -> None:
+async def test_a_file_is_loaded_even_if_its_name_is_not_valid_unicode(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 1)
     write(folder / os.fsdecode(b"caf\xe9.txt"), "Coffee.")
     async with memory_in(tmp_path) as memory:
@@ -431,7 +431,7 @@ async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pyt
         assert (await ended(jobs, job)).status == "cancelled"
 
 
-async def test_a_folder_without_files_keeps_its_documents_beside_a_full_one(tmp_path: Path) -> None:
+async def test_an_empty_folder_keeps_its_documents_when_another_folder_has_files(tmp_path: Path) -> None:
     full, unmounted = notes(tmp_path / "full", 2), notes(tmp_path / "disk", 2)
     async with memory_in(tmp_path) as memory:
         jobs = memory.ingestions
@@ -629,7 +629,7 @@ async def test_a_job_whose_end_could_not_be_stored_may_be_started_again(
     assert (failed.status, again.status, again.added) == ("failed", "completed", 3)
 
 
-async def test_a_job_that_another_process_has_taken_over_goes_on_there(
+async def test_a_job_that_another_process_has_taken_over_continues_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)

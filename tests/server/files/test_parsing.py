@@ -236,7 +236,7 @@ async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp
         assert found.note == f"is {kind}, not what its name says"
 
 
-async def test_a_file_that_cannot_be_read_is_told_by_what_it_is(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: Path) -> None:
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
     with pytest.raises(NotText, match="is an archive, not what its name says, and these files in it were"):
         await parsed(Parser("bundles"), path)

@@ -125,7 +125,7 @@ def ordinary_folder() -> Iterator[Path]:
 
 
 @posix
-def test_a_folder_that_may_be_listed_but_not_searched_is_reported_and_the_walk_goes_on(
+def test_a_folder_without_search_permission_is_reported_and_the_walk_continues(
     ordinary_folder: Path,
 ) -> None:
     write(ordinary_folder, {".git/HEAD": "", "a.md": "x", "closed/b.md": "x", "z.md": "x"})

@@ -131,7 +131,7 @@ def test_headings_are_marked_or_underlined_and_rules_are_none(text: str, heading
     assert [chunk.heading for chunk in cut(text)] == headings
 
 
-def test_a_line_too_long_to_be_repeated_in_every_chunk_is_no_heading() -> None:
+def test_a_line_too_long_to_be_repeated_in_every_chunk_is_not_a_heading() -> None:
     long = "word " * 100
     for text in (f"# {long}\n\n", f"{long}\n====\n\n"):
         assert {chunk.heading for chunk in cut(text + "words. " * 100)} == {""}
@@ -142,12 +142,12 @@ def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> Non
     assert [(chunk.heading, chunk.start_line) for chunk in cut(text)] == [("Soup > Salt", 1)]
 
 
-def test_a_sharp_sign_in_code_is_no_heading() -> None:
+def test_a_number_sign_in_code_is_not_a_heading() -> None:
     text = "# Setup\n\n```sh\n# install\nmake\n```\n"
     assert [chunk.heading for chunk in cut(text)] == ["Setup"]
 
 
-def test_in_plain_text_a_sharp_sign_is_no_heading() -> None:
+def test_a_number_sign_in_plain_text_is_not_a_heading() -> None:
     assert [chunk.heading for chunk in cut("# comment\nx = 1\n", markdown=False)] == [""]
 
 
@@ -398,7 +398,7 @@ def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) 
 
 
 @pytest.mark.parametrize("first", ["lamp,40\n", "a line without cells\n", "", f"{'name,' * 100}\n"])
-def test_a_first_line_that_is_no_header_is_not_repeated(first: str) -> None:
+def test_a_first_line_that_is_not_a_header_is_not_repeated(first: str) -> None:
     text = first + "lamp,40\n" * 60
     chunks = flat(
         split(

@@ -63,7 +63,7 @@ def test_the_end_of_a_class_belongs_to_its_last_function() -> None:
     assert texts(text, chunks)[1].endswith("  }\n}\n\n")
 
 
-def test_functions_inside_functions_are_no_chunks_of_their_own() -> None:
+def test_nested_functions_have_no_chunks_of_their_own() -> None:
     assert headings(cut(f"def main():\n    def inner():\n{DEEP}{BODY}")) == ["main"]
 
 

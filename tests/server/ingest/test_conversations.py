@@ -88,7 +88,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
-def test_what_only_looks_like_a_conversation_is_none(text: str) -> None:
+def test_a_text_that_only_looks_like_a_conversation_is_not_split_into_turns(text: str) -> None:
     assert {chunk.surroundings for chunk in cut(text)} == {""}
 
 

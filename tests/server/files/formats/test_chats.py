@@ -93,7 +93,7 @@ def test_the_places_are_the_messages_of_the_conversations() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", '[{"mapping": {}}]', '{"type": "message"}', '{"ts": "1.2"}'])
-def test_other_json_is_no_export(text: str) -> None:
+def test_other_json_is_not_an_export(text: str) -> None:
     assert not is_export(text)
 
 

@@ -32,11 +32,11 @@ def test_other_values_have_no_places(text: str) -> None:
     assert read(FILE, text.encode()).places == []
 
 
-def test_what_is_no_json_stays_as_it_is() -> None:
+def test_text_that_is_not_json_stays_unchanged() -> None:
     assert read(FILE, b'{"a": 1,}').text == '{"a": 1,}'
 
 
-def test_only_json_without_line_breaks_is_written_anew(tmp_path: Path) -> None:
+def test_only_json_without_line_breaks_is_reformatted(tmp_path: Path) -> None:
     values = ["a value"] * LONG_LINE
     for name, text, expected in (
         ("a.json", json.dumps(values), Parser),

@@ -135,7 +135,7 @@ def test_formulas_that_were_never_calculated_are_named() -> None:
         read(FILE, saved(workbook))
 
 
-def test_only_so_many_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_ROWS", 2)
     found = read(FILE, made())
     assert "Cups" not in found.text
