@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import anyio
 
-from ragmemory.blocks.library import Library
+from ragmemory.blocks.editor import BlockEditor
 from ragmemory.code.service import CodeMemory
 from ragmemory.documents import Documents
 from ragmemory.embedders import Embedder
@@ -73,7 +73,7 @@ class MemoryService:
         self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
         self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
         self.code = CodeMemory(store)
-        self.library = Library(
+        self.block_editor = BlockEditor(
             store,
             self.search.query,
             self.writer.queue.submit,
@@ -128,4 +128,4 @@ class MemoryService:
 
     def _note_blocks(self, document_ids: Sequence[str]) -> None:
         if document_ids:
-            self._tasks.start_soon(self.library.note_changes, document_ids)
+            self._tasks.start_soon(self.block_editor.note_changes, document_ids)

@@ -21,7 +21,7 @@ from pathlib import Path
 from ragconfig.settings import load_settings
 from ragmemory.app import make_embedder
 from ragmemory.embedders import Embedder
-from ragmemory.ingest.chunking import ChunkingSettings, Source, split
+from ragmemory.ingest.chunking import ChunkerInput, ChunkingSettings, split
 from ragmemory.ingest.preparation import context
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
@@ -127,7 +127,7 @@ async def load(collection: Collection) -> Loaded:
     for start in range(0, len(every), BATCH):
         batch = every[start : start + BATCH]
         sources = [
-            Source(document.text, is_markdown=not language, is_prose=not language, language=language)
+            ChunkerInput(document.text, is_markdown=not language, is_prose=not language, language=language)
             for document in batch
         ]
         ids, titles, headings, texts, surroundings = [], [], [], [], []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.types.writes import Chunk
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 from tests.support.memories import LOCAL
@@ -14,14 +14,14 @@ from tests.support.memories import LOCAL
 MAX_TOKENS = 512
 # Characters of a chunk for each token it may have. Far more than any prose has; what matters is that there
 # is a limit.
-MOST_CHARACTERS = 64
+MAX_CHARACTERS_PER_TOKEN = 64
 LONG = 200_000
 # Twenty times what a text of this length takes.
 PROCESSOR_SECONDS = 4.0
 
 
 def cut(text: str, max_tokens: int = MAX_TOKENS, *, markdown: bool = True) -> list[Chunk]:
-    found = split([Source(text, markdown)], max_tokens=max_tokens, count=LOCAL.count_tokens)
+    found = split([ChunkerInput(text, markdown)], max_tokens=max_tokens, count=LOCAL.count_tokens)
     return [chunk for group in found for _, chunk in group]
 
 
@@ -35,7 +35,7 @@ def check(text: str, chunks: list[Chunk], max_tokens: int) -> None:
     for chunk, part in zip(chunks, parts, strict=True):
         if part.strip():
             assert part.strip() in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-    assert max(map(len, parts), default=0) <= MOST_CHARACTERS * max_tokens
+    assert max(map(len, parts), default=0) <= MAX_CHARACTERS_PER_TOKEN * max_tokens
     assert max(LOCAL.count_tokens(parts), default=0) <= max_tokens if parts else True
 
 

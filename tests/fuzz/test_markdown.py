@@ -18,14 +18,14 @@ from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 LONG = 500_000
 PROCESSOR_SECONDS = 4.0
 # A heading path names at most the six levels above.
-LONGEST_PATH = 6 * (MAX_HEADING + len(" > "))
+MAX_PATH = 6 * (MAX_HEADING + len(" > "))
 
 
 def check(text: str, blocks: list[Block]) -> None:
     assert [block.start for block in blocks] == [0, *(block.end for block in blocks[:-1])][: len(blocks)]
     assert (blocks[-1].end if blocks else 0) == len(text)
     assert all(block.start < block.end for block in blocks)
-    assert all(len(block.heading) <= LONGEST_PATH and "\n" not in block.heading for block in blocks)
+    assert all(len(block.heading) <= MAX_PATH and "\n" not in block.heading for block in blocks)
     sections = [block.section for block in blocks]
     assert sections == sorted(sections)
 

@@ -6,46 +6,46 @@ import os
 import threading
 from pathlib import Path
 
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
 
-def hang(path: Path, data: bytes) -> Read:
+def hang(path: Path, data: bytes) -> FileText:
     del path, data
     threading.Event().wait()
     raise AssertionError
 
 
-def crash(path: Path, data: bytes) -> Read:
+def crash(path: Path, data: bytes) -> FileText:
     del path, data
     os._exit(3)
 
 
-def fail(path: Path, data: bytes) -> Read:
+def fail(path: Path, data: bytes) -> FileText:
     raise KeyError(path, data)
 
 
-def swallow_memory(path: Path, data: bytes) -> Read:
-    return Read(data.decode() * (1 << 40), path.name)
+def swallow_memory(path: Path, data: bytes) -> FileText:
+    return FileText(data.decode() * (1 << 40), path.name)
 
 
-def fill_320_mib(path: Path, data: bytes) -> Read:
+def fill_320_mib(path: Path, data: bytes) -> FileText:
     del data
-    return Read(str(len(bytes(320 << 20)) >> 20), path.name)
+    return FileText(str(len(bytes(320 << 20)) >> 20), path.name)
 
 
-def fill_640_mib(path: Path, data: bytes) -> Read:
+def fill_640_mib(path: Path, data: bytes) -> FileText:
     del data
-    return Read(str(len(bytes(640 << 20)) >> 20), path.name)
+    return FileText(str(len(bytes(640 << 20)) >> 20), path.name)
 
 
-def count(path: Path, data: bytes) -> Read:
+def count(path: Path, data: bytes) -> FileText:
     """The length of the data as its text."""
-    return Read(str(len(data)), path.name)
+    return FileText(str(len(data)), path.name)
 
 
-def lack_a_package(path: Path, data: bytes) -> Read:
+def lack_a_package(path: Path, data: bytes) -> FileText:
     raise ModuleNotFoundError(f"No module for {path} ({len(data)})", name="selectolax")
 
 
-def miss_a_part(path: Path, data: bytes) -> Read:
+def miss_a_part(path: Path, data: bytes) -> FileText:
     raise OSError(f"{path} ({len(data)}) contains no valid part")

@@ -1,7 +1,7 @@
 """Change a text block by block. Pure.
 
-An edit changes no other block: if the text around it would be read differently afterwards, it is made with
-blank lines around the new blocks, and if that does not help, it is refused.
+An edit never changes other blocks: if the surrounding text would be parsed differently, blank lines are put
+around the new blocks, and if that does not help, the edit is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from ragmemory.blocks.outline import Entry, is_same, leaves, list_pairs, named, pairs, unnamed
+from ragmemory.blocks.outline import (
+    Outline,
+    OutlineEntry,
+    is_same,
+    leaves,
+    list_pairs,
+    pairs,
+    with_ids,
+    without_ids,
+)
 from ragmemory.blocks.tree import Tree, indent_of, marker_of
 from ragmemory.errors import BadArgument
 
@@ -23,78 +32,77 @@ class Edited(NamedTuple):
     """A tree after an edit, and its outline."""
 
     tree: Tree
-    outline: list[Entry]
-    written: list[int]  # the places of the blocks that the edit has written, without lists
+    outline: list[OutlineEntry]
+    written: list[int]  # indexes of the blocks written by the edit, without lists
 
 
 class _Splice(NamedTuple):
-    """One way to make an edit: the text that replaces a range."""
+    """One way to make an edit: a replacement for a range of the text."""
 
     start: int
     end: int
     text: str
 
 
-def insert(tree: Tree, known: Sequence[Entry], place: int | None, position: Position, content: str) -> Edited:
-    """Insert blocks before or after a block with all that is below it, or inside it as its last blocks.
+def insert(tree: Tree, known: Outline, index: int | None, position: Position, content: str) -> Edited:
+    """Insert blocks before or after a block and its descendants, or inside it as its last children.
 
-    Without a block it is the end of the document. Inside a heading, they come before the next heading, unless
-    they begin with one themselves. Next to an item, the marker of the new one may be left out. Raises
-    BadArgument.
+    Without an index, at the end of the document. Inside a heading, content goes before the first subheading,
+    unless it begins with a heading itself. Next to an item, the marker may be omitted. Raises BadArgument.
     """
     content = _content(content)
-    if place is None:
+    if index is None:
         at, first, is_tight = len(tree.text.rstrip()), len(tree.nodes), False
     elif position == "inside":
-        at, first, content, is_tight = _inside(tree, place, content)
+        at, first, content, is_tight = _inside(tree, index, content)
     elif position == "before":
-        content = _like(tree, place, content)
-        at, first, is_tight = tree.nodes[place].start, place, _is_tight(tree, place, content)
+        content = _like(tree, index, content)
+        at, first, is_tight = tree.nodes[index].start, index, _is_tight(tree, index, content)
     else:
-        content = _like(tree, place, content, step=1)
-        at, first = tree.span(place, section=True)[1], tree.below(place).stop
-        is_tight = _is_tight(tree, place, content)
+        content = _like(tree, index, content, step=1)
+        at, first = tree.span(index, section=True)[1], tree.below(index).stop
+        is_tight = _is_tight(tree, index, content)
     return _edited(tree, known, _insertions(tree.text, at, content, is_tight=is_tight), first, first)
 
 
-def update(tree: Tree, known: Sequence[Entry], place: int, content: str, *, section: bool = False) -> Edited:
-    """Replace a block and all that is below it; of a heading only its lines, unless `section` is set.
+def update(tree: Tree, known: Outline, index: int, content: str, *, section: bool = False) -> Edited:
+    """Replace a block and its descendants; of a heading only its lines, unless `section` is set.
 
-    The first new block keeps the id. The marker of a heading or an item may be left out. Raises BadArgument.
+    The first new block keeps the id. The marker of a heading or item may be omitted. Raises BadArgument.
     """
-    content = _like(tree, place, _content(content), is_replaced=True)
-    last = _last(tree, place, section=section)
-    start, end = tree.span(place, section=section)
+    content = _like(tree, index, _content(content), is_replaced=True)
+    last = _last(tree, index, section=section)
+    start, end = tree.span(index, section=section)
     splices = (
         _Splice(start, end, content),
         _Splice(start, end, _gap_before(tree.text[:start]) + content + _gap_after(tree.text[end:])),
     )
-    return _edited(tree, known, splices, place, last, updated=place)
+    return _edited(tree, known, splices, index, last, updated=index)
 
 
-def delete(tree: Tree, known: Sequence[Entry], place: int, *, section: bool = False) -> Edited:
-    """Remove a block and all that is below it; of a heading only its lines, unless `section` is set.
+def delete(tree: Tree, known: Outline, index: int, *, section: bool = False) -> Edited:
+    """Remove a block and its descendants; of a heading only its lines, unless `section` is set.
 
     Raises BadArgument.
     """
-    node, text = tree.nodes[place], tree.text
-    start, end = tree.span(place, section=section)
+    node, text = tree.nodes[index], tree.text
+    start, end = tree.span(index, section=section)
     stop = node.end if node.level and not section else node.stop
     head = text[:start].rstrip()
-    if stop == len(text):  # Without the blank lines before it.
+    if stop == len(text):  # At the end of the text, also remove the blank lines before it.
         splices = [_Splice(len(head), stop, "\n" if text.endswith("\n") else "")]
     else:
         with_gap, without = _Splice(start, stop, ""), _Splice(start, end + 1, "")
         first = [without, with_gap] if _gap_before(text[:start]) else [with_gap, without]
         splices = [*first, _Splice(start, end + 1, "\n")]
     if not (head + text[stop:]).strip():
-        raise BadArgument("block", "is all that the document has; remove the document instead")
-    return _edited(tree, known, splices, place, _last(tree, place, section=section), removes=True)
+        raise BadArgument("block", "is the only one of the document; remove the document instead")
+    return _edited(tree, known, splices, index, _last(tree, index, section=section), removes=True)
 
 
 def _edited(
     tree: Tree,
-    known: Sequence[Entry],
+    known: Outline,
     splices: Iterable[_Splice],
     first: int,
     last: int,
@@ -102,60 +110,60 @@ def _edited(
     updated: int | None = None,
     removes: bool = False,
 ) -> Edited:
-    """The first splice that leaves the blocks before `first` and from `last` on as they are."""
-    places = leaves(known)
-    before = [place for place in places if place < first]
-    after = [place for place in places if place >= last]
+    """Apply the first splice that leaves the blocks before `first` and from `last` on unchanged."""
+    indexes = leaves(known)
+    before = [index for index in indexes if index < first]
+    after = [index for index in indexes if index >= last]
     for splice in splices:
         new_tree = Tree(tree.text[: splice.start] + splice.text + tree.text[splice.end :], tree.format)
-        new = unnamed(new_tree)
+        new = without_ids(new_tree)
         found = leaves(new)
         added = len(found) - len(before) - len(after)
         if (added != 0) if removes else (added <= 0):
             continue
         kept = dict(zip(found, before, strict=False))
         kept |= zip(found[len(before) + added :], after, strict=True)
-        if not all(is_same(new[place], known[earlier]) for place, earlier in kept.items()):
+        if not all(is_same(new[index], known[earlier]) for index, earlier in kept.items()):
             continue
         written = found[len(before) : len(before) + added]
         if updated is not None:
             kept |= _kept_by_update(known, updated, last, new, written, kept)
-        return Edited(new_tree, named(new, known, kept), written)
+        return Edited(new_tree, with_ids(new, known, kept), written)
     if removes:
-        raise BadArgument("block", "cannot be removed: the blocks around it would become others")
+        raise BadArgument("block", "cannot be removed: the blocks around it would change")
     raise BadArgument(
         "content", "would change other blocks; close its code fences, and separate its blocks by blank lines"
     )
 
 
 def _kept_by_update(
-    known: Sequence[Entry],
+    known: Outline,
     updated: int,
     last: int,
-    new: Sequence[Entry],
+    new: Outline,
     written: Sequence[int],
     around: dict[int, int],
 ) -> dict[int, int]:
-    """The earlier places of the blocks that an update has written: the first is the updated one.
+    """Map the blocks that an update has written to earlier ones: the first to the updated block.
 
-    `around` has those of the blocks before and after it.
+    `around` maps the blocks before and after it.
     """
     first = written[0]
     if known[updated].kind != "item" and first and new[first - 1].kind == "list":
-        # A new list is the first block, not its item; but it may have become a part of the list around it.
+        # The first block is a new list, not its item, unless the item became part of a surrounding list.
         first -= first - 1 not in list_pairs(known, new, around)
-    before = [place for place in range(updated + 1, last) if known[place].kind != "list"]
-    after = [place for place in written if place != first]
+    before = [index for index in range(updated + 1, last) if known[index].kind != "list"]
+    after = [index for index in written if index != first]
     return {first: updated, **pairs(known, before, new, after)}
 
 
-def _last(tree: Tree, place: int, *, section: bool) -> int:
-    """The place after a block that is replaced."""
-    return place + 1 if tree.nodes[place].level and not section else tree.below(place).stop
+def _last(tree: Tree, index: int, *, section: bool) -> int:
+    """The index after a replaced block."""
+    return index + 1 if tree.nodes[index].level and not section else tree.below(index).stop
 
 
 def _insertions(text: str, at: int, content: str, *, is_tight: bool) -> Iterator[_Splice]:
-    """Insert lines; without blank lines around them if `is_tight`, and with them."""
+    """Ways to insert lines: without blank lines around them if `is_tight`, then with them."""
     if text.startswith("\n", at):
         at += 1
     head, tail = text[:at], text[at:]
@@ -169,91 +177,91 @@ def _insertions(text: str, at: int, content: str, *, is_tight: bool) -> Iterator
 
 
 def _gap_before(head: str) -> str:
-    """What makes a blank line before a line that follows `head`."""
+    """The line end needed for a blank line after `head`."""
     last_line = head[head.rfind("\n", 0, -1) + 1 :]
     return "\n" if last_line.strip() else ""
 
 
 def _gap_after(tail: str) -> str:
-    """What makes a blank line after a text that `tail` follows, which begins with its line end."""
+    """The line end needed for a blank line before `tail`, which begins with a line end."""
     following = tail[1:].split("\n", 1)[0]
     return "\n" if following.strip() else ""
 
 
-def _inside(tree: Tree, place: int, content: str) -> tuple[int, int, str, bool]:
-    """Where blocks are inserted inside a block: the offset, the place, the content, whether it is tight."""
-    node, below = tree.nodes[place], tree.below(place)
-    children = [child for child in below if tree.nodes[child].parent == place]
+def _inside(tree: Tree, index: int, content: str) -> tuple[int, int, str, bool]:
+    """Where to insert inside a block: the offset, the index, the adapted content, whether it is tight."""
+    node, below = tree.nodes[index], tree.below(index)
+    children = [child for child in below if tree.nodes[child].parent == index]
     if node.kind == "list":
         content = _like(tree, children[-1], content, step=1)
         is_tight = _is_tight(tree, children[-1], content)
     elif node.kind == "item":
-        marker = marker_of(_first_line(tree, place))
+        marker = marker_of(_first_line(tree, index))
         content = _indented(content, marker.content if marker else 0)
         is_tight = marker_of(content) is not None
     elif node.kind == "heading":
         is_tight = False
         texts = [child for child in children if not tree.nodes[child].level]
         if not Tree(content, tree.format).nodes[0].level:
-            last = texts[-1] if texts else place
+            last = texts[-1] if texts else index
             end = tree.span(last)[1]
-            return end, tree.below(last).stop if texts else place + 1, content, is_tight
+            return end, tree.below(last).stop if texts else index + 1, content, is_tight
     else:
         raise BadArgument("position", f"must be before or after: a {node.kind} has no blocks inside")
-    return tree.span(place, section=True)[1], below.stop, content, is_tight
+    return tree.span(index, section=True)[1], below.stop, content, is_tight
 
 
 def _content(content: str) -> str:
-    """Without blank lines around it. Raises BadArgument."""
+    """The content without blank lines around it. Raises BadArgument."""
     content = _LEADING_BLANK_LINES.sub("", re.sub("\r\n?", "\n", content).rstrip())
     if not content:
         raise BadArgument("content", "is empty")
     return content
 
 
-def _like(tree: Tree, place: int, content: str, *, step: int = 0, is_replaced: bool = False) -> str:
-    """The content with the indentation that a block has in an item, and the marker of an item or heading.
+def _like(tree: Tree, index: int, content: str, *, step: int = 0, is_replaced: bool = False) -> str:
+    """Give content the indentation of a block in an item, and a missing marker of an item or heading.
 
     `step` is added to the number of an item.
     """
-    node = tree.nodes[place]
+    node = tree.nodes[index]
     if tree.format != "markdown":
         return content
     if node.level:
         needs_marker = is_replaced and not Tree(content, tree.format).nodes[0].level
         return f"{'#' * node.level} {content}" if needs_marker else content
-    line = _first_line(tree, place)
+    line = _first_line(tree, index)
     marker = marker_of(line) if node.kind == "item" else None
     if marker and marker_of(content.split("\n", 1)[0]) is None:
         number = f"{int(marker.number) + step}" if marker.number else ""
         content = f"{number}{marker.kind} {_indented(content, len(number) + 2).lstrip()}"
-    is_in_item = node.kind == "item" or _is_in_item(tree, place)
+    is_in_item = node.kind == "item" or _is_in_item(tree, index)
     return _indented(content, indent_of(line)) if is_in_item else content
 
 
-def _is_in_item(tree: Tree, place: int) -> bool:
-    while (place := tree.nodes[place].parent) >= 0:
-        if tree.nodes[place].kind == "item":
+def _is_in_item(tree: Tree, index: int) -> bool:
+    while (index := tree.nodes[index].parent) >= 0:
+        if tree.nodes[index].kind == "item":
             return True
     return False
 
 
 def _indented(content: str, columns: int) -> str:
-    """The lines, indented so that the first begins at this column, unless it does so already."""
+    """Indent all lines so that the first begins at this column."""
     lines = content.split("\n")
     missing = columns - indent_of(lines[0])
     return "\n".join(" " * missing + line if line.strip() else line for line in lines)
 
 
-def _is_tight(tree: Tree, place: int, content: str) -> bool:
-    """Whether an item comes into a list without blank lines between its items."""
-    if tree.nodes[place].kind != "item" or marker_of(content.split("\n", 1)[0]) is None:
+def _is_tight(tree: Tree, index: int, content: str) -> bool:
+    """Whether the content is an item for a tight list, without blank lines between its items."""
+    if tree.nodes[index].kind != "item" or marker_of(content.split("\n", 1)[0]) is None:
         return False
-    parent = tree.nodes[place].parent
+    parent = tree.nodes[index].parent
     items = [one for one in tree.below(parent) if tree.nodes[one].parent == parent]
     gaps = [tree.text[tree.span(one)[1] : tree.nodes[one].stop] for one in items[:-1]]
     return not any(gap.count("\n") > 1 for gap in gaps)
 
 
-def _first_line(tree: Tree, place: int) -> str:
-    return tree.text[tree.nodes[place].start :].split("\n", 1)[0]
+def _first_line(tree: Tree, index: int) -> str:
+    return tree.text[tree.nodes[index].start :].split("\n", 1)[0]

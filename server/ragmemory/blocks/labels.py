@@ -1,15 +1,15 @@
-"""The labels of blocks, and finding a block by what a user calls it. Pure.
+"""Labels of blocks, and finding a block by its name. Pure.
 
-Headings are numbered below their heading (`1`, `1.2`), other blocks have letters (`1.2.a`), and the items of
-a list are numbered (`1.2.a.3`).
+Headings are numbered within their parent (`1`, `1.2`), other blocks have letters (`1.2.a`), and list items
+are numbered (`1.2.a.3`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from string import ascii_lowercase
 
+from ragcommon.text.places import letters
 from ragmemory.blocks.tree import Tree
 
 
@@ -21,22 +21,13 @@ def labels(tree: Tree) -> list[str]:
         is_numbered = node.kind in ("heading", "item")
         counts[node.parent, is_numbered] += 1
         number = counts[node.parent, is_numbered]
-        own = str(number) if is_numbered else letters(number)
+        own = str(number) if is_numbered else letters(number).lower()
         found.append(f"{found[node.parent]}.{own}" if node.parent >= 0 else own)
     return found
 
 
-def letters(number: int) -> str:
-    """1 is "a", 26 is "z", 27 is "aa"."""
-    text = ""
-    while number:
-        number, digit = divmod(number - 1, len(ascii_lowercase))
-        text = ascii_lowercase[digit] + text
-    return text
-
-
-def find(name: str, ids: Sequence[str], labels: Sequence[str]) -> int | None:
-    """The place of the block with this id, label, or number: `#1` is the first block of a document."""
+def find_block(name: str, ids: Sequence[str], labels: Sequence[str]) -> int | None:
+    """The index of the block with this id, label, or number: `#1` is the first block of a document."""
     name = name.strip().lower()
     if name.startswith("#"):
         number = int(name[1:]) if name[1:].isdecimal() and len(name) < 12 else 0

@@ -1,7 +1,7 @@
-"""The ids of blocks, which stay the same from one text of a document to the next. Pure.
+"""Stable ids of blocks across the versions of a document. Pure.
 
-The id of a new block is derived from its content. When a document changes, its blocks take the ids of the
-blocks they were: those with the same content first, then those of the same kind at the same place.
+The id of a new block is derived from its content. When a document changes, its blocks inherit the ids of
+earlier blocks: of those with the same content first, then of those of the same kind in the same position.
 """
 
 from __future__ import annotations
@@ -17,79 +17,84 @@ from ragmemory.blocks.tree import Kind, Tree
 _ID_DIGITS = 12
 
 
-class Entry(Struct, frozen=True, array_like=True, gc=False):
-    """A block as it is kept with its document. A list has the digest of its first item."""
+class OutlineEntry(Struct, frozen=True, array_like=True, gc=False):
+    """A block as stored with its document. A list has the digest of its first item."""
 
     id: str
     kind: Kind
-    digest: str  # of what is its own
+    digest: str  # of its own text, without descendants
     depth: int
 
 
-def outline(tree: Tree, known: Sequence[Entry] = ()) -> list[Entry]:
+Outline = Sequence[OutlineEntry]
+
+
+def outline(tree: Tree, known: Outline = ()) -> list[OutlineEntry]:
     """The entries of a tree's blocks, in order. `known` is the outline of an earlier text."""
-    new = unnamed(tree)
-    return named(new, known, pairs(known, leaves(known), new, leaves(new)))
+    new = without_ids(tree)
+    return with_ids(new, known, pairs(known, leaves(known), new, leaves(new)))
 
 
-def unnamed(tree: Tree) -> list[Entry]:
+def without_ids(tree: Tree) -> list[OutlineEntry]:
     """The entries of a tree's blocks, in order, without ids."""
-    return [Entry("", node.kind, _digest(tree, place), node.depth) for place, node in enumerate(tree.nodes)]
+    return [
+        OutlineEntry("", node.kind, _digest(tree, index), node.depth) for index, node in enumerate(tree.nodes)
+    ]
 
 
-def named(new: Sequence[Entry], known: Sequence[Entry], kept: Mapping[int, int]) -> list[Entry]:
-    """The entries with ids: `kept` has the places in `known` of those that were there, except for lists."""
+def with_ids(new: Outline, known: Outline, kept: Mapping[int, int]) -> list[OutlineEntry]:
+    """Assign ids. `kept` maps entries to the earlier ones in `known`, except for lists."""
     kept = {**list_pairs(known, new, kept), **kept}
-    ids = {place: known[earlier].id for place, earlier in kept.items()}
+    ids = {index: known[earlier].id for index, earlier in kept.items()}
     new_ids = _NewIds(set(ids.values()))
     entries = []
-    for place, entry in enumerate(new):
-        id = ids.get(place) or new_ids.next(entry)
-        entries.append(Entry(id, entry.kind, entry.digest, entry.depth))
+    for index, entry in enumerate(new):
+        id = ids.get(index) or new_ids.next(entry)
+        entries.append(OutlineEntry(id, entry.kind, entry.digest, entry.depth))
     return entries
 
 
-def changed(before: Sequence[Entry], after: Sequence[Entry]) -> list[str]:
-    """The ids of the earlier blocks that are gone, or differ in what is their own or below them."""
-    states = _states(after)
-    return [id for id, state in _states(before).items() if states.get(id) != state]
+def changed(before: Outline, after: Outline) -> list[str]:
+    """The ids of earlier blocks that are gone, or differ in their own text or in their descendants."""
+    states = _subtree_digests(after)
+    return [id for id, state in _subtree_digests(before).items() if states.get(id) != state]
 
 
-def parents(entries: Sequence[Entry]) -> list[int]:
-    """The place of each entry's parent; -1 if it has none."""
+def parents(entries: Outline) -> list[int]:
+    """The index of each entry's parent; -1 if it has none."""
     found: list[int] = []
     path: list[int] = []
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         del path[entry.depth - 1 :]
         found.append(path[-1] if path else -1)
-        path.append(place)
+        path.append(index)
     return found
 
 
-def _states(entries: Sequence[Entry]) -> dict[str, bytes]:
-    """A digest of each block with all that is below it, by id."""
+def _subtree_digests(entries: Outline) -> dict[str, bytes]:
+    """A digest of each block and its descendants, by id."""
     hashes = [hashlib.blake2b(f"{entry.kind} {entry.digest}".encode(), digest_size=8) for entry in entries]
     above = parents(entries)
-    for place in reversed(range(len(entries))):
-        if above[place] >= 0:
-            hashes[above[place]].update(hashes[place].digest())
+    for index in reversed(range(len(entries))):
+        if above[index] >= 0:
+            hashes[above[index]].update(hashes[index].digest())
     return {entry.id: hash.digest() for entry, hash in zip(entries, hashes, strict=True)}
 
 
-def _digest(tree: Tree, place: int) -> str:
-    is_list = tree.nodes[place].kind == "list"
-    text = tree.own(place + 1 if is_list else place)
+def _digest(tree: Tree, index: int) -> str:
+    is_list = tree.nodes[index].kind == "list"
+    text = tree.own(index + 1 if is_list else index)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 class _NewIds:
-    """Ids that no other block has, derived from the content and, of equal blocks, their order."""
+    """Unique ids, derived from the content and, for equal blocks, from their order."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
         self._equal: Counter[tuple[Kind, str]] = Counter()
 
-    def next(self, entry: Entry) -> str:
+    def next(self, entry: OutlineEntry) -> str:
         while True:
             number = self._equal[entry.kind, entry.digest]
             self._equal[entry.kind, entry.digest] += 1
@@ -100,12 +105,10 @@ class _NewIds:
                 return id
 
 
-def pairs(
-    old: Sequence[Entry], before: Sequence[int], new: Sequence[Entry], after: Sequence[int]
-) -> dict[int, int]:
-    """The earlier places of blocks, by place. In time that is linear in the number of blocks.
+def pairs(old: Outline, before: Sequence[int], new: Outline, after: Sequence[int]) -> dict[int, int]:
+    """Map blocks to earlier ones, in time linear in the number of blocks.
 
-    `before` and `after` are the places that are compared.
+    `before` and `after` are the indexes to compare.
     """
     found: dict[int, int] = {}
     first, last = 0, 0
@@ -118,56 +121,56 @@ def pairs(
         last += 1
     before, after = before[first : len(before) - last], after[first : len(after) - last]
     alike: defaultdict[tuple[Kind, str], deque[int]] = defaultdict(deque)
-    for place in before:
-        alike[old[place].kind, old[place].digest].append(place)
-    for place in after:
-        if same := alike[new[place].kind, new[place].digest]:
-            found[place] = same.popleft()
+    for index in before:
+        alike[old[index].kind, old[index].digest].append(index)
+    for index in after:
+        if same := alike[new[index].kind, new[index].digest]:
+            found[index] = same.popleft()
     return found | _changed_pairs(old, before, new, after, found)
 
 
 def _changed_pairs(
-    old: Sequence[Entry],
+    old: Outline,
     before: Sequence[int],
-    new: Sequence[Entry],
+    new: Outline,
     after: Sequence[int],
     unchanged: Mapping[int, int],
 ) -> dict[int, int]:
-    """Pair the blocks that have changed: of one kind, and after the same unchanged block."""
+    """Pair changed blocks: of the same kind, after the same unchanged block."""
     found: dict[int, int] = {}
-    order = {place: number for number, place in enumerate(before)}
+    order = {index: number for number, index in enumerate(before)}
     taken = set(unchanged.values())
     next_one = 0
-    for place in after:
-        if place in unchanged:
-            next_one = order[unchanged[place]] + 1
+    for index in after:
+        if index in unchanged:
+            next_one = order[unchanged[index]] + 1
             continue
         earlier = before[next_one] if next_one < len(before) else None
-        if earlier is not None and earlier not in taken and old[earlier].kind == new[place].kind:
-            found[place] = earlier
+        if earlier is not None and earlier not in taken and old[earlier].kind == new[index].kind:
+            found[index] = earlier
             taken.add(earlier)
             next_one += 1
     return found
 
 
-def list_pairs(old: Sequence[Entry], new: Sequence[Entry], kept: Mapping[int, int]) -> dict[int, int]:
-    """A list is the one that its first known item was in, unless an earlier list is that one."""
+def list_pairs(old: Outline, new: Outline, kept: Mapping[int, int]) -> dict[int, int]:
+    """Map each list to the earlier list of its first known item, unless another list has it already."""
     found: dict[int, int] = {}
     old_parents, new_parents = parents(old), parents(new)
     taken = set(kept.values())
-    for place, earlier in sorted(kept.items()):
-        if new[place].kind == old[earlier].kind == "item":
-            here, there = new_parents[place], old_parents[earlier]
+    for index, earlier in sorted(kept.items()):
+        if new[index].kind == old[earlier].kind == "item":
+            here, there = new_parents[index], old_parents[earlier]
             if here not in kept and here not in found and there not in taken:
                 found[here] = there
                 taken.add(there)
     return found
 
 
-def leaves(entries: Sequence[Entry]) -> list[int]:
-    """The places of all blocks that have something of their own: all but lists."""
-    return [place for place, entry in enumerate(entries) if entry.kind != "list"]
+def leaves(entries: Outline) -> list[int]:
+    """The indexes of all blocks with text of their own: all but lists."""
+    return [index for index, entry in enumerate(entries) if entry.kind != "list"]
 
 
-def is_same(one: Entry, other: Entry) -> bool:
+def is_same(one: OutlineEntry, other: OutlineEntry) -> bool:
     return one.kind == other.kind and one.digest == other.digest

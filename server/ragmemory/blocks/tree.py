@@ -1,9 +1,8 @@
-"""The tree of blocks of a text. Pure; nothing is lost: the blocks are ranges that join to the text.
+"""The tree of blocks of a text. Pure and lossless: the blocks are ranges that concatenate to the text.
 
-The blocks of `ingest.blocks` are placed below their headings and in their lists, by level and indentation.
-They are cut where a quote or an indented code fence begins in the middle of one. The rules are CommonMark's,
-with tables, but the tree is coarser: a quote is one block, and so is the first paragraph of an item with its
-marker. Headings are those of the search.
+The blocks of `ingest.blocks` are nested below headings and in lists, by level and indentation, and cut where
+a quote or an indented code fence begins in the middle. The rules are CommonMark's, with tables, but coarser:
+a quote is one block, and so is the first paragraph of an item with its marker.
 """
 
 from __future__ import annotations
@@ -34,51 +33,51 @@ _READERS: dict[Format, Callable[[str], Iterator[Block]]] = {
     "csv": csv_blocks,
     "plain": paragraphs,
 }
-# A text that is indented this much more than its surroundings is code; a tab is as wide.
+# Columns of indentation that make code; also the tab width.
 _CODE_INDENT = 4
 _MARKER = re.compile(r"[ \t]*(?:([-*+])|(\d{1,9})([.)]))(?=\s|\Z)")
 _THEMATIC_BREAK = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-# A line that ends a paragraph in the middle of a block: a quote, or a fence that is indented as in a list.
+# A line that interrupts a paragraph within a block: a quote, or a fence indented as in a list.
 _INTERRUPTION = re.compile(r"^[ \t]*(?:>|(`{3,}|~{3,}))", re.MULTILINE)
 
 
 class Node(Struct, gc=False):
     """A block of a tree.
 
-    Its text begins at `start`. What is its own, with the blank lines after it, ends at `end`: of a heading
-    its lines, of an item its first paragraph, of a list nothing. The blocks below it end at `stop`.
+    Its text begins at `start`. Its own part, with the blank lines after it, ends at `end`: the lines of a
+    heading, the first paragraph of an item, nothing of a list. Its descendants end at `stop`.
     """
 
     kind: Kind
     level: int  # of a heading, from 1; 0: not a heading
     depth: int  # from 1
-    parent: int  # its place in the tree; -1: none
+    parent: int  # index of the parent; -1: none
     start: int
     end: int
-    heading: str  # the path of headings above it, joined by " > "; that of a heading includes itself
+    heading: str  # path of headings, joined by " > ", including a heading itself
     stop: int = 0
 
 
 class Marker(NamedTuple):
     """The marker of a list item."""
 
-    kind: str  # "-", "*", "+", ".", ")": items of one list have the same
-    number: str  # "" of a bullet
-    indent: int  # the column where it begins
-    content: int  # the column where the text of the item begins
-    is_empty: bool  # no text follows in its line
+    kind: str  # "-", "*", "+", ".", ")": the same for all items of a list
+    number: str  # "" for a bullet
+    indent: int  # column of the marker
+    content: int  # column of the item's text
+    is_empty: bool  # no text in its line
 
 
 class _OpenList(NamedTuple):
-    """A list whose last item may go on."""
+    """A list whose last item may continue."""
 
-    place: int
-    item: int  # the place of its last item
-    marker: Marker  # of that item
+    list_index: int
+    item: int  # index of its last item
+    marker: Marker  # of its last item
 
 
 class Tree:
-    """The blocks of a text in its order: a block comes before those below it."""
+    """The blocks of a text in document order: parents before children."""
 
     def __init__(self, text: str, format: Format) -> None:
         self.text = text
@@ -88,30 +87,30 @@ class Tree:
             builder.add(block)
         self.nodes = builder.finished()
 
-    def below(self, place: int) -> range:
-        """The places of a block and of all blocks below it."""
-        depth, end = self.nodes[place].depth, place + 1
+    def below(self, index: int) -> range:
+        """The indexes of a block and its descendants."""
+        depth, end = self.nodes[index].depth, index + 1
         while end < len(self.nodes) and self.nodes[end].depth > depth:
             end += 1
-        return range(place, end)
+        return range(index, end)
 
-    def span(self, place: int, *, section: bool = False) -> tuple[int, int]:
-        """The range of a block's text without the blank lines after it.
+    def span(self, index: int, *, section: bool = False) -> tuple[int, int]:
+        """The range of a block and its descendants, without the blank lines after it.
 
-        It includes the blocks below it, but those of a heading only with `section`.
+        Descendants of a heading are included only with `section`.
         """
-        node = self.nodes[place]
+        node = self.nodes[index]
         end = node.end if node.level and not section else node.stop
         return node.start, node.start + len(self.text[node.start : end].rstrip())
 
-    def own(self, place: int) -> str:
-        """What is a block's own, without white space around it."""
-        node = self.nodes[place]
+    def own(self, index: int) -> str:
+        """The text of a block without its descendants, stripped."""
+        node = self.nodes[index]
         return self.text[node.start : node.end].strip()
 
-    def own_lines(self, place: int) -> tuple[int, int]:
-        """The first and the last line, from 1, of what is a block's own."""
-        node = self.nodes[place]
+    def own_lines(self, index: int) -> tuple[int, int]:
+        """The first and last line, from 1, of a block without its descendants."""
+        node = self.nodes[index]
         return self.lines(node.start, node.start + len(self.text[node.start : node.end].rstrip()))
 
     def lines(self, start: int, end: int) -> tuple[int, int]:
@@ -125,7 +124,7 @@ class Tree:
 
 
 class _Builder:
-    """Places one block after the other."""
+    """Adds one block after the other to the tree."""
 
     def __init__(self, text: str, format: Format) -> None:
         self._text = text
@@ -133,20 +132,20 @@ class _Builder:
         self._nodes: list[Node] = []
         self._headings: list[int] = []
         self._lists: list[_OpenList] = []
-        # Of an indented code fence that is not closed yet, and the column of its surroundings.
+        # An open indented code fence, and the column of its surroundings.
         self._fence, self._fence_base = "", 0
 
     def finished(self) -> list[Node]:
         """The tree."""
         stops: dict[int, int] = {}
-        for place in reversed(range(len(self._nodes))):
-            node = self._nodes[place]
-            node.stop = max(node.end, stops.get(place, 0))
+        for index in reversed(range(len(self._nodes))):
+            node = self._nodes[index]
+            node.stop = max(node.end, stops.get(index, 0))
             stops[node.parent] = max(node.stop, stops.get(node.parent, 0))
         return self._nodes
 
     def add(self, block: Block) -> None:
-        """Place a block of the text."""
+        """Add a block of the text."""
         if block.level:
             self._add_heading(block)
         elif self._format == "markdown":
@@ -156,7 +155,7 @@ class _Builder:
             self._append(block.kind, block)
 
     def _is_blank(self, block: Block) -> bool:
-        """Whether a block has only blank lines, which belong to the block before it."""
+        """Whether a block has only blank lines, which then belong to the previous block."""
         is_blank = self._text[block.start : block.end].isspace()
         if is_blank and self._nodes:
             self._nodes[-1].end = block.end
@@ -169,7 +168,7 @@ class _Builder:
         self._headings.append(self._append("heading", block))
 
     def _parts(self, block: Block) -> Iterator[Block]:
-        """A block, cut where a quote or an indented fence begins, and where that fence is closed."""
+        """Split a block where a quote or an indented fence begins, and where that fence is closed."""
         if self._fence and self._columns(block.start) < self._fence_base:
             self._fence = ""
         if self._fence:
@@ -215,12 +214,12 @@ class _Builder:
             self._append(self._kind(block), block)
 
     def _add_item(self, block: Block, marker: Marker, sibling: _OpenList | None) -> None:
-        place = sibling.place if sibling else self._append("list", replace(block, end=block.start))
-        item = self._append("item", block, place)
-        self._lists.append(_OpenList(place, item, marker))
+        index = sibling.list_index if sibling else self._append("list", replace(block, end=block.start))
+        item = self._append("item", block, index)
+        self._lists.append(_OpenList(index, item, marker))
 
     def _add_indented_code(self, block: Block) -> None:
-        """Blank lines do not end it."""
+        """Add indented code, which continues across blank lines."""
         last = self._nodes[-1] if self._nodes else None
         goes_on = last and last.kind == "code" and last.parent == self._parent()
         if last and goes_on and not self._line(last.start).lstrip().startswith(("```", "~~~")):
@@ -241,7 +240,7 @@ class _Builder:
         return self._headings[-1] if self._headings else -1
 
     def _leave_lists(self, indent: int, marker: Marker | None) -> _OpenList | None:
-        """Close the lists that this indentation is not in, and return the one that the block continues."""
+        """Close the lists that this indentation leaves; return the one that the block continues, if any."""
         left: _OpenList | None = None
         while self._lists and indent < self._lists[-1].marker.content:
             left = self._lists.pop()
@@ -251,7 +250,7 @@ class _Builder:
         return None
 
     def _continues_text(self, block: Block) -> bool:
-        """Whether a block is only the next line of a paragraph: what may not interrupt one."""
+        """Whether a block continues a paragraph, because it may not interrupt one."""
         last, line_before = self._nodes[-1], self._text.rfind("\n", 0, block.start - 1) + 1
         if last.kind not in ("paragraph", "item") or self._text[line_before : block.start].isspace():
             return False
@@ -263,11 +262,11 @@ class _Builder:
         return marker is not None and (marker.number not in ("", "1") or marker.is_empty)
 
     def _base(self, indent: int) -> int:
-        """The column where the text of the innermost item begins that this indentation is in."""
+        """The text column of the innermost item that contains this indentation."""
         return max((one.marker.content for one in self._lists if one.marker.content <= indent), default=0)
 
     def _kind(self, block: Block) -> Kind:
-        """The kind of a block that is no heading, no item and not indented code."""
+        """The kind of a block other than a heading, item or indented code."""
         if block.kind not in ("paragraph", "table"):
             return "paragraph" if block.kind == "item" else block.kind
         first = self._line(block.start)

@@ -1,4 +1,4 @@
-"""The files of source code in a memory, parsed when they are asked for."""
+"""The source files in a memory, parsed on demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ragmemory.types.code import CodeFile
 if TYPE_CHECKING:
     from ragmemory.stores.code import CodeStore
 
-# Parsed files that are kept, in characters of their texts: 10 MB take about 200 MB.
+# Size of the cache, in characters of source text: 10 MB take about 200 MB.
 KEPT_CHARACTERS = 4_000_000
 
 _Key = tuple[str, bytes]
@@ -31,12 +31,12 @@ class CodeFiles:
         self._kept = 0
 
     async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
-        """These files without those that cannot be parsed."""
+        """The files that can be parsed, with their syntax trees."""
         codes = {_key(file): self._parsed[_key(file)] for file in files if _key(file) in self._parsed}
         unknown = [file for file in files if _key(file) not in codes]
         if unknown:
             texts = await self.store.texts([file.document_id for file in unknown])
-            there = [file for file in unknown if file.document_id in texts]  # not removed meanwhile
+            there = [file for file in unknown if file.document_id in texts]  # not removed in the meantime
             codes.update(await to_thread.run_sync(_parse_all, there, texts))
         self._keep(codes)
         return [(file, code) for file in files if (code := codes.get(_key(file)))]
@@ -64,6 +64,6 @@ def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, C
     return codes
 
 
-def place_of(uri: str) -> str:
-    """The path of a file, else the uri."""
+def path_or_uri(uri: str) -> str:
+    """The path of a file URI; other URIs unchanged."""
     return str(path_in(uri) or uri)

@@ -1,8 +1,8 @@
-"""Where a name occurs in a parsed text, and as what: a definition, a call, an import, or a mere reference.
+"""The occurrences of a name in a parsed text: definitions, calls, imports and other references.
 
 Names are compared, not types: `a.find()` may call any `find`. What is certain is used: a variable or
-parameter of the same name hides the definition; `self.find()` means the class around it, if that has a
-`find`; and `Store.find()` the class `Store`.
+parameter of the same name hides the definition; `self.find()` refers to the enclosing class, if that has a
+`find`; and `Store.find()` to the class `Store`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 Use = Literal["definition", "call", "import", "reference"]
 
-# Nodes between the root and an occurrence that are looked at; deeper ones are left out.
-_DEEPEST = 500
-# Calls in one definition that are looked at.
-_MOST_CALLS = 1_000
+# Maximum depth of an occurrence in the tree.
+_MAX_DEPTH = 500
+# Maximum calls examined per definition.
+_MAX_CALLS = 1_000
 
 # fmt: off
 _CALLS = frozenset((
@@ -32,9 +32,9 @@ _CALLS = frozenset((
     "invocation_expression", "function_call_expression", "member_call_expression", "scoped_call_expression",
     "nullsafe_member_call_expression", "function_call", "command", "macro_invocation",
 ))
-# The fields of a call that may hold what is called, the telling one first.
+# The fields of a call that may hold the callee, the most specific first.
 _CALLEES = ("function", "method", "name", "constructor", "type", "macro")
-# What ends with the name that is meant: a.b, a::b, a->b.
+# Nodes that end with the name: a.b, a::b, a->b.
 _MEMBERS = frozenset((
     "attribute", "member_expression", "selector_expression", "field_expression", "scoped_identifier",
     "qualified_identifier", "member_access_expression", "dot_index_expression", "method_index_expression",
@@ -42,7 +42,7 @@ _MEMBERS = frozenset((
     "class_constant_access_expression", "qualified_type", "field_access", "subscript_expression",
     "navigation_expression",
 ))
-# What surrounds the name that is meant: a<T>.
+# Nodes that wrap the name: a<T>.
 _AROUND = frozenset((
     "generic_function", "template_function", "generic_type", "template_type", "generic_name", "command_name",
     "type_identifier", "template_method", "non_null_expression", "parenthesized_expression",
@@ -57,7 +57,7 @@ _PARAMETERS = frozenset((
     "parameters", "formal_parameters", "parameter_list", "method_parameters", "lambda_parameters",
     "closure_parameters", "block_parameters", "function_value_parameters",
 ))
-# A statement that makes a variable, and the field with its name.
+# Statements that declare a variable, and the field with its name.
 _LOCALS = {
     "assignment": "left", "variable_declarator": "name", "short_var_declaration": "left",
     "let_declaration": "pattern", "init_declarator": "declarator", "var_spec": "name",
@@ -73,7 +73,7 @@ class Occurrence(Struct, frozen=True):
 
     use: Use
     start: int  # bytes
-    receiver: str  # what is before the last separator: "a.b" of a.b.find; "" for a name alone
+    receiver: str  # the part before the last separator: "a.b" of a.b.find; "" for a bare name
     inside: Definition | None = None
     defines: Definition | None = None
 
@@ -87,7 +87,7 @@ class Callee(Struct, frozen=True):
 
 
 def occurrences(code: Code, name: str) -> list[Occurrence]:
-    """All occurrences of a name that is not a local variable there, in the order of the text."""
+    """All occurrences of a name in text order, except where it is a local variable."""
     defined = {one.name: one for one in code.definitions if one.names[-1] == name}
     found: list[tuple[Occurrence, list[Node]]] = []
     hidden: list[tuple[int, int]] = []
@@ -136,9 +136,9 @@ def enclosing(code: Code, offset: int) -> Definition | None:
 
 
 def callees(code: Code, definition: Definition) -> list[Callee]:
-    """What a definition calls, in the order of the text, each name with its receiver once.
+    """The calls in a definition in text order, each name and receiver once.
 
-    A local variable that is called is left out.
+    Calls of local variables are omitted.
     """
     found: dict[tuple[str, str], Callee] = {}
     for node in _calls_in(code, definition):
@@ -159,7 +159,6 @@ def _is_visible(code: Code, callee: Callee) -> bool:
 def _calls_in(code: Code, definition: Definition) -> Iterator[Node]:
     cursor = code.root.walk()
     count = 0
-    # Walk the nodes of the definition in the order of the text.
     while True:
         node = cursor.node
         assert node is not None
@@ -167,9 +166,9 @@ def _calls_in(code: Code, definition: Definition) -> Iterator[Node]:
         if overlaps and node.start_byte >= definition.begin and node.type in _CALLS and node.is_named:
             yield node
             count += 1
-            if count == _MOST_CALLS:
+            if count == _MAX_CALLS:
                 return
-        if overlaps and cursor.depth < _DEEPEST and cursor.goto_first_child():
+        if overlaps and cursor.depth < _MAX_DEPTH and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
@@ -177,13 +176,13 @@ def _calls_in(code: Code, definition: Definition) -> Iterator[Node]:
 
 
 def _path_to(root: Node, start: int, end: int) -> list[Node]:
-    """The nodes from the root to the leaf that holds a range; empty if it is too deep."""
+    """The nodes from the root to the leaf that contains a range; empty if it is too deep."""
     cursor = root.walk()
     path = [root]
     while cursor.goto_first_child_for_byte(start) is not None:
         node = cursor.node
-        if node is None or node.start_byte > start or node.end_byte < end or len(path) == _DEEPEST:
-            return [] if len(path) == _DEEPEST else path
+        if node is None or node.start_byte > start or node.end_byte < end or len(path) == _MAX_DEPTH:
+            return [] if len(path) == _MAX_DEPTH else path
         path.append(node)
     return path
 
@@ -209,7 +208,7 @@ def _is_called(path: list[Node]) -> bool:
 
 
 def _receiver(code: Code, path: list[Node]) -> str:
-    """What is before the name: the object, class or module whose member it is."""
+    """The expression before the name: the object, class or module whose member it is."""
     leaf = path[-1]
     for parent in reversed(path[:-1]):
         if parent.type in _CALLS and parent.child_by_field_name("arguments") is not None:
@@ -235,14 +234,14 @@ def _object_of(code: Code, call: Node) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts of an expression such as a.b(c).d, of which calls keep no arguments."""
+    """The parts of an expression such as a.b(c).d, without the arguments of calls."""
     if len(text) > 300:
         text = text[-300:]
     return parts_of(re.sub(r"\([^()]*\)|\bnew\s+", "", text))
 
 
 def _is_required(code: Code, path: list[Node]) -> bool:
-    """Whether the name is taken from another file: `const {name} = require("./file")`."""
+    """Whether the name is imported by `const {name} = require("./file")`."""
     for node in path:
         if node.type == "variable_declarator" and (value := node.child_by_field_name("value")) is not None:
             return (
@@ -252,10 +251,10 @@ def _is_required(code: Code, path: list[Node]) -> bool:
 
 
 def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
-    """If the name is a new variable or parameter: where it is one."""
+    """The scope of the variable or parameter that the name declares here, if it does."""
     scope = enclosing(code, path[-1].start_byte)
     if scope is None or scope.kind != "function":
-        # Also the parameters of a function without a name.
+        # The parameters of an anonymous function.
         functions = [node for node in path if "function" in node.type or "lambda" in node.type]
         if not functions:
             return None
@@ -268,7 +267,7 @@ def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
         if parent.type in _PARAMETERS or _is_parameter(path, parent):
             return area if _is_name_of_parameter(path, parent) else None
-        if parent.type == "property_declaration":  # of Kotlin and Swift
+        if parent.type == "property_declaration":  # Kotlin, Swift
             is_name = child.type in ("variable_declaration", "pattern")
             return (parent.end_byte, area[1]) if is_name else None
         if parent.type in _LOCALS:
@@ -283,12 +282,12 @@ def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
 
 
 def _is_parameter(path: list[Node], node: Node) -> bool:
-    """Whether a node is a parameter in no list, as in Swift."""
+    """Whether a node is a parameter outside a list, as in Swift."""
     return node.type == "parameter" and path[path.index(node) - 1].type.endswith("_declaration")
 
 
 def _is_name_of_parameter(path: list[Node], parameters: Node) -> bool:
-    """Whether the last node names a parameter: not its type, and not its default value."""
+    """Whether the last node is the name of a parameter, not its type or default value."""
     below = path[path.index(parameters) + 1 :]
     for parent, child in pairwise(below):
         for field in ("type", "value", "default_value", "right"):
@@ -298,12 +297,12 @@ def _is_name_of_parameter(path: list[Node], parameters: Node) -> bool:
 
 
 def _is_label(path: list[Node]) -> bool:
-    """Whether the name is that of an argument, as in f(name=1)."""
+    """Whether the name is an argument label, as in f(name=1)."""
     return path[-2].type in ("keyword_argument", "argument_label") and (
         path[-2].child_by_field_name("name") == path[-1]
     )
 
 
 def is_own(receiver: str) -> bool:
-    """Whether a receiver means the class around it."""
+    """Whether a receiver refers to the enclosing class."""
     return receiver in _SELF

@@ -1,8 +1,7 @@
-"""Answers about the source code in memory: its symbols, and what calls, uses and imports them.
+"""Queries about the source code in memory: symbols, and what calls, uses and imports them.
 
-There is no table of symbols. The full-text index names the files that hold a name, and these are parsed when
-they are asked about. A change of a file needs no second index that way, and memories of earlier releases can
-be asked as well.
+There is no symbol table. The full-text index finds the files that contain a name, and these are parsed on
+demand. So no second index must be kept up to date, and memories of earlier releases work as well.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragcommon.contract.code import TraceStep
-from ragmemory.code.files import CodeFiles, place_of
-from ragmemory.code.tracing import MOST_STEPS, Found, Question
+from ragmemory.code.files import CodeFiles, path_or_uri
+from ragmemory.code.tracing import MAX_STEPS, Located, Tracer
 from ragmemory.types.code import Direction, Symbol, Trace
 
 if TYPE_CHECKING:
@@ -26,29 +25,29 @@ class CodeMemory:
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
-        question = Question(self._files, name)
-        found = await question.definitions()
-        return [_symbol(one) for one in found], question.notices()
+        tracer = Tracer(self._files, name)
+        found = await tracer.definitions()
+        return [_symbol(one) for one in found], tracer.notices()
 
     async def trace(self, name: str, direction: Direction, depth: int) -> Trace:
-        """Where a symbol is defined, and what is around it in one direction, or in all.
+        """The definitions of a symbol, and its relations in one direction or all.
 
-        `depth`: how many calls are followed. Raises BadArgument.
+        `depth`: the number of calls to follow. Raises BadArgument.
         """
-        question = Question(self._files, name)
-        found = await question.definitions()
+        tracer = Tracer(self._files, name)
+        found = await tracer.definitions()
         steps: list[TraceStep] = []
         if direction in ("references", "all", "importers"):
-            steps += await question.uses(direction)
+            steps += await tracer.uses(direction)
         if direction in ("callers", "all"):
-            steps += await question.callers(depth)
+            steps += await tracer.callers(depth)
         if direction in ("callees", "all"):
-            steps += await question.callees(found, depth)
+            steps += await tracer.callees(found, depth)
         return Trace(
             name=name,
             definitions=[_symbol(one) for one in found],
-            steps=steps[:MOST_STEPS],
-            notices=question.notices(),
+            steps=steps[:MAX_STEPS],
+            notices=tracer.notices(),
         )
 
     async def languages(self) -> dict[str, int]:
@@ -56,14 +55,14 @@ class CodeMemory:
         return await self._files.store.counts()
 
 
-def _symbol(found: Found) -> Symbol:
+def _symbol(found: Located) -> Symbol:
     file, code, one = found
     first, last = code.line_at(one.start), code.line_at(max(one.start, one.end - 1))
     return Symbol(
         name=code.qualified(one.names),
         kind=one.kind,
         language=code.language.name,
-        location=f"{place_of(file.uri)}:{code.line_at(one.begin)}",
+        location=f"{path_or_uri(file.uri)}:{code.line_at(one.begin)}",
         uri=file.uri,
         start_line=first,
         end_line=last,

@@ -1,7 +1,7 @@
 """Parse source code with tree-sitter, and find the definitions in it.
 
-One vocabulary serves all languages: the grammars agree on most names of node types, and a name that only one
-of them has does no harm to the others.
+One vocabulary serves all languages: the grammars share most names of node types, and a name that occurs in
+only one of them does not affect the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
     from ragmemory.text.languages import Language
 
-# A longer text is data or generated, and is not parsed.
-LARGEST = 300_000
-# Seconds of processor time for one text. A second is enough for 2 MB of written code; a text in no known
-# syntax may take 40 s for each.
+# A longer text is data or generated code, and is not parsed.
+MAX_CHARACTERS = 300_000
+# CPU seconds per text. A second is enough for 2 MB of hand-written code; a text that is not in the language
+# may take 40 s per MB.
 PARSE_SECONDS = 1.0
-# Bytes that the parser reads at a time. Between two reads other threads run, and the time is checked.
+# Bytes per read of the parser. Between reads other threads run, and the time is checked.
 READ = 1_024
-# A large tree that is too deep, or has too many errors, at so many samples is not used: a search in it may
-# take the square of its depth or of its errors. (A search has a callback to stop it, but with tree-sitter
-# 0.26.1 that crashes the process.)
+# A large tree is discarded if it is too deep or has too many errors at SAMPLES nodes: a query may take
+# quadratic time in its depth or errors. (Queries have a callback to stop them, but with tree-sitter 0.26.1 it
+# crashes.)
 MANY_NODES = 20_000
-DEEPEST = 2_000
+MAX_DEPTH = 2_000
 SAMPLES = 64
-MOST_ERRORS = 4
-# A longer name is no name, but broken syntax.
-LONGEST_NAME = 200
+MAX_ERRORS = 4
+# A longer name is broken syntax.
+MAX_NAME = 200
 
 Kind = Literal["class", "function", "value"]
 
@@ -63,7 +63,7 @@ _VALUES = frozenset((
     "type_alias", "preproc_def", "preproc_function_def", "macro_definition", "type_definition",
     "alias_declaration", "typealias_declaration",
 ))
-# Functions if they hold one, else values.
+# Functions if their value is one, else values.
 _VARIABLES = frozenset((
     "variable_declarator", "public_field_definition", "field_definition", "assignment",
     "assignment_statement", "assignment_expression", "init_declarator",
@@ -71,9 +71,9 @@ _VARIABLES = frozenset((
 _FUNCTION_VALUES = frozenset((
     "arrow_function", "function_expression", "generator_function", "function_definition", "class", "lambda",
 ))
-# A type that is only named, such as in `struct store *s`, is not defined there.
+# These define a type only with a body, unlike `struct store *s`.
 _NEED_BODY = frozenset(("class_specifier", "struct_specifier", "union_specifier", "enum_specifier"))
-# What stands above a definition and belongs to it; and what encloses a definition.
+# Nodes above a definition that belong to it; and nodes that enclose one.
 _LEADING = frozenset((
     "comment", "line_comment", "block_comment", "multiline_comment", "decorator", "attribute_item",
     "attribute_list", "annotation",
@@ -82,14 +82,14 @@ _WRAPPERS = frozenset((
     "decorated_definition", "export_statement", "template_declaration", "lexical_declaration",
     "variable_declaration", "type_declaration",
 ))
-# Names of several values, or of none.
+# Names of several values, or of none: not definitions.
 _NO_NAMES = frozenset((
     "subscript", "subscript_expression", "object_pattern", "array_pattern", "pattern_list", "tuple_pattern",
 ))
 # fmt: on
 _CAPTURED = _CLASSES | _FUNCTIONS | _VALUES | _VARIABLES | _LEADING | _WRAPPERS
 
-# What a property has that is a function: its type in C#, where all are, and its body in Swift.
+# Fields that make a property a function: its type in C#, its body in Swift.
 _COMPUTED = ("type", "computed_value")
 
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
@@ -97,23 +97,23 @@ _SEPARATORS = re.compile(r"::|->|[.:#\\]")
 
 
 class Definition(Struct, frozen=True):
-    """A definition; its places are bytes of the text."""
+    """A definition; its offsets are bytes of the text."""
 
     kind: Kind
     names: tuple[str, ...]  # its qualified name
-    start: int  # with the comments and decorators above it
-    begin: int  # without them
+    start: int  # including the comments and decorators above it
+    begin: int  # excluding them
     end: int
-    name: tuple[int, int]  # where its name is
+    name: tuple[int, int]  # the range of its name
     outer: Definition | None = None
     in_function: bool = False
 
 
 class Code:
-    """A parsed text. Offsets are those of `data`, its UTF-8."""
+    """A parsed text. Offsets are bytes of `data`, its UTF-8 encoding."""
 
     def __init__(self, language: Language, data: bytes, tree: Tree, nodes: Sequence[Node]) -> None:
-        """`nodes`: all that may be definitions, in the order of the text, outer nodes before inner ones."""
+        """`nodes`: the candidates for definitions in text order, outer nodes before inner ones."""
         self.language = language
         self.data = data
         self._tree = tree
@@ -145,7 +145,7 @@ class Code:
 
     @cached_property
     def definitions(self) -> list[Definition]:
-        """All definitions in the order of the text, outer ones before those inside."""
+        """All definitions in text order, outer ones before inner ones."""
         found: list[Definition] = []
         stack: list[Definition] = []
         above: _Above | None = None
@@ -171,13 +171,13 @@ class Code:
         if not names or (in_function and kind == "value"):
             return None
         start = above.start if above and above.reaches(self.data, node.start_byte) else node.start_byte
-        place = _last_name(name)
         qualified = (*(outer.names if outer else ()), *names)
-        return Definition(kind, qualified, start, node.start_byte, node.end_byte, place, outer, in_function)
+        offsets = start, node.start_byte, node.end_byte
+        return Definition(kind, qualified, *offsets, _last_name(name), outer, in_function)
 
     def _names(self, node: Node, name: Node) -> list[str]:
-        """The name of a definition in parts: a method of Go begins with its receiver. Empty: it has none."""
-        if name.type in _NO_NAMES or name.end_byte - name.start_byte > LONGEST_NAME:
+        """The parts of a definition's name; a Go method begins with its receiver. Empty if it has no name."""
+        if name.type in _NO_NAMES or name.end_byte - name.start_byte > MAX_NAME:
             return []
         text = self.text_of(name)
         if name.type in ("operator_name", "string", "computed_property_name"):
@@ -190,11 +190,11 @@ class Code:
 
 
 class _Above(Struct, frozen=True):
-    """The comments and decorators above the next definition, or the beginning of what encloses it."""
+    """The comments and decorators above the next definition, or the start of the node that encloses it."""
 
     start: int
     end: int
-    wrapped: int  # the end of what encloses it
+    wrapped: int  # the end of the enclosing node
 
     def reaches(self, data: bytes, start: int) -> bool:
         """Whether a definition follows without a blank line."""
@@ -216,11 +216,12 @@ def _above(data: bytes, above: _Above | None, node: Node) -> _Above | None:
 
 
 def _kind_of(node: Node, in_function: bool) -> Kind | None:
-    """What a node defines; None if it is no definition."""
+    """The kind of definition; None if the node is not a definition."""
     kind = node.type
     if kind in _CLASSES:
         is_only_named = kind in _NEED_BODY and node.child_by_field_name("body") is None
-        return None if is_only_named or node.parent is None else "class"  # A file of Python is a "module".
+        # The root of a Python file is a "module".
+        return None if is_only_named or node.parent is None else "class"
     if kind in _VARIABLES:
         value = _value_of(node)
         if value is not None and value.type in _FUNCTION_VALUES:
@@ -239,7 +240,7 @@ def _value_of(node: Node) -> Node | None:
 
 
 def _name_node(node: Node) -> Node | None:
-    """The node of the name in a definition; its last part is the name itself."""
+    """The name node of a definition, which may be qualified."""
     if node.type == "impl_item":
         return node.child_by_field_name("type")
     if node.type == "assignment_statement":
@@ -267,7 +268,7 @@ def _name_of_property(node: Node) -> Node | None:
 
 
 def _last_name(name: Node) -> tuple[int, int]:
-    """Where the last part of a qualified name is, without its type parameters."""
+    """The range of the last part of a qualified name, without type parameters."""
     while name.named_child_count:
         named = name.child_by_field_name("name") or name.child_by_field_name("type")
         if named is None and name.type.startswith(("template", "generic")):
@@ -284,27 +285,32 @@ def parts_of(name: str) -> list[str]:
 
 
 def parse(text: str, language: Language) -> Code | None:
-    """None if the text is too long or takes too long, or if the grammar is not installed."""
-    if len(text) > LARGEST or (grammar := _grammar(language)) is None:
+    """Parse a text; None if it is too long or takes too long, or if the grammar is not installed."""
+    if len(text) > MAX_CHARACTERS or (found := _grammar(language)) is None:
         return None
+    from tree_sitter import Parser, QueryCursor
+
+    grammar, query = found
     data = text.encode(errors="replace")
     until = time.thread_time() + PARSE_SECONDS
     is_over = False
 
-    # An exception would not end the parser, but the end of the text does.
+    # An exception does not stop the parser, but the end of the text does.
     def read(offset: int, _: object) -> bytes:
         nonlocal is_over
         is_over = is_over or time.thread_time() > until
         return b"" if is_over else data[offset : offset + READ]
 
-    tree = grammar.parse(read)
+    # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
+    tree = Parser(grammar).parse(read)
     if is_over or _is_broken(tree):
         return None
-    return Code(language, data, tree, grammar.captured(tree.root_node))
+    nodes = QueryCursor(query).captures(tree.root_node).get("node", [])
+    return Code(language, data, tree, sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte)))
 
 
 def _is_broken(tree: Tree) -> bool:
-    """Whether a large tree is very deep, or mostly errors, at some nodes all over it."""
+    """Whether a sample of the nodes of a large tree is very deep, or mostly errors."""
     count = tree.root_node.descendant_count
     if count < MANY_NODES:
         return False
@@ -312,35 +318,15 @@ def _is_broken(tree: Tree) -> bool:
     errors = 0
     for index in range(0, count, count // SAMPLES):
         cursor.goto_descendant(index)
-        if cursor.depth > DEEPEST:
+        if cursor.depth > MAX_DEPTH:
             return True
         errors += cursor.goto_parent() and cursor.node is not None and cursor.node.is_error
-    return errors > MOST_ERRORS
-
-
-class _Grammar:
-    """A grammar, and the query for all nodes that may be definitions."""
-
-    def __init__(self, grammar: Grammar, query: Query) -> None:
-        self._grammar = grammar
-        self._query = query
-
-    def parse(self, read: Callable[[int, object], bytes]) -> Tree:
-        from tree_sitter import Parser
-
-        # A parser serves one text at a time, and texts are parsed in several threads.
-        return Parser(self._grammar).parse(read)
-
-    def captured(self, root: Node) -> list[Node]:
-        """In the order of the text, outer nodes before inner ones."""
-        from tree_sitter import QueryCursor
-
-        nodes = QueryCursor(self._query).captures(root).get("node", [])
-        return sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
+    return errors > MAX_ERRORS
 
 
 @cache
-def _grammar(language: Language) -> _Grammar | None:
+def _grammar(language: Language) -> tuple[Grammar, Query] | None:
+    """A grammar, and the query for all nodes that may be definitions; None if it is not installed."""
     try:
         from tree_sitter import Language as Grammar
         from tree_sitter import Query
@@ -349,4 +335,4 @@ def _grammar(language: Language) -> _Grammar | None:
     except ImportError:
         return None
     known = (kind for kind in sorted(_CAPTURED) if grammar.id_for_node_kind(kind, True))
-    return _Grammar(grammar, Query(grammar, f"[{' '.join(f'({kind})' for kind in known)}] @node"))
+    return grammar, Query(grammar, f"[{' '.join(f'({kind})' for kind in known)}] @node")

@@ -1,6 +1,6 @@
-"""One question about a name: its definitions, what uses it, and what it calls.
+"""Trace a name: its definitions, its uses, its callers and callees.
 
-The headings of the chunks name all functions and classes, so that only the files that matter are parsed.
+The headings of chunks contain all names of functions and classes, so only relevant files are parsed.
 """
 
 from __future__ import annotations
@@ -13,43 +13,42 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragcommon.contract.code import Relation, TraceStep
-from ragmemory.code.files import CodeFiles, place_of
+from ragmemory.code.files import CodeFiles, path_or_uri
 from ragmemory.code.references import Occurrence, callees, is_own, occurrences
 from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
 from ragmemory.types.code import CodeFile, Direction
 
-# The work of one answer, in characters that are parsed: about half a second. Then seconds after which it ends
-# with what it has, which a busy machine may need.
-MOST_WORK = 2_000_000
-MOST_SECONDS = 5.0
-# Steps that one answer has, and about how many it looks for; files with definitions that it reads, names that
-# it follows, and definitions that one call may mean.
-MOST_STEPS = 5_000
-MOST_DEFINING = 100
-MOST_NAMES = 200
-MOST_TARGETS = 5
-LONGEST_LINE = 200
-# Files that are parsed at a time.
+# Characters parsed per trace, about half a second of work; and seconds after which a trace on a busy machine
+# returns what it has.
+MAX_WORK = 2_000_000
+MAX_SECONDS = 5.0
+# Limits of one trace: steps, files with definitions, names to follow, and definitions per call.
+MAX_STEPS = 5_000
+MAX_DEFINING = 100
+MAX_NAMES = 200
+MAX_TARGETS = 5
+MAX_LINE = 200
+# Files parsed per call in a thread.
 _BATCH = 25
 
-Found = tuple[CodeFile, Code, Definition]
-"""A definition, and where it is."""
+Located = tuple[CodeFile, Code, Definition]
+"""A definition with its file."""
 Name = tuple[str, ...]
 """A qualified name."""
 Key = tuple[str, Name]
 """The uri and the qualified name of a definition."""
 
 
-class Named(Struct, frozen=True):
-    """A definition as a heading names it."""
+class NamedDefinition(Struct, frozen=True):
+    """A definition named in a heading."""
 
     file: CodeFile
     names: Name
 
 
 class Use(Struct, frozen=True):
-    """A use of a name; `certain` are the definitions of which it means one. Empty: it may mean any."""
+    """A use of a name. `certain`: it refers to one of these definitions; if empty, possibly to any."""
 
     file: CodeFile
     code: Code
@@ -57,8 +56,8 @@ class Use(Struct, frozen=True):
     certain: set[Key] = set()
 
 
-class Question:
-    """A question ends after MOST_WORK or MOST_SECONDS, and says so."""
+class Tracer:
+    """One trace. It stops after MAX_WORK or MAX_SECONDS, which `notices` reports."""
 
     def __init__(self, files: CodeFiles, name: str) -> None:
         """Raises BadArgument."""
@@ -66,20 +65,20 @@ class Question:
         if not self._name:
             raise BadArgument("name", "must name a function, class or value, such as Store.find")
         self._files = files
-        self._until = time.monotonic() + MOST_SECONDS
-        self._left = MOST_WORK
+        self._until = time.monotonic() + MAX_SECONDS
+        self._left = MAX_WORK
         self._seen: set[str] = set()
-        self._named: dict[str, tuple[list[Named], dict[str, set[Key]]]] = {}
+        self._named: dict[str, tuple[list[NamedDefinition], dict[str, set[Key]]]] = {}
         self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
         self._used: dict[str, list[Use]] = {}
         self._is_late = False
         self._has_more = False
 
     def notices(self) -> list[str]:
-        """How the answer may be incomplete."""
+        """Why the result may be incomplete."""
         notices = []
         if self._is_late:
-            notices.append(f"The answer is not complete: it was ended after {MOST_SECONDS:g} seconds.")
+            notices.append(f"The answer is not complete: it was ended after {MAX_SECONDS:g} seconds.")
         if self._has_more:
             read = f"only {len(self._seen):,} of the files that hold a name were read."
             notices.append(f"The answer is not complete: {read}")
@@ -87,10 +86,10 @@ class Question:
 
     def _has_ended(self, steps: Sequence[TraceStep] = ()) -> bool:
         self._is_late = self._is_late or time.monotonic() > self._until
-        return self._is_late or len(steps) >= MOST_STEPS
+        return self._is_late or len(steps) >= MAX_STEPS
 
     async def _parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
-        """The first of these files, until the question ends."""
+        """Parse as many of these files as the limits allow."""
         allowed = []
         for file in files:
             if file.uri not in self._seen:
@@ -110,45 +109,47 @@ class Question:
     async def _files_holding(self, name: str) -> list[tuple[CodeFile, Code]]:
         if name not in self._holding:
             files: list[CodeFile] = []
-            if not self._has_ended():  # A trace may have hundreds of names left.
-                files, has_more = await self._files.store.holding(name, MOST_WORK)
+            if not self._has_ended():  # Hundreds of names may be left when the time is up.
+                files, has_more = await self._files.store.holding(name, MAX_WORK)
                 self._has_more = self._has_more or has_more
             self._holding[name] = await self._parsed(files)
         return self._holding[name]
 
-    async def _definitions_of(self, name: str) -> tuple[list[Named], dict[str, set[Key]]]:
-        """All definitions of an unqualified name, and those in a class by the name of their class.
+    async def _definitions_of(self, name: str) -> tuple[list[NamedDefinition], dict[str, set[Key]]]:
+        """All definitions of an unqualified name, and those in classes by the name of the class.
 
-        Variables, and functions inside others, are in no heading: they are sought if there is nothing else.
+        Variables and nested functions are in no heading: they are only looked up if nothing else is found.
         """
         if name not in self._named:
-            every: dict[Key, Named] = {}
+            every: dict[Key, NamedDefinition] = {}
             for file, heading in [] if self._has_ended() else await self._files.store.defining(name):
                 for one in heading.split(", "):
                     names = tuple(parts_of(one)) if name in one else ()
                     if names[-1:] == (name,):
-                        every.setdefault((file.uri, names), Named(file, names))
+                        every.setdefault((file.uri, names), NamedDefinition(file, names))
             if not every:
                 for file, code in await self._files_holding(name):
                     for definition in _named(code, name):
-                        every.setdefault((file.uri, definition.names), Named(file, definition.names))
+                        every.setdefault(
+                            (file.uri, definition.names), NamedDefinition(file, definition.names)
+                        )
             self._named[name] = list(every.values()), _by_owner(every)
         return self._named[name]
 
-    async def definitions(self) -> list[Found]:
+    async def definitions(self) -> list[Located]:
         """The definitions of the name."""
-        return await self._meant(self._name)
+        return await self._matching(self._name)
 
-    async def _meant(self, name: Name) -> list[Found]:
-        """The definitions that have a qualified name."""
+    async def _matching(self, name: Name) -> list[Located]:
+        """The definitions with a qualified name."""
         every, _ = await self._definitions_of(name[-1])
-        files = {one.file.uri: one.file for one in every if _is_meant(one.file.uri, one.names, name)}
-        self._has_more = self._has_more or len(files) > MOST_DEFINING
+        files = {one.file.uri: one.file for one in every if _matches(one.file.uri, one.names, name)}
+        self._has_more = self._has_more or len(files) > MAX_DEFINING
         return [
             (file, code, definition)
-            for file, code in await self._parsed(list(files.values())[:MOST_DEFINING])
+            for file, code in await self._parsed(list(files.values())[:MAX_DEFINING])
             for definition in _named(code, name[-1])
-            if _is_meant(file.uri, definition.names, name)
+            if _matches(file.uri, definition.names, name)
         ]
 
     async def uses(self, direction: Direction) -> list[TraceStep]:
@@ -163,7 +164,7 @@ class Question:
         ]
 
     async def callers(self, depth: int) -> list[TraceStep]:
-        """The definitions that call the name, those that call these, and so on; each is followed once."""
+        """The callers of the name, their callers, and so on; each is followed once."""
         steps: list[TraceStep] = []
         level, followed = [self._name], {self._name}
         for distance in range(1, depth + 1):
@@ -174,29 +175,29 @@ class Question:
                         continue
                     steps.append(_step("caller", distance, use, ".".join(name)))
                     inside = use.one.inside.names if use.one.inside else ()
-                    if inside and inside not in followed and len(followed) < MOST_NAMES:
+                    if inside and inside not in followed and len(followed) < MAX_NAMES:
                         followed.add(inside)
                         following.append(inside)
             level = following
         return steps
 
     async def _uses(self, name: Name) -> list[Use]:
-        """The uses of a name that may mean the definitions with this qualified name."""
+        """The uses of a name that may refer to definitions with this qualified name."""
         every, owners = await self._definitions_of(name[-1])
-        if every and not any(_is_meant(one.file.uri, one.names, name) for one in every):
+        if every and not any(_matches(one.file.uri, one.names, name) for one in every):
             return []
         if name[-1] not in self._used:
             files = sorted(await self._files_holding(name[-1]), key=lambda pair: pair[0].uri)
             self._used[name[-1]] = await to_thread.run_sync(_all_uses, files, name[-1], owners)
-        has_function = not every or not all(_is_method(one) for _, _, one in await self._meant(name))
-        return [use for use in self._used[name[-1]] if _may_mean(use, name, has_function=has_function)]
+        has_function = not every or not all(_is_method(one) for _, _, one in await self._matching(name))
+        return [use for use in self._used[name[-1]] if _may_refer_to(use, name, has_function=has_function)]
 
-    async def callees(self, found: Sequence[Found], depth: int) -> list[TraceStep]:
-        """What the definitions call, what that calls, and so on; each is followed once."""
+    async def callees(self, found: Sequence[Located], depth: int) -> list[TraceStep]:
+        """The callees of the definitions, their callees, and so on; each is followed once."""
         steps: list[TraceStep] = []
         level, followed = list(found), {one.names for _, _, one in found}
         for distance in range(1, depth + 1):
-            following: list[Found] = []
+            following: list[Located] = []
             for file, code, definition in level:
                 if definition.kind == "value" or self._has_ended(steps):
                     continue
@@ -206,16 +207,16 @@ class Question:
                     name = ".".join(part for part in (callee.receiver, callee.name) if part)
                     steps.append(_step("callee", distance, use, name, targets))
                     for target in targets:
-                        # The body of a class is not what its constructor calls.
+                        # A constructor call does not run the body of the class.
                         is_new = target[2].kind == "function" and target[2].names not in followed
-                        if is_new and len(followed) < MOST_NAMES:
+                        if is_new and len(followed) < MAX_NAMES:
                             followed.add(target[2].names)
                             following.append(target)
             level = following
         return steps
 
-    async def _targets(self, use: Use, name: str) -> list[Found]:
-        """The definitions that a call may mean: the first ones, if it may mean many."""
+    async def _targets(self, use: Use, name: str) -> list[Located]:
+        """The definitions that a call may refer to, at most MAX_TARGETS."""
         every, owners = await self._definitions_of(name)
         certain = _certain(use.file, use.code, use.one, name, owners)
         is_alone = not use.one.receiver and use.code.language.needs_object
@@ -223,7 +224,7 @@ class Question:
             one
             for one in every
             if ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
-        ][:MOST_TARGETS]
+        ][:MAX_TARGETS]
         names = {(one.file.uri, one.names) for one in meant}
         return [
             (file, code, definition)
@@ -233,8 +234,8 @@ class Question:
         ]
 
 
-def _is_meant(uri: str, names: Name, name: Name) -> bool:
-    """Whether a definition has a qualified name, which may begin with the name of its file or folder."""
+def _matches(uri: str, names: Name, name: Name) -> bool:
+    """Whether a definition matches a qualified name, which may begin with its file or folder."""
     if len(name) <= len(names):
         return names[-len(name) :] == name
     *_, folder, stem = ("", "", *re.split(r"[/\\]", uri.rpartition(".")[0]))
@@ -261,7 +262,7 @@ def _by_owner(every: Iterable[Key]) -> dict[str, set[Key]]:
 def _certain(
     file: CodeFile, code: Code, one: Occurrence, name: str, owners: Mapping[str, set[Key]]
 ) -> set[Key]:
-    """The definitions of which an occurrence certainly means one; empty: it may mean any."""
+    """The definitions of which an occurrence certainly refers to one; if empty, possibly to any."""
     if one.receiver and not is_own(one.receiver):
         return owners.get("".join(parts_of(one.receiver)[-1:]), set())
     here = _named(code, name)
@@ -279,15 +280,15 @@ def _certain(
     return {(file.uri, definition.names) for definition in here}
 
 
-def _may_mean(use: Use, name: Name, *, has_function: bool) -> bool:
-    """Whether a use may mean a qualified name; `has_function`: whether that is not only a method."""
+def _may_refer_to(use: Use, name: Name, *, has_function: bool) -> bool:
+    """Whether a use may refer to a qualified name; `has_function`: not only methods have that name."""
     if use.certain:
-        return any(_is_meant(uri, names, name) for uri, names in use.certain)
+        return any(_matches(uri, names, name) for uri, names in use.certain)
     return has_function or bool(use.one.receiver) or not use.code.language.needs_object
 
 
 def _named(code: Code, name: str) -> list[Definition]:
-    """The definitions in a file that have a name."""
+    """The definitions of a name in a file."""
     return [one for one in code.definitions if one.names[-1] == name]
 
 
@@ -296,7 +297,7 @@ def _is_method(definition: Definition) -> bool:
 
 
 def _around(one: Occurrence) -> set[Name]:
-    """The qualified names of all definitions around an occurrence."""
+    """The qualified names of all definitions that enclose an occurrence."""
     names = set()
     definition = one.inside
     while definition is not None:
@@ -306,7 +307,9 @@ def _around(one: Occurrence) -> set[Name]:
     return names - {()}
 
 
-def _step(relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Found] = ()) -> TraceStep:
+def _step(
+    relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Located] = ()
+) -> TraceStep:
     file, code, one = use.file, use.code, use.one
     line = code.line_at(one.start)
     return TraceStep(
@@ -314,9 +317,9 @@ def _step(relation: Relation, depth: int, use: Use, of: str = "", targets: Seque
         depth=depth,
         symbol=code.qualified(one.inside.names) if one.inside else "",
         of=of,
-        location=f"{place_of(file.uri)}:{line}",
+        location=f"{path_or_uri(file.uri)}:{line}",
         uri=file.uri,
         line=line,
-        text=code.line(line).strip()[:LONGEST_LINE],
-        targets=[f"{place_of(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
+        text=code.line(line).strip()[:MAX_LINE],
+        targets=[f"{path_or_uri(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
     )

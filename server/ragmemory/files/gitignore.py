@@ -1,9 +1,9 @@
-"""Which files of a folder .gitignore files exclude, by git's rules.
+"""Apply .gitignore files by git's rules.
 
-All patterns of one file form a nondeterministic automaton. Its states are places in the patterns, one bit
-each in an integer. It reads a path once, byte by byte, so the time is at most proportional to the length of
+All patterns of one file form a nondeterministic automaton (NFA). The set of its active steps is an integer
+with one bit per step. A path is read once, byte by byte, so the time is at most proportional to the length of
 the path times the size of the file. Regular expressions, which `pathspec` uses, backtrack: `*a*a*a*a*b` takes
-minutes. Sources: gitignore(5); dir.c and wildmatch.c of git for cases that page does not define.
+minutes. Sources: gitignore(5); git's dir.c and wildmatch.c for cases that it does not define.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ragcommon.files.folder import Folder, LinkInPath
 from ragcommon.files.safe_open import read_in
 
 NAME = ".gitignore"
-# Large ones have some ten thousand bytes.
-LARGEST_BYTES = 1 << 18
+# Large .gitignore files have about ten thousand bytes.
+MAX_BYTES = 1 << 18
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# A place in a pattern accepts a set of byte values, stored as the bits of an integer.
+# Sets of byte values, as the bits of an integer.
 ANY = (1 << 256) - 1
 NOT_SLASH = ANY ^ (1 << ord("/"))
 NOTHING = 0
@@ -45,15 +45,15 @@ CLASSES = {
 }
 
 
-class Malformed(Exception):
+class MalformedPattern(Exception):
     """A pattern that matches nothing; git skips it silently."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """One step of a pattern: one byte of `accepts`; with `repeats`, any number of them, even none.
+class Step:
+    """One step of a pattern: matches one byte of `accepts`; with `repeats`, zero or more.
 
-    `skips`: this place and the next one together may be left out, as in `**/`.
+    `skips`: this step and the next one together are optional, as in `**/`.
     """
 
     accepts: int
@@ -61,51 +61,51 @@ class Place:
     skips: bool = False
 
 
-LITERALS = [Place(1 << byte) for byte in range(256)]
+LITERALS = [Step(1 << byte) for byte in range(256)]
 SLASH = LITERALS[ord("/")]
-STAR = Place(NOT_SLASH, repeats=True)
-STARS = Place(ANY, repeats=True)
-# Any number of folders, even none: for `**/`, and before a pattern without a slash.
-FOLDERS = (Place(ANY, repeats=True, skips=True), SLASH)
+STAR = Step(NOT_SLASH, repeats=True)
+STARS = Step(ANY, repeats=True)
+# Zero or more folders: for `**/`, and before a pattern without a slash.
+FOLDERS = (Step(ANY, repeats=True, skips=True), SLASH)
 
 
 class Patterns:
     """The patterns of one .gitignore file."""
 
     def __init__(self, content: bytes) -> None:
-        places: list[Place] = []
-        # Where patterns begin; where they end, for files and for folders; which ends are negated.
+        steps: list[Step] = []
+        # The first step of each pattern; the last ones for files and for folders; those of negated patterns.
         starts, file_ends, folder_ends, negated_ends = list[int](), list[int](), list[int](), list[int]()
         for line in lines(content):
             try:
                 pattern, negated, only_folders = parse(line)
-            except Malformed:
+            except MalformedPattern:
                 continue
-            starts.append(len(places))
-            places += pattern
-            end = len(places)
-            places.append(Place(NOTHING))
+            starts.append(len(steps))
+            steps += pattern
+            end = len(steps)
+            steps.append(Step(NOTHING))
             folder_ends.append(end)
             if not only_folders:
                 file_ends.append(end)
             if negated:
                 negated_ends.append(end)
-        count = len(places)
+        count = len(steps)
         self._file_ends, self._folder_ends = bits(file_ends, count), bits(folder_ends, count)
         self._negated = bits(negated_ends, count)
-        self._repeats = bits((at for at, place in enumerate(places) if place.repeats), count)
-        self._skips = bits((at for at, place in enumerate(places) if place.skips), count)
-        # The sets that places accept, and a character for each place: the index of its set.
-        sets = {accepts: index for index, accepts in enumerate({place.accepts: 0 for place in places})}
+        self._repeats = bits((at for at, step in enumerate(steps) if step.repeats), count)
+        self._skips = bits((at for at, step in enumerate(steps) if step.skips), count)
+        # The distinct sets, and one character per step: the index of its set.
+        sets = {accepts: index for index, accepts in enumerate({step.accepts: 0 for step in steps})}
         self._accepts = list(sets)
-        self._indexes = "".join(chr(sets[place.accepts]) for place in reversed(places))
+        self._indexes = "".join(chr(sets[step.accepts]) for step in reversed(steps))
         self._masks: dict[int, tuple[int, int]] = {}
         self.start = self._arrived(bits(starts, count), 0)
 
     def verdict(self, path: bytes, folder: bool, state: int | None = None) -> bool | None:
-        """Whether the last pattern that matches `path` ignores it; None if none does.
+        """Whether the last pattern that matches `path` ignores it; None if none matches.
 
-        `path` is relative to the file's folder, with slashes between its parts; or to the folder of `state`.
+        `path` has slashes as separators, and is relative to the file's folder, or to that of `state`.
         """
         state = self.read(path, self.start if state is None else state)
         ends = state & (self._folder_ends if folder else self._file_ends)
@@ -113,7 +113,7 @@ class Patterns:
         return not last & self._negated if last else None
 
     def read(self, path: bytes, state: int) -> int:
-        """The state after the bytes of a path; 0 if no pattern can match any more."""
+        """The state after the bytes of a path; 0 if no pattern can match."""
         for byte in path:
             if not state:
                 break
@@ -122,9 +122,9 @@ class Patterns:
         return state
 
     def _arrived(self, new: int, old: int) -> int:
-        """The places `new` and `old`, and those reachable from them without reading a byte.
+        """The steps `new` and `old`, and those reachable without reading a byte (the epsilon closure).
 
-        One step is enough: FOLDERS never follow FOLDERS, and repeated places never follow each other. FOLDERS
+        One pass is enough: FOLDERS never follow FOLDERS, and repeated steps never follow each other. FOLDERS
         can be skipped only on arrival.
         """
         new |= (new & self._skips) << 2
@@ -132,7 +132,7 @@ class Patterns:
         return state | (state & self._repeats) << 1
 
     def _make_masks(self, byte: int) -> tuple[int, int]:
-        """The places that `byte` passes, and the repetitions that it stays in."""
+        """The steps that `byte` completes, and the repeated steps that it stays in."""
         digits = self._indexes.translate(["01"[accepts >> byte & 1] for accepts in self._accepts])
         accepting = int(digits or "0", 2)
         masks = accepting & ~self._repeats, accepting & self._repeats
@@ -141,7 +141,7 @@ class Patterns:
 
 
 def bits(positions: Iterable[int], count: int) -> int:
-    """A number of `count` bits with those at these positions; linear in their count, unlike shifting each."""
+    """An integer with the bits at these positions set; linear in `count`, unlike shifting each."""
     digits = bytearray(b"0") * (count + 1)
     for position in positions:
         digits[count - position] = ord("1")
@@ -149,7 +149,7 @@ def bits(positions: Iterable[int], count: int) -> int:
 
 
 def lines(content: bytes) -> Iterator[bytes]:
-    """The lines that hold patterns, without their ends and without trailing spaces."""
+    """The lines with patterns, without line ends and trailing spaces."""
     for line in content.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
         line = line.removesuffix(b"\r").partition(b"\0")[0]
         if not line.startswith(b"#"):
@@ -163,32 +163,32 @@ def without_trailing_spaces(line: bytes) -> bytes:
     return line[: len(bare) + 1] if backslashes % 2 else bare
 
 
-def parse(line: bytes) -> tuple[list[Place], bool, bool]:
-    """The places of a line, whether it is negated (`!`), and whether it is for folders only (a final `/`).
+def parse(line: bytes) -> tuple[list[Step], bool, bool]:
+    """The steps of a line, whether it is negated (`!`), and whether it matches folders only (final `/`).
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
     negated = line.startswith(b"!")
     pattern = line[1:] if negated else line
     only_folders = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_folders else pattern
     if not pattern:
-        raise Malformed
+        raise MalformedPattern
     if b"/" not in pattern:
-        return [*FOLDERS, *places_of(pattern, in_path=False)], negated, only_folders
+        return [*FOLDERS, *steps_of(pattern, in_path=False)], negated, only_folders
     pattern = pattern.removeprefix(b"/")
     # Git compares the text before the first wildcard literally, and treats the rest as a separate pattern.
     plain = next((index for index, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
     literal = [LITERALS[byte] for byte in pattern[:plain]]
-    return [*literal, *places_of(pattern[plain:], in_path=True)], negated, only_folders
+    return [*literal, *steps_of(pattern[plain:], in_path=True)], negated, only_folders
 
 
-def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
-    """The places of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
+def steps_of(pattern: bytes, *, in_path: bool) -> list[Step]:
+    """The steps of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
-    places: list[Place] = []
+    steps: list[Step] = []
     at = 0
     while at < len(pattern):
         byte = pattern[at : at + 1]
@@ -196,33 +196,33 @@ def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
             end = at + len(pattern[at:]) - len(pattern[at:].lstrip(b"*"))
             is_free = in_path and end - at > 1 and (at == 0 or pattern[at - 1 : at] == b"/")
             if is_free and pattern[end : end + 1] == b"/":
-                if tuple(places[-2:]) != FOLDERS:
-                    places += FOLDERS
+                if tuple(steps[-2:]) != FOLDERS:
+                    steps += FOLDERS
                 end += 1
             elif is_free and (end == len(pattern) or pattern[end : end + 2] == b"\\/"):
-                places.append(STARS)
+                steps.append(STARS)
             else:
-                places.append(STAR)
+                steps.append(STAR)
             at = end
         elif byte == b"[":
             accepts, at = bracket(pattern, at + 1)
-            places.append(Place(accepts))
+            steps.append(Step(accepts))
         elif byte == b"?":
-            places.append(Place(NOT_SLASH))
+            steps.append(Step(NOT_SLASH))
             at += 1
         else:
             at += byte == b"\\"
             if at == len(pattern):
-                raise Malformed
-            places.append(LITERALS[pattern[at]])
+                raise MalformedPattern
+            steps.append(LITERALS[pattern[at]])
             at += 1
-    return places
+    return steps
 
 
 def bracket(pattern: bytes, at: int) -> tuple[int, int]:
-    """The bytes that a bracket expression accepts, and the index after it; `at` is the index after `[`.
+    """The bytes that a bracket expression accepts, and the index after it; `at` is just after `[`.
 
-    Raises Malformed.
+    Raises MalformedPattern.
     """
     accepts = 0
     negated = pattern[at : at + 1] in (b"!", b"^")
@@ -247,7 +247,7 @@ def bracket(pattern: bytes, at: int) -> tuple[int, int]:
             before = -1 if is_range else byte
             at += 1
     except (IndexError, ValueError, KeyError):  # no closing bracket, no class of that name
-        raise Malformed from None
+        raise MalformedPattern from None
     return (accepts ^ ANY if negated else accepts) & NOT_SLASH, at + 1
 
 
@@ -255,8 +255,8 @@ def bracket(pattern: bytes, at: int) -> tuple[int, int]:
 class Gitignore:
     """The .gitignore files that apply to a folder, outermost first; deeper files take precedence.
 
-    Each of `files` has its folder, its patterns, and their state in `folder`: in nested folders no path is
-    read from its beginning again. `unreadable`: the errors of those that could not be read in the last step.
+    Each of `files` has its folder, its patterns, and their state in `folder`, so that no path is read again
+    from its beginning. `unreadable`: the errors of files that the last call could not read.
     """
 
     folder: Path | None = None
@@ -265,10 +265,10 @@ class Gitignore:
 
     @classmethod
     def above(cls, root: Path) -> Gitignore:
-        """The files from the repository's top to `root`; none if they ignore `root`, which the user named."""
+        """The files from the repository root down to `root`; none if they ignore `root` itself."""
         parents = list(root.parents)
         top = next((index for index, folder in enumerate(parents) if (folder / ".git").exists()), None)
-        # `Path.exists` raises if the folder may not be searched.
+        # `Path.exists` raises for a folder without search permission.
         if top is None or os.path.exists(root / ".git"):  # noqa: PTH110
             return cls()
         ignored, unreadable = cls(), list[OSError]()
@@ -279,7 +279,7 @@ class Gitignore:
         return cls(ignored.folder, files, tuple(unreadable))
 
     def at(self, path: Path) -> Gitignore:
-        """These files and that of the folder at a resolved path, if there is one."""
+        """These files, and the one in the folder at a resolved path, if any."""
         try:
             with Folder(path) as folder:
                 return self.inside(folder)
@@ -287,9 +287,9 @@ class Gitignore:
             return Gitignore(path, self._states_in(path), (error,))
 
     def inside(self, folder: Folder) -> Gitignore:
-        """These files and that of an open folder, if there is one. Like git's, it is no link."""
+        """These files, and the one in an open folder, if any. Links are refused, as in git."""
         try:
-            content = read_in(folder, NAME, LARGEST_BYTES)
+            content = read_in(folder, NAME, MAX_BYTES)
         except FileNotFoundError:
             return Gitignore(folder.path, self._states_in(folder.path))
         except OSError as error:
@@ -301,7 +301,7 @@ class Gitignore:
         return Gitignore(folder.path, files)
 
     def matches(self, path: Path, folder: bool) -> bool:
-        """Whether git would ignore this entry of a folder that it does not ignore."""
+        """Whether git ignores this entry, given that its folder is not ignored."""
         for _, patterns, state in reversed(self._states_in(path.parent)):
             verdict = patterns.verdict(os.fsencode(path.name), folder, state)
             if verdict is not None:
@@ -309,16 +309,16 @@ class Gitignore:
         return False
 
     def _states_in(self, folder: Path) -> tuple[tuple[Path, Patterns, int], ...]:
-        """The files above `folder`, with the states there."""
+        """The files that apply to `folder`, with their states there."""
         if folder == self.folder:
             return self.files
         files = []
         for base, patterns, state in self.files:
             if folder.parent == self.folder:
                 read = patterns.read(os.fsencode(f"{folder.name}/"), state)
-                # Mostly nothing changes: then they share the number.
+                # Mostly nothing changes: then share the integer.
                 files.append((base, patterns, state if read == state else read))
-            elif folder.is_relative_to(base):  # After a link it may be elsewhere.
+            elif folder.is_relative_to(base):  # The target of a link may be elsewhere.
                 inner = folder.relative_to(base).as_posix()
                 read = patterns.read(os.fsencode(f"{inner}/") if folder != base else b"", patterns.start)
                 files.append((base, patterns, read))

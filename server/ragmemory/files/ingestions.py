@@ -1,8 +1,7 @@
 """Ingestion: background jobs that load files and folders into memory.
 
-A job walks its paths, and loads the files whose state is not stored already (`loading`). Its progress is in
-the database: if the process is killed, another one starts the job again, and soon reaches the files that are
-still missing.
+A job walks its paths, and loads the files that are new or changed (`loading`). Its progress is in the
+database: if the process is killed, another one restarts the job, which skips the files already stored.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.loading import DocumentWriter, Loading, Run, now, refused, size_of
+from ragmemory.files.loading import JobRun, Loading, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
     MISSING,
-    Found,
-    Part,
+    FoundFiles,
     Refusal,
+    Subset,
     find_files,
     has_files,
     is_gone,
@@ -53,39 +52,40 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
 
-# A job is saved this often, in seconds; one that was not for some time belongs to a killed process.
+# Seconds between two heartbeats of a job, and without a heartbeat until its process counts as killed.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
-# Ended jobs that are kept in this process with their outcomes, and how many outcomes in all: 100,000 take
-# about 40 MB. The newest is always kept.
+# Ended jobs whose outcomes stay in memory, and the total of outcomes: 100,000 take about 40 MB. The newest
+# job is always kept.
 KEPT_RUNS = 10
 KEPT_OUTCOMES = 100_000
-# After the reason why a job that prunes keeps the documents of a folder.
+# Reasons, as the end of a sentence. NOTHING_REMOVED follows the reason why a sync does not prune a folder;
+# IGNORED is why it removes the document of an existing file.
 OUTSIDE = "is outside the repository whose memory this is"
 NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
-# The reason why a job that prunes removes a document whose file is there.
 IGNORED = "is excluded by .gitignore"
 
 
 def may_use(memory: Path, uri: str) -> bool:
-    """Whether a file or folder that stands in a memory may be used: see `repository.may_hold`."""
+    """Whether a path stored in a memory may be used: see `repository.may_hold`."""
     try:
         return may_hold(memory, path_of(uri))
-    except ValueError:  # No program of ours has written it.
+    except ValueError:  # Not a valid file URI: not written by this program.
         return False
 
 
 class Ingestions:
-    """The jobs of one memory. `roots`: the folders from which files may be read; "*": all."""
+    """The jobs of one memory. `roots`: the folders whose files may be read; "*": all."""
 
     def __init__(
         self,
         store: Store,
-        writer: DocumentWriter,
+        writer: Writer,
         roots: Sequence[str],
         tasks: TaskGroup,
     ) -> None:
@@ -95,15 +95,15 @@ class Ingestions:
         self.roots = roots
         self._tasks = tasks
         self._run_id = os.urandom(8).hex()
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, JobRun] = {}
         self._woken = anyio.Event()
 
     def wake(self) -> None:
-        """Look for jobs of killed processes soon."""
+        """Check soon for jobs of killed processes."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Resume the jobs of killed processes, when woken, until cancelled."""
+        """Resume jobs of killed processes whenever woken, until cancelled."""
         while True:
             await self._woken.wait()
             self._woken = anyio.Event()
@@ -122,17 +122,10 @@ class Ingestions:
                     await self._store.ingestions.cancel(job)
                     continue
                 logger.info("Resuming the ingestion %s", job.job_id)
-                fresh = Ingestion(
-                    job.job_id,
-                    job.sources,
-                    job.prune,
-                    self._run_id,
-                    job.group,
-                    job.started_at,
-                    within=job.within,
-                )
+                ids = job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at
+                fresh = Ingestion(*ids, within=job.within)
                 roots = of_stored(self._store.path, self.roots)
-                self._start(Run(fresh, Origin("ingestion", job.job_id, job.group), roots))
+                self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
     def _may_resume(self, source: str) -> bool:
         try:
@@ -150,47 +143,47 @@ class Ingestions:
         within: Sequence[str] = (),
         are_stored: bool = False,
     ) -> Ingestion:
-        """Begin to load files and folders, which are paths or file URIs; the same ones are the same job.
+        """Start to load files and folders (paths or file URIs), or return the running job for the same ones.
 
-        Of folders only the files and folders `within` are loaded, unless there are none. `are_stored`: the
-        memory names them, not the user. Raises BadArgument, PathNotAllowed.
+        `within` limits the walk to these files and folders. `are_stored`: the sources come from the memory,
+        not from the user. Raises BadArgument, PathNotAllowed.
         """
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
-        places = [self._place(source) for source in dict.fromkeys(within)]
-        job = Ingestion(job_id, uris, prune, self._run_id, group, now(), within=places)
+        parts = [self._resolved_uri(source) for source in dict.fromkeys(within)]
+        job = Ingestion(job_id, uris, prune, self._run_id, group, now(), within=parts)
         try:
             running = await self._begin(job)
         except (MemoryFull, MemoryReadOnly) as error:
-            # The job runs, and is saved once it can be: unchanged files need no writing, and the others say
-            # what they lack.
+            # Run the job anyway, and save it once that is possible: unchanged files need no writes, and the
+            # others report the error.
             logger.warning("The ingestion %s was not saved: %s", job_id, error)
             running = self._running_here(job) or job
         if running.job_id == job_id:
             roots = of_stored(self._store.path, self.roots) if are_stored else self.roots
-            self._start(Run(job, replace(origin, group=group), roots))
+            self._start(JobRun(job, replace(origin, group=group), roots))
             return job
         if running.run_id != self._run_id:
             self.wake()
         return running
 
     async def _begin(self, job: Ingestion) -> Ingestion:
-        """Store a new job, or return the one that runs for the same request."""
+        """Store a new job, or return the running one for the same request."""
         running = await self._store.ingestions.begin(job)
         run = self._runs.get(running.job_id)
         if run is not None and run.ended.is_set():
-            # Its end could not be stored, for example because the disk was full.
+            # Its end could not be saved, for example because the disk was full.
             await self._store.ingestions.save(run.job)
             running = await self._store.ingestions.begin(job)
         return running
 
     def _running_here(self, job: Ingestion) -> Ingestion | None:
-        """The job of this process that runs for the same request."""
+        """The running job of this process for the same request."""
         same = (run.job for run in self._runs.values() if not run.ended.is_set() and is_same(run.job, job))
         return next(same, None)
 
-    def _start(self, run: Run) -> None:
+    def _start(self, run: JobRun) -> None:
         ended = [other for other in self._runs.values() if other.ended.is_set()]
         for number, other in enumerate(ended[:-1]):
             outcomes = sum(len(kept.outcomes) for kept in ended[number:])
@@ -202,7 +195,7 @@ class Ingestions:
     async def status(
         self, job_id: str, after: int = 0, limit: int = 1000, wait_seconds: float = 0.0
     ) -> tuple[Ingestion, list[FileOutcome]]:
-        """A job, and the outcomes of its files from number `after` on, if this process works on it.
+        """A job, and the outcomes of its files from index `after` on, if it runs in this process.
 
         Waits at most `wait_seconds` for its end. Raises IngestionNotFound.
         """
@@ -215,7 +208,7 @@ class Ingestions:
         return run.job, run.outcomes[after : after + limit]
 
     async def _stored(self, job_id: str, wait_seconds: float = 0.0) -> Ingestion:
-        """A job that another process works on, or has worked on."""
+        """A job of another process."""
         until = anyio.current_time() + wait_seconds
         while True:
             job = await self._store.ingestions.find(job_id)
@@ -227,7 +220,7 @@ class Ingestions:
             await anyio.sleep(min(left, BEAT_SECONDS))
 
     async def cancel(self, job_id: str) -> Ingestion:
-        """End a job. What is stored stays stored. Raises IngestionNotFound."""
+        """Cancel a job. Stored documents stay. Raises IngestionNotFound."""
         run = self._runs.get(job_id)
         if run is not None:
             run.scope.cancel()
@@ -240,7 +233,7 @@ class Ingestions:
         return job
 
     async def cancel_group(self, group: str) -> None:
-        """End the jobs whose writes belong to a group."""
+        """Cancel the jobs whose writes belong to a group."""
         unsaved = [run.job for run in self._runs.values() if not run.ended.is_set()]
         for job in [*unsaved, *await self._store.ingestions.running()]:
             if job.group == group:
@@ -252,23 +245,23 @@ class Ingestions:
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 
     def allowed(self, source: str) -> str:
-        """The URI of a path, which is not resolved; "" for "". Raises BadArgument, PathNotAllowed."""
+        """The URI of a path, without resolving links; "" for "". Raises BadArgument, PathNotAllowed."""
         try:
             path = user_path(_path(source) or ".")
         except ValueError:
             raise BadArgument("paths", f"must be paths or URIs of files, not {source}") from None
         except UnknownHome:
             if ANY_ROOT in self.roots:
-                return source  # The walk meets the same error, and reports it.
+                return source  # The walk reports the same error.
             raise PathNotAllowed(source) from None
         if "\0" in str(path):
-            raise BadArgument("paths", "must hold no NUL characters")
-        # An early answer: the walk judges the path that it takes.
+            raise BadArgument("paths", "must not contain NUL characters")
+        # An early error: the walk checks the path again when it opens it.
         if not is_within(self.roots, resolved(path)):
             raise PathNotAllowed(path.as_uri())
         return path.as_uri() if source else source
 
-    def _place(self, source: str) -> str:
+    def _resolved_uri(self, source: str) -> str:
         """The URI of the resolved path. Raises BadArgument, PathNotAllowed."""
         uri = self.allowed(source)
         if not uri.startswith("file:"):
@@ -277,7 +270,7 @@ class Ingestions:
 
     # One job
 
-    async def _work_on(self, run: Run) -> None:
+    async def _work_on(self, run: JobRun) -> None:
         try:
             with run.scope:
                 async with anyio.create_task_group() as tasks:
@@ -300,14 +293,14 @@ class Ingestions:
             logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
         run.ended.set()
 
-    async def _hand_over(self, run: Run) -> None:
-        """Another process has cancelled the job, or works on it now because this one was silent."""
+    async def _hand_over(self, run: JobRun) -> None:
+        """Another process has cancelled the job, or has taken it over for want of a heartbeat."""
         run.job = await self._store.ingestions.find(run.job.job_id) or run.job
         if run.job.status == "running":
             del self._runs[run.job.job_id]
 
-    async def _beat(self, run: Run) -> None:
-        """Save the job about once a second; stop when another process has cancelled it or taken it over."""
+    async def _beat(self, run: JobRun) -> None:
+        """Save the job every BEAT_SECONDS; stop if another process has cancelled it or taken it over."""
         while True:
             await anyio.sleep(BEAT_SECONDS)
             run.update()
@@ -317,11 +310,11 @@ class Ingestions:
             except RagMemoryError as error:
                 logger.warning("The progress of the ingestion %s was not saved: %s", run.job.job_id, error)
 
-    async def _load(self, run: Run) -> None:
+    async def _load(self, run: JobRun) -> None:
         job = run.job
-        part = Part(map(path_of, job.within))
+        subset = Subset(map(path_of, job.within))
         paths = [_path(source) for source in job.sources]
-        found = await _find_files(paths, self._store.path, part, run.roots)
+        found = await _find_files(paths, self._store.path, subset, run.roots)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
@@ -331,7 +324,7 @@ class Ingestions:
         await Loading(self._store, self._writer, found.files, run).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
-            unseen = await self._unseen(part.of(folder), seen)
+            unseen = await self._unseen(subset.of(folder), seen)
             if missing := await to_thread.run_sync(_gone, unseen):
                 await self._report_missing(run, folder, missing)
                 seen.update(missing)
@@ -341,22 +334,22 @@ class Ingestions:
                     run.add(FileOutcome(uri, "removed", reason=IGNORED))
                 seen.update(ignored)
 
-    async def _unseen(self, places: Sequence[Path], seen: Container[str]) -> list[str]:
-        """URIs of documents at these places whose files the walk has not found."""
-        stored = [uri for place in places for uri in await self._store.documents.uris_under(place.as_uri())]
+    async def _unseen(self, paths: Sequence[Path], seen: Container[str]) -> list[str]:
+        """URIs of stored documents under these paths whose files the walk has not found."""
+        stored = [uri for path in paths for uri in await self._store.documents.uris_under(path.as_uri())]
         return [uri for uri in dict.fromkeys(stored) if uri not in seen]
 
-    async def _ignored(self, found: Found, folder: Path, uris: Sequence[str]) -> list[str]:
-        """Those of some documents that an earlier walk of `folder` has found, and .gitignore excludes now.
+    async def _ignored(self, found: FoundFiles, folder: Path, uris: Sequence[str]) -> list[str]:
+        """The documents that an earlier walk of `folder` found and .gitignore excludes now.
 
-        An ignored file that the user has named, or that is in a named folder, stays.
+        Ignored files stay if the user named them or a folder that contains them.
         """
         excluded = [uri for uri in uris if found.ignores(path_of(uri))]
         stored = await self._store.documents.files(excluded)
         return [uri for uri, file in stored.items() if is_found_from(file.stamp, folder)]
 
-    async def _report_missing(self, run: Run, folder: Path, missing: Sequence[str]) -> None:
-        """Remove the documents if the job prunes, but not those of a folder without files."""
+    async def _report_missing(self, run: JobRun, folder: Path, missing: Sequence[str]) -> None:
+        """Remove the documents if the job prunes, unless the folder holds no files at all."""
         prune = run.job.prune
         if prune and not await to_thread.run_sync(has_files, folder):
             prune = False
@@ -368,7 +361,7 @@ class Ingestions:
 
 
 def _path(source: str) -> str:
-    """The path that a file URI or a path names."""
+    """The path of a file URI or path."""
     return str(path_of(source)) if source.startswith("file:") else source
 
 
@@ -376,19 +369,19 @@ def _gone(uris: Sequence[str]) -> list[str]:
     return list(filter(is_gone, uris))
 
 
-async def _find_files(paths: Sequence[str], memory: Path, part: Part, roots: Sequence[str]) -> Found:
-    """Find the files in a thread, which stops when this task is cancelled."""
+async def _find_files(paths: Sequence[str], memory: Path, subset: Subset, roots: Sequence[str]) -> FoundFiles:
+    """Find files in a thread that stops when this task is cancelled."""
     cancelled = threading.Event()
     try:
         return await to_thread.run_sync(
-            find_files, paths, memory, cancelled.is_set, part, roots, abandon_on_cancel=True
+            find_files, paths, memory, cancelled.is_set, subset, roots, abandon_on_cancel=True
         )
     finally:
         cancelled.set()
 
 
-def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
-    """The outcome of each source of a job, by the uri of the resolved path."""
+def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:
+    """The outcome of each source of a job, by the URI of its resolved path."""
     outcomes = {}
     for source in filter(None, run.job.sources):
         uri = resolved(path_of(source)).as_uri()
@@ -396,8 +389,8 @@ def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
     return outcomes
 
 
-def _sync_outcome(run: Run, uris: set[str]) -> SyncOutcome:
-    """The outcome of one source, which has these uris."""
+def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
+    """The outcome of one source, which is known by these URIs."""
     job = run.job
     below = tuple(f"{uri.rstrip('/')}/" for uri in uris)
     mine = [one for one in run.outcomes if one.uri in uris or one.uri.startswith(below)]

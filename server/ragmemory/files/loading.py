@@ -1,4 +1,4 @@
-"""Loading the files of one job: read them in threads, and inject many at a time."""
+"""Load the files of one job: read them in threads, and inject many concurrently."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.documents import Forgotten, Injected, Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
-from ragcommon.text.places import Place
-from ragmemory.errors import (
-    RagMemoryError,
-)
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser
+from ragmemory.errors import RagMemoryError
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import read_file, with_depth, without_depth
 from ragmemory.files.walking import File, Refusal, reason_of
@@ -33,43 +29,27 @@ from ragmemory.stores.journal import iso
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
-# Enough to fill batches: one is embedded while another is committed. With 64, batches are so small that
-# loading takes a third longer; a larger number only holds more text in memory.
+# Concurrent injections, enough to fill batches: one is embedded while another is committed. With 64, loading
+# takes a third longer; more than 256 only hold more text in memory.
 IN_FLIGHT = 256
-# Bytes of files that are read but not yet stored; a larger file is loaded alone.
-MOST_BYTES = 16 << 20
-# Files read in one go: a hop to a thread costs more than reading a file.
+# Bytes of files that are read but not yet stored. A larger file is loaded on its own.
+MAX_BYTES = 16 << 20
+# Files read per call in a thread: switching threads costs more than reading a file.
 READ_AT_ONCE = 16
-# Files whose stored states are looked up together.
+# Files whose stored states are looked up per query.
 LOOKED_UP_AT_ONCE = 500
-# Failures that a job keeps after its end.
-MOST_FAILURES = 100
+# Failures that are stored with a job.
+MAX_FAILURES = 100
 
 # A file that was read, or why it could not be.
-Content: TypeAlias = Read | NotText | OSError
+Content: TypeAlias = FileText | NotText | OSError
 
 
-class DocumentWriter(Protocol):
-    """What a job needs of `ingest.writer.Writer`."""
-
-    async def inject(
-        self,
-        text: str,
-        metadata: Metadata,
-        origin: Origin,
-        stamp: str = "",
-        places: Sequence[Place] = (),
-    ) -> Injected: ...
-    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]: ...
-
-
-class Run:
-    """One job while this process works on it, and its outcomes afterwards.
-
-    `roots` are the folders whose files it may read.
-    """
+class JobRun:
+    """A job of this process, running or ended, with its outcomes. `roots`: the folders that it may read."""
 
     def __init__(self, job: Ingestion, origin: Origin, roots: Sequence[str]) -> None:
         self.job = job
@@ -81,15 +61,15 @@ class Run:
         self._began = time.monotonic()
 
     def add(self, outcome: FileOutcome) -> None:
-        """Record what became of a file."""
+        """Record the outcome of a file."""
         self.outcomes.append(outcome)
         job = self.job
         setattr(job, outcome.status, getattr(job, outcome.status) + 1)
-        if outcome.status == "failed" and len(job.failures) < MOST_FAILURES:
+        if outcome.status == "failed" and len(job.failures) < MAX_FAILURES:
             job.failures.append(outcome)
 
     def update(self) -> None:
-        """Bring the times of the job up to date."""
+        """Update the times and rates of the job."""
         job = self.job
         if job.ended_at:
             return
@@ -111,9 +91,9 @@ class Run:
 
 
 class Loading:
-    """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
+    """One task reads files; at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, writer: DocumentWriter, files: Sequence[File], run: Run) -> None:
+    def __init__(self, store: Store, writer: Writer, files: Sequence[File], run: JobRun) -> None:
         self._store = store
         self._writer = writer
         self._files = files
@@ -121,12 +101,12 @@ class Loading:
         self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
         self._fatal: RagMemoryError | None = None
         self._stamps: dict[str, tuple[str, bytes]] = {}
-        self._stored: set[str] = set()  # of the changed files
+        self._stored: set[str] = set()  # URIs of changed files that have a document
         self._bytes = 0  # read but not yet stored
         self._freed = anyio.Event()
 
     async def run(self) -> None:
-        """Raises the first error that every other file would meet as well."""
+        """Raises the first error that affects all files."""
         send, receive = anyio.create_memory_object_stream[tuple[File, Content | Parser]]()
         with send, receive:
             async with anyio.create_task_group() as tasks:
@@ -150,14 +130,14 @@ class Loading:
                         await send.send(file)
 
     async def _changed(self, files: Sequence[File]) -> list[File]:
-        """The files whose state is not stored; the others are unchanged."""
+        """The files that are new or changed; the others are recorded as unchanged."""
         stored = await self._store.documents.files([file.uri for file in files])
         changed = []
         for file in files:
             known = stored.get(file.uri)
             if known is not None and file.stamp and without_depth(known.stamp) == file.stamp:
                 self._run.job.begun += 1
-                self._done(file, _outcome(file, "unchanged", known.document_id, known.chunks))
+                self._done(file, FileOutcome(file.uri, "unchanged", known.document_id, known.chunks))
                 if known.stamp != (stamp := with_depth(file.stamp, file.root)):
                     self._stamps[file.uri] = stamp, known.digest
             else:
@@ -168,7 +148,7 @@ class Loading:
 
     async def _reserve(self, size: int) -> None:
         """Wait until `size` more bytes may be held in memory."""
-        while self._bytes and self._bytes + size > MOST_BYTES:
+        while self._bytes and self._bytes + size > MAX_BYTES:
             self._freed = anyio.Event()
             await self._freed.wait()
         self._bytes += size
@@ -185,7 +165,7 @@ class Loading:
 
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
-            if isinstance(content, Read):
+            if isinstance(content, FileText):
                 return await self._inject(file, content)
             return await self._refuse(file, content)
         except RagMemoryError as error:
@@ -193,8 +173,8 @@ class Loading:
                 self._fatal = self._fatal or error
             return FileOutcome(file.uri, "failed", error=str(error))
 
-    async def _inject(self, file: File, content: Read) -> FileOutcome:
-        # A title can be the name of the file, which POSIX allows to be any bytes.
+    async def _inject(self, file: File, content: FileText) -> FileOutcome:
+        # The title may be the file name, which on POSIX need not be valid Unicode.
         title = content.title.encode(errors="replace").decode()
         metadata = {"uri": file.uri, "title": title}
         if content.media_type:
@@ -203,11 +183,11 @@ class Loading:
         injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
         if injected.status == "unchanged":
             self._stamps[file.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
-        outcome = _outcome(file, injected.status, injected.document_id, injected.chunks)
-        return replace(outcome, note=content.note)
+        ids = injected.status, injected.document_id, injected.chunks
+        return FileOutcome(file.uri, *ids, note=content.note)
 
     async def _refuse(self, file: File, error: NotText | OSError) -> FileOutcome:
-        """The outcome of a file that was not read. A sync removes the document of one that holds no text."""
+        """The outcome of an unreadable file. A sync removes its document if the file no longer holds text."""
         outcome = _unread(file, error)
         if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored:
             await self._writer.forget_all([file.uri], self._run.origin)
@@ -221,10 +201,10 @@ class Loading:
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[File]]:
-    """READ_AT_ONCE files, or fewer where they are large."""
+    """Batches of READ_AT_ONCE files, or fewer if they are large."""
     batch: list[File] = []
     for file in files:
-        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MOST_BYTES / 4):
+        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MAX_BYTES / 4):
             yield batch
             batch = []
         batch.append(file)
@@ -237,7 +217,7 @@ def size_of(files: Sequence[File]) -> int:
 
 
 def _read(batch: Sequence[File]) -> list[Content | Parser]:
-    """Files of one folder are read while it is open: to reach it takes longer than to read a small file."""
+    """Read files grouped by folder: opening the folder takes longer than reading a small file."""
     contents: list[Content | Parser] = []
     for path, group in groupby(batch, key=lambda file: file.path.parent):
         files = list(group)
@@ -278,12 +258,6 @@ def refused(refusal: Refusal) -> FileOutcome:
     return FileOutcome(refusal.uri, status, reason=refusal.reason)
 
 
-def _outcome(
-    file: File, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
-) -> FileOutcome:
-    return FileOutcome(file.uri, status, document_id, chunks)
-
-
 def now() -> str:
-    """The time, as jobs state it: ISO 8601, UTC."""
+    """The time in ISO 8601, UTC."""
     return iso(datetime.now(UTC))

@@ -1,7 +1,7 @@
-"""Parse a file in a worker process, within limits of time and memory: a parser may hang or crash.
+"""Parse a file in a worker process with limits on time and memory: a parser may hang or crash.
 
-The parsers that run at the same time share a budget of memory. A file that needs more than its share is
-parsed once more, alone, with the whole budget.
+Concurrent parsers share a memory budget. A file that needs more than its share is parsed again, alone, with
+the whole budget.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from anyio.lowlevel import RunVar
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
-# Reads the bytes of a file. A worker imports it by its name. Raises NotText.
-Parser: TypeAlias = Callable[[Path, bytes], Read]
+# Turns the bytes of a file into text. Must be picklable. Raises NotText.
+Parser: TypeAlias = Callable[[Path, bytes], FileText]
 
-# The largest of usual books take a few seconds.
+# Large books take a few seconds.
 DEADLINE_SECONDS = 60.0
-# The budget of all parsers is this part of the machine's memory, but not more than one file may need: the
-# largest text and its archive take less than half of that.
+# The budget is this fraction of the machine's memory, up to what one file may need: the largest text and its
+# archive take less than half of that.
 PART_OF_MEMORY = 4
-MOST_MEMORY = 4 << 30
-# What usual files need. A machine with little memory runs fewer parsers at the same time.
-LEAST_MEMORY = 512 << 20
-# Of a machine that does not say how much it has.
+MAX_MEMORY = 4 << 30
+# Enough for usual files. A machine with little memory runs fewer parsers concurrently.
+MIN_MEMORY = 512 << 20
+# Assumed if the machine's memory is unknown.
 USUAL_MEMORY = 8 << 30
-# Files that are parsed at the same time, at most.
+# Maximum concurrent parsers.
 WORKERS = min(4, os.cpu_count() or 1)
 WATCH_SECONDS = 0.1
 
 
 class NeedsMemory(NotText):
-    """A parser needs more memory than it was given, or crashed, for which that may be the reason."""
+    """A parser exceeded its memory limit, or crashed, possibly for that reason."""
 
 
 class Parsers:
-    """How many parsers run at the same time, and how many bytes of memory each of them may take."""
+    """The number of concurrent parsers, and the bytes of memory for each."""
 
     def __init__(self, memory: int) -> None:
-        """`memory`: the bytes that the machine has."""
-        self.budget = max(min(memory // PART_OF_MEMORY, MOST_MEMORY), LEAST_MEMORY)
-        self.workers = min(WORKERS, self.budget // LEAST_MEMORY)
+        """`memory`: bytes of the machine."""
+        self.budget = max(min(memory // PART_OF_MEMORY, MAX_MEMORY), MIN_MEMORY)
+        self.workers = min(WORKERS, self.budget // MIN_MEMORY)
         self.share = self.budget // self.workers
         self.limiter = anyio.CapacityLimiter(self.workers)
         self._next = anyio.Lock()
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Wait until no parser runs, and let none begin."""
+        """Wait until no parser runs, and keep others from starting."""
         async with self._next, AsyncExitStack() as stack:
             for _ in range(self.workers):
                 borrower = object()
@@ -71,7 +71,7 @@ _parsers: RunVar[Parsers] = RunVar("_parsers")
 
 
 def parsers() -> Parsers:
-    """What all jobs of this event loop share, as they share the worker processes."""
+    """Shared by all jobs of this event loop, like the worker processes."""
     try:
         return _parsers.get()
     except LookupError:
@@ -81,7 +81,7 @@ def parsers() -> Parsers:
 
 
 def machine_memory(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> int:
-    """The bytes of memory of this machine, or of the container that this process runs in."""
+    """The bytes of memory of this machine or container."""
     memory = USUAL_MEMORY
     with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf.
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -97,7 +97,7 @@ def machine_memory(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Pat
     return memory
 
 
-async def parse(read: Parser, path: Path) -> Read:
+async def parse(read: Parser, path: Path) -> FileText:
     """Read a file with a parser; `path` is resolved. Raises NotText, OSError."""
     shared = parsers()
     try:
@@ -110,8 +110,8 @@ async def parse(read: Parser, path: Path) -> Read:
         return await _run(read, path, shared.budget)
 
 
-async def _run(read: Parser, path: Path, memory: int) -> Read:
-    """Read a file in a worker with so many bytes of memory. Raises NotText, NeedsMemory, OSError."""
+async def _run(read: Parser, path: Path, memory: int) -> FileText:
+    """Read a file in a worker limited to `memory` bytes. Raises NotText, NeedsMemory, OSError."""
     from anyio import to_process
 
     more = f"needs more than {memory >> 20:,} MiB of memory"
@@ -131,12 +131,12 @@ async def _run(read: Parser, path: Path, memory: int) -> Read:
     return result
 
 
-def _parse(read: Parser, path: Path, seconds: float, memory: int) -> Read | NoText | str:
-    """What the file holds, or why it cannot be read. Raises OSError, MemoryError.
+def _parse(read: Parser, path: Path, seconds: float, memory: int) -> FileText | NoText | str:
+    """The text of a file, or why it cannot be read. Raises OSError, MemoryError.
 
-    Only exceptions of the standard library are sure to survive being raised in another process.
+    Only exceptions of the standard library are sure to be unpickled in the parent process.
     """
-    # Ends this process even if the parent was killed, or a library holds the interpreter's lock.
+    # Exits even if the parent was killed, or a library holds the GIL.
     faulthandler.dump_traceback_later(seconds + 1, exit=True)
     try:
         with _limited_memory(memory):
@@ -150,7 +150,7 @@ def _parse(read: Parser, path: Path, seconds: float, memory: int) -> Read | NoTe
     except MemoryError:
         raise MemoryError from None
     except Exception as error:
-        if isinstance(error, OSError) and error.errno:  # Without a number, a parser says what it misses.
+        if isinstance(error, OSError) and error.errno:  # Without errno it is a parser's own message.
             raise OSError(error.errno, error.strerror, str(path)) from None
         return f"cannot be read: it is damaged ({type(error).__name__})"
     finally:
@@ -159,7 +159,7 @@ def _parse(read: Parser, path: Path, seconds: float, memory: int) -> Read | NoTe
 
 @contextmanager
 def _limited_memory(most: int) -> Iterator[None]:
-    """Let this process take `most` bytes: of addresses on Linux, else of memory, where it is ended."""
+    """Limit this process to `most` bytes: of address space on Linux; elsewhere it exits beyond them."""
     if sys.platform == "linux":
         import resource
 
@@ -174,14 +174,14 @@ def _limited_memory(most: int) -> Iterator[None]:
 
 
 def _watch_memory(most: int, ended: threading.Event) -> None:
-    """End this process when it has held more than `most` bytes."""
+    """Exit when the peak memory of this process exceeds `most` bytes."""
     while not ended.wait(WATCH_SECONDS):
         if peak_memory() > most:
             os._exit(1)
 
 
 def peak_memory() -> int:
-    """The most bytes of memory that this process has held at once."""
+    """The peak memory of this process, in bytes."""
     if sys.platform == "win32":
         import ctypes
         from ctypes import wintypes

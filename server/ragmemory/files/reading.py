@@ -1,4 +1,4 @@
-"""Reading a file: its text, or the parser that finds it."""
+"""Read a file: its text, or the parser to run for it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in, read_regular
 from ragmemory.files.formats import text
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import TEXT, Parser, module_of, parser_for
+from ragmemory.files.formats.detection import TEXT, Parser, module_of, parser_for
+from ragmemory.files.formats.file_text import FileText
 
-# Counted up when files of any format are read differently: then unchanged files are read again.
+# Incremented when a format is read differently, so that unchanged files are read again.
 READER_VERSION = 7
-# A file that changed less than this before it was read may change again without another time of change.
+# A file modified less than this before it was read may change again without a new modification time.
 RACY_SECONDS = 2.0
 
 
-def read_file(path: Path, folder: Folder | None = None) -> Read | Parser:
-    """The text of a file, or the parser that finds it; `path` is resolved, and `folder` may be open.
+def read_file(path: Path, folder: Folder | None = None) -> FileText | Parser:
+    """The text of a file, or the parser to run for it. `path` is resolved; `folder`, if given, is its folder.
 
     Raises NotText, EmptyText, OSError.
     """
@@ -34,9 +34,9 @@ def read_file(path: Path, folder: Folder | None = None) -> Read | Parser:
 
 
 def stamp_of(size: int, changed_ns: int) -> str:
-    """What identifies the state of a file, so that an unchanged one need not be read.
+    """Identifies the state of a file, so that an unchanged one need not be read.
 
-    "" for a file that has just changed: it may change again within the resolution of its time.
+    "" for a file that has just changed: it may change again within the resolution of its timestamp.
     """
     if time.time() - changed_ns / 1e9 < RACY_SECONDS:
         return ""
@@ -44,19 +44,19 @@ def stamp_of(size: int, changed_ns: int) -> str:
 
 
 def with_depth(stamp: str, root: Path) -> str:
-    """A stamp as it is stored, with the depth of the folder, or file, through which the file was found."""
+    """A stamp as stored: with the depth of the path that the user named to reach the file."""
     return f"{stamp}@{len(root.parts)}"
 
 
 def without_depth(stamp: str) -> str:
-    """The stamp of a stored one."""
+    """The stamp within a stored stamp."""
     return stamp.partition("@")[0]
 
 
 def is_found_from(stamp: str, folder: Path) -> bool:
-    """Whether a file with this stored stamp was last found through `folder`, or through one above it.
+    """Whether a file with this stored stamp was last found by walking `folder`, or a folder above it.
 
-    It was not if the user has named it, or a folder in `folder`; or if it was stored without a file.
+    False if the user named the file itself or a folder inside `folder`, or if the document has no file.
     """
     depth = stamp.partition("@")[2]
     return depth.isdecimal() and int(depth) <= len(folder.parts)

@@ -1,7 +1,7 @@
-"""Write the changed text of a document to the file that it was read from.
+"""Write the edited text of a document back to its file.
 
-Unchanged lines keep their bytes; new lines get the encoding and the line ends of the file. The new file is
-complete beside the old one before it takes its place, so a kill at any moment leaves one of the two.
+Unchanged lines keep their bytes; new lines get the encoding and line ends of the file. The new file is
+written under a temporary name and then renamed, so a kill at any time leaves the old or the new file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ragcommon.files.safe_open import read_in
 from ragcommon.files.uris import path_of
 from ragcommon.files.writing import replace_in, write_temporary
 from ragmemory.errors import NotWrittenBack
-from ragmemory.files.formats.reader import TEXT, module_of
+from ragmemory.files.formats.detection import TEXT, module_of
 from ragmemory.files.roots import is_within
 from ragmemory.files.walking import NOT_ALLOWED
 
@@ -31,7 +31,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Rewriting:
-    """A new version of a file, beside it until `replace`. Leave it with `discard`."""
+    """A new version of a file, under a temporary name until `replace`. Call `discard` at the end."""
 
     def __init__(self, uri: str, roots: Sequence[str], before: str, after: str) -> None:
         """`before` is the text of the file, `after` the new one. Raises NotWrittenBack."""
@@ -44,7 +44,7 @@ class Rewriting:
                 self._old = self._content()
                 self._check_writable()
                 self._new = self._rewritten(before, after)
-                self._beside = write_temporary(self._folder, self.path.name, self._new)
+                self._temporary = write_temporary(self._folder, self.path.name, self._new)
             except NotText as error:
                 raise NotWrittenBack(uri, f"its file {error}") from None
             except OSError as error:
@@ -52,33 +52,33 @@ class Rewriting:
             self._opened = stack.pop_all()
 
     async def replace(self) -> None:
-        """Put it in the place of the file. Raises NotWrittenBack."""
+        """Replace the file. Raises NotWrittenBack."""
         await to_thread.run_sync(self._replace)
 
     async def put_back(self) -> None:
-        """Give the file its old content, if `replace` has changed it and no other program has since."""
+        """Restore the old content, if `replace` has changed the file and no other program has since."""
         await to_thread.run_sync(self._put_back)
 
     def discard(self) -> None:
-        """Remove what was not put in the place of the file."""
+        """Remove the temporary file, if it is still there."""
         with self._opened, suppress(OSError):
-            self._folder.remove(self._beside)
+            self._folder.remove(self._temporary)
 
     def _put_back(self) -> None:
         if self._is_replaced:
-            with suppress(OSError):  # Then the next sync loads the new content.
+            with suppress(OSError):  # The next sync then loads the new content.
                 if self._content() == self._new:
                     replace_in(self._folder, self.path.name, self._old)
 
     def _replace(self) -> None:
         try:
             now = self._content()
-            # It is the new one already if the transaction around this was repeated.
+            # Already replaced, if the surrounding transaction was retried.
             if now == self._new:
                 return
             if now != self._old:
                 raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
-            self._folder.replace(self.path.name, by=self._beside)
+            self._folder.replace(self.path.name, by=self._temporary)
             self._is_replaced = True
         except OSError as error:
             raise NotWrittenBack(self._uri, _reason(error)) from error
@@ -87,7 +87,7 @@ class Rewriting:
         return read_in(self._folder, self.path.name, MAX_FILE_BYTES)
 
     def _check_writable(self) -> None:
-        """Only the folder must be writable to replace a file, also one that its owner has protected."""
+        """Replacing a file needs write access to its folder only, so check the file as well."""
         name = self.path.name
         if not self._folder.is_writable(name) or not self._folder.stat(name).st_mode & 0o222:
             raise NotWrittenBack(self._uri, "it is write-protected")
@@ -112,7 +112,7 @@ class Rewriting:
 
 
 def with_line_ends(raw: str, before: str, after: str) -> str:
-    """`after` with the line ends of `raw`, which is `before` with its own; unchanged lines keep theirs."""
+    """`after` with the line ends of `raw`, the original form of `before`; unchanged lines keep theirs."""
     raw_lines = _LINE.findall(raw)
     old, new = _LINE.findall(before), _LINE.findall(after)
     first = common(old, new)
@@ -124,7 +124,7 @@ def with_line_ends(raw: str, before: str, after: str) -> str:
 
 
 def common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines are the same at the beginning."""
+    """The number of equal lines at the beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -138,7 +138,7 @@ def _path(uri: str, roots: Sequence[str]) -> Path:
         raise NotWrittenBack(uri, "it was not read from a file")
     try:
         path = path_of(uri).resolve(strict=True)
-    except (RuntimeError, ValueError) as error:  # a circle of links, a NUL character
+    except (RuntimeError, ValueError) as error:  # a loop of links, a NUL character
         raise NotWrittenBack(uri, str(error)) from error
     if not is_within(roots, path):
         raise NotWrittenBack(uri, f"it {NOT_ALLOWED}")

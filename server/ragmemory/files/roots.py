@@ -1,7 +1,7 @@
 """memory.roots: the folders whose files may be read and written.
 
-A path is judged in its resolved form, and that form is used: `Folder` reaches it without following links.
-The folders themselves are resolved once: a link that later takes the place of one leads out of it.
+A path is checked and used in its resolved form: `Folder` opens it without following links. The roots
+themselves are resolved once: a link that later replaces one leads outside.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from ragconfig.home import user_path
 from ragconfig.repository import root_of
 
-# Every file may be used.
+# All files are allowed.
 ANY_ROOT = "*"
 
 
 def resolved_roots(roots: Sequence[str]) -> list[str]:
-    """The folders that the setting names, as they are now."""
+    """The folders of the setting, resolved now."""
     found = []
     for root in roots:
-        with suppress(OSError, RuntimeError):  # It is in the home folder of an unknown user.
+        with suppress(OSError, RuntimeError):  # ~user of an unknown user
             found.append(root if root == ANY_ROOT else str(user_path(root).resolve()))
     return found
 
@@ -32,9 +32,9 @@ def is_within(roots: Sequence[str], path: Path) -> bool:
 
 
 def of_stored(memory: Path, roots: Sequence[str]) -> Sequence[str]:
-    """The folders for a path that stands in the memory and that the user does not name now.
+    """The roots for a path that comes from the memory and not from the user.
 
-    Others may have written a repository's memory: only what is in the repository may be used.
+    A repository's memory may have been written by others: only paths in the repository are allowed.
     """
     root = root_of(memory)
     return resolved_roots([str(root)]) if root is not None and ANY_ROOT in roots else roots

@@ -1,7 +1,7 @@
-"""Sources: the files and folders that memory is kept in step with.
+"""Sources: the files and folders that memory is kept in sync with.
 
-A source is a resolved path. One that another source contains is not added, unless the walk of that one leaves
-it out, as it does with what is hidden or ignored.
+A source is a resolved path. A path inside another source is not added, unless that source's walk skips it
+because it is hidden or ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import NoText, NotText
 from ragcommon.files.uris import path_of
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import read_file
 from ragmemory.files.roots import is_within, of_stored
@@ -26,20 +26,20 @@ from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obst
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
-    from ragmemory.files.loading import DocumentWriter
+    from ragmemory.ingest.writer import Writer
     from ragmemory.stores.sqlite import Store
 
 
 class Sources:
     """The sources of one memory. `ingestions` loads them."""
 
-    def __init__(self, store: Store, writer: DocumentWriter, ingestions: Ingestions) -> None:
+    def __init__(self, store: Store, writer: Writer, ingestions: Ingestions) -> None:
         self._store = store
         self._writer = writer
         self._ingestions = ingestions
 
     async def add(self, paths: Sequence[str]) -> list[AddedSource]:
-        """Add files and folders, which are paths or file URIs. Nothing is loaded.
+        """Add files and folders (paths or file URIs) without loading them.
 
         Raises BadArgument, PathNotAllowed.
         """
@@ -69,18 +69,18 @@ class Sources:
         return AddedSource(uri, "added", covers=covers)
 
     async def listed(self) -> list[Source]:
-        """All sources by uri."""
+        """All sources, ordered by URI."""
         sources = await self._stored()
         roots = of_stored(self._store.path, self._ingestions.roots)
         return await to_thread.run_sync(lambda: [_examined(source, roots) for source in sources])
 
     async def _stored(self) -> list[Source]:
-        """The sources, without those that other people may have put into a repository's memory."""
+        """The sources, without those outside the repository, which others may have put into its memory."""
         sources = await self._store.sources.listed()
         return [source for source in sources if may_use(self._store.path, source.uri)]
 
     async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
-        """Remove a source; with `forget` its documents, too, but not those of other sources.
+        """Remove a source; with `forget`, also its documents except those of other sources.
 
         Raises SourceNotFound, BadArgument, PathNotAllowed.
         """
@@ -105,10 +105,9 @@ class Sources:
         return RemovedSource(uri, len(documents), forget)
 
     async def sync(self, paths: Sequence[str], origin: Origin, within: Sequence[str] = ()) -> Ingestion:
-        """Begin to bring memory in step with some files and folders, or else with all sources.
+        """Start to sync memory with some files and folders, by default with all sources.
 
-        Of folders only the files and folders `within` are synced, unless there are none. Raises NoSources,
-        BadArgument, PathNotAllowed.
+        `within` limits the sync to these files and folders. Raises NoSources, BadArgument, PathNotAllowed.
         """
         sources = paths or [source.uri for source in await self._stored()]
         if not sources:
@@ -118,11 +117,11 @@ class Sources:
         )
 
     async def next_sync(self, uri: str) -> Literal["", "updated", "removed"]:
-        """What the next sync of the sources will do to a document, because of its file."""
+        """The effect of the next sync of the sources on a document."""
         sources = [path_of(source.uri) for source in await self._stored()]
         try:
             path = path_of(uri)
-        except ValueError:  # It is not of a file.
+        except ValueError:  # It has no file.
             return ""
         within = [source for source in sources if path.is_relative_to(source)]
         roots = of_stored(self._store.path, self._ingestions.roots)
@@ -139,7 +138,9 @@ class Sources:
         except (NotText, OSError):
             return ""
         info = await self._store.documents.find(uri)
-        is_same = isinstance(read, Read) and read.text == await self._store.documents.text(info.document_id)
+        is_same = isinstance(read, FileText) and read.text == await self._store.documents.text(
+            info.document_id
+        )
         return "" if is_same else "updated"
 
 

@@ -1,8 +1,8 @@
-"""Walking folders: which files the user's paths name or contain.
+"""Walk folders: find the files that the user's paths name or contain.
 
-A path that the user names is always loaded, even if it is hidden or ignored. Inside a folder, hidden entries
-and those that .gitignore excludes are left out silently; any other file that cannot be loaded is reported
-with the reason. A link inside a folder is followed only if it leads to a place in the same folder: a cloned
+A path that the user names is always loaded, even if it is hidden or ignored. Inside a folder, entries that
+are hidden or excluded by .gitignore are skipped silently; any other file that cannot be loaded is reported
+with the reason. A link inside a folder is followed only if its target is in the same folder: a cloned
 repository must not bring the user's private files into memory.
 """
 
@@ -39,7 +39,7 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-# Documents in formats that are not read, and the ones to which the programs that write them can convert.
+# Unsupported document formats, and the supported ones to which their programs can convert.
 SAVE_AS = {
     f".{name}": f".{target}"
     for target, names in {
@@ -60,7 +60,7 @@ class File:
 
     path: Path  # resolved
     size: int  # bytes
-    stamp: str  # identifies its state: see `stamp_of`
+    stamp: str  # see `stamp_of`
     root: Path  # resolved
 
     @property
@@ -73,17 +73,17 @@ class File:
         return self.path.as_uri()
 
 
-# The reasons of a path that does not exist, and of one outside the folders of memory.roots.
+# Reasons for refusing a path.
 MISSING = "does not exist"
 NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A path that is not loaded. `failed`: it counts as a failure, else as skipped."""
+    """A path that is not loaded. `failed`: counts as a failure, else as skipped."""
 
-    path: Path | None  # None: the user gave an empty word
-    reason: str  # the end of a sentence that begins with the path
+    path: Path | None  # None: an empty argument
+    reason: str  # completes a sentence that begins with the path
     failed: bool = True
 
     @property
@@ -92,7 +92,7 @@ class Refusal:
 
 
 @dataclass
-class Found:
+class FoundFiles:
     """The files that paths name or contain.
 
     `folders` are the resolved folders that were walked, `ignored` the files and folders in them that
@@ -109,15 +109,15 @@ class Found:
         return path in self.ignored or not self.ignored.isdisjoint(path.parents)
 
 
-class Part:
-    """A part of a folder: these resolved paths, and all that is below them. Without paths: all."""
+class Subset:
+    """A subset of a folder: these resolved paths and everything below them. Without paths: all."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = frozenset(paths)
         self._above = frozenset(parent for path in self._paths for parent in path.parents)
 
     def leads_to(self, path: Path) -> bool:
-        """Whether `path` belongs to the part, or contains some of it."""
+        """Whether `path` is in the subset, or contains a part of it."""
         return (
             not self._paths
             or path in self._above
@@ -126,7 +126,7 @@ class Part:
         )
 
     def of(self, folder: Path) -> list[Path]:
-        """The paths in a folder that belong to the part: the folder itself if that is all of it."""
+        """The paths of the subset inside a folder: the folder itself if there is no restriction."""
         if not self._paths:
             return [folder]
         return [path for path in self._paths if path.is_relative_to(folder)]
@@ -136,16 +136,16 @@ def find_files(
     paths: Iterable[str | Path],
     memory: Path | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
-    part: Part | None = None,
+    subset: Subset | None = None,
     roots: Sequence[str] = (ANY_ROOT,),
-) -> Found:
+) -> FoundFiles:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
-    An empty word is refused: as a Path it would be the working folder. The files of `memory`, its log and its
-    index are left out of folders. `is_cancelled` is asked during the walk, because a thread cannot be stopped
-    from outside. Of folders only `part` is walked. What is not in the folders `roots` is refused.
+    An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself are
+    skipped in folders. `is_cancelled` is polled, because a thread cannot be stopped from outside. `subset`
+    limits the walk of folders. Paths outside `roots` are refused.
     """
-    found = Found()
+    found = FoundFiles()
     seen: set[Path] = set()
     for word in paths:
         if not os.fspath(word):
@@ -160,13 +160,13 @@ def find_files(
             status = _status(resolved)
             if stat.S_ISDIR(status.st_mode):
                 own = memory.resolve() if memory else None
-                walked = _walk(resolved, own, is_cancelled, part or Part(()), found.ignored)
+                walked = _walk(resolved, own, is_cancelled, subset or Subset(()), found.ignored)
                 found.folders.append(resolved)
             elif memory and (status.st_dev, status.st_ino) in {
                 identity(memory),
                 *companions(memory).values(),
             }:
-                # Closing it here would drop SQLite's POSIX locks: another process could remove the log.
+                # Closing it here would drop SQLite's POSIX locks, and another process could remove the log.
                 walked = iter([Refusal(path, "is a file of the memory itself")])
             else:
                 walked = iter([_look(resolved, status, resolved)])
@@ -184,13 +184,13 @@ def find_files(
 
 
 def _status(path: Path) -> os.stat_result:
-    """The state of a resolved path. Raises OSError."""
+    """`stat` of a resolved path. Raises OSError."""
     with Folder(path.parent) as folder:
         return folder.stat(path.name or ".")
 
 
 def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
-    """Judge a resolved path that is not a folder by its name, kind and size."""
+    """Accept or refuse a resolved path that is not a folder, by its name, kind and size."""
     named = path == root
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
@@ -204,11 +204,11 @@ def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
 
 
 def _walk(
-    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], part: Part, excluded: set[Path]
+    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], subset: Subset, excluded: set[Path]
 ) -> Iterator[File | Refusal]:
-    """The files under `root`, which is resolved, in the order of their names, folder by folder.
+    """The files under the resolved folder `root`, sorted by name, folder by folder.
 
-    What .gitignore excludes is added to `excluded`.
+    Entries that .gitignore excludes are added to `excluded`.
     """
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
@@ -230,13 +230,13 @@ def _walk(
                     return
                 if (
                     entry.name.startswith(".")
-                    or not part.leads_to(path / entry.name)
+                    or not subset.leads_to(path / entry.name)
                     or (memory and path == memory.parent and entry.name.startswith(memory.name))
                 ):
                     continue
-                # Git treats a link as a file, wherever it leads.
+                # Git treats a link as a file, whatever its target.
                 if ignored.matches(path / entry.name, entry.is_dir(follow_symlinks=False)):
-                    # A .gitignore that cannot be read now may say otherwise.
+                    # An unreadable .gitignore might say otherwise.
                     if not ignored.unreadable:
                         excluded.add(path / entry.name)
                     continue
@@ -254,13 +254,13 @@ def _walk(
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
-    """Like git, the walk continues without a .gitignore that cannot be read, but reports it."""
+    """Report an unreadable .gitignore; like git, the walk continues without it."""
     for error in ignored.unreadable:
         yield Refusal(Path(error.filename), reason_of(error), failed=False)
 
 
 def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path, os.stat_result] | Refusal:
-    """The resolved path of an entry and its state, or why it is left out."""
+    """The resolved path of an entry and its `stat`, or why it is skipped."""
     path = folder.path / entry.name
     try:
         if not entry.is_symlink():
@@ -277,7 +277,7 @@ def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path,
 
 
 def is_walked(root: Path, path: Path) -> bool:
-    """Whether a walk of the folder `root` reaches `path` below it, which it does not if it is ignored."""
+    """Whether a walk of `root` reaches `path`: nothing between them is hidden or ignored."""
     ignored, folder = Gitignore.above(root), root
     for name in path.relative_to(root).parts:
         ignored, folder = ignored.at(folder), folder / name
@@ -287,7 +287,7 @@ def is_walked(root: Path, path: Path) -> bool:
 
 
 def has_files(root: Path) -> bool:
-    """Whether a resolved folder holds any file that is not hidden, at any depth."""
+    """Whether a resolved folder holds a file that is not hidden, at any depth."""
     pending = [root]
     while pending:
         with suppress(OSError), Folder(pending.pop(), listed=True) as folder:
@@ -301,7 +301,7 @@ def has_files(root: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether this is a folder; False if it cannot be examined, where `Path.is_dir` may raise."""
+    """Like `Path.is_dir`, but False where that raises."""
     try:
         return path.is_dir()
     except OSError:
@@ -309,7 +309,7 @@ def is_folder(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """The absolute path without links; with them if it cannot be resolved, as in a circle of links."""
+    """The resolved path; only made absolute if it cannot be resolved, as in a loop of links."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -317,7 +317,7 @@ def resolved(path: Path) -> Path:
 
 
 def is_gone(uri: str) -> bool:
-    """Whether there is certainly no file any more: nothing, or a folder or link in its place."""
+    """Whether the file certainly no longer exists: there is nothing, a folder or a link instead."""
     try:
         return not stat.S_ISREG(_status(path_of(uri)).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -327,7 +327,7 @@ def is_gone(uri: str) -> bool:
 
 
 def obstacle(path: Path, roots: Sequence[str]) -> str:
-    """Why a file or folder cannot be read, as the end of a sentence; "": it can."""
+    """Why a file or folder cannot be read, as the end of a sentence; "" if it can."""
     try:
         path = path.resolve(strict=True)
         if not is_within(roots, path):

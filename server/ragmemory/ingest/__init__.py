@@ -1,5 +1,5 @@
 """From texts to stored chunks with embeddings.
 
-Start with `writer`, which every document passes, in batches of `write_queue`. `documents` validates what a
-client sent, `preparation` cuts it into chunks (`chunking`, `blocks`) and embeds them. Knows no MCP.
+Start with `writer`, the entry point, which commits in batches (`write_queue`). `documents` validates the
+input, `preparation` splits it into chunks (`chunking`, `blocks`) and embeds them. Knows no MCP.
 """

@@ -1,4 +1,4 @@
-"""Headings of settings: comments such as "# ---- Network ----", boxes of them, and "[server]". Pure."""
+"""Headings in settings files: comments such as "# ---- Network ----", boxes, and "[server]". Pure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 from ragmemory.ingest.candidates import Candidate, is_title, line_at, one_line
 
-# Patterns begin with the end of the line above: searching for "^" takes ten times as long.
-# A comment with a rule in it, and "# - Title -".
+# The patterns begin with the previous line end: searching for "^" takes ten times as long.
+# A comment with a rule, or "# - Title -".
 RULED = re.compile(
     r"\n[ \t]*(?:[#;!%\"*]|//|--)(?:.*?([-=*#;~_+/])\1{3,}.*|[ \t]+-[ \t][^-\n]*[ \t]-[ \t]*\r?)(?=\n|\Z)"
 )
 COMMENT = re.compile(r"[ \t]*(?:[#;!%\"*]|//|--)")
 FRAME = ' \t\r\n#;/%!"*-=~_+'
-# "[server]", "[[routes]]", and the setting below it.
+# "[server]", "[[routes]]"; and the setting that must follow.
 TABLE = re.compile(r"\n\[{1,2}([^\[\]\n]{1,80})\]{1,2}[ \t]*(?:[#;].*)?\r?(?=\n)")
 SETTING = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*+[ \t]*[\w.\"'/-]+[ \t]*[=:]")
 
 
 def banners(text: str) -> Iterator[Candidate]:
-    """The candidates of settings, and of a text that looks like them."""
+    """The heading candidates in the syntax of settings files."""
     last = 0
-    framed = f"\n{text}"  # an offset in it is that of the next character in the text
+    framed = f"\n{text}"  # its offsets are those of the text plus one
     for ruled in RULED.finditer(framed):
         start, end = ruled.start(), ruled.end() - 1
         if start >= last and (found := _banner(text, start, min(end + 1, len(text)), ruled[1] or "")):
@@ -34,7 +34,7 @@ def banners(text: str) -> Iterator[Candidate]:
 
 
 def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:
-    """The candidate of the comment from `start` to `end`, in which `rule` is repeated."""
+    """The candidate for a comment from `start` to `end` that repeats `rule`."""
     title = text[start:end].strip(FRAME)
     if title:
         is_ruled = is_title(title) and not (rule and 4 * rule in title)

@@ -1,6 +1,6 @@
-"""Split a text into blocks, which chunking avoids cutting. Pure; the blocks join to the whole text.
+"""Split a text into blocks, which chunking avoids cutting. Pure; the blocks concatenate to the text.
 
-This is not a Markdown parser: it recognises headings, fences, tables, list items, quotes and blank lines by
+Not a Markdown parser: it recognises headings, fences, tables, list items, quotes and blank lines line by
 line. `ragmemory.blocks` builds the tree of a document from these blocks.
 """
 
@@ -16,28 +16,28 @@ from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, atx_heading, name_col
 
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
-# A line that an underline turns into a heading: it has a letter or digit and is not code, quotation or table.
+# A line that an underline can turn into a heading: it has a letter or digit, and is not code, quote or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer path of headings loses its outer headings.
-LONGEST_PATH = 600
-# A longer block is cut, so that the caller regains control after this many characters.
-LONGEST_BLOCK = 250_000
-# The line below the header of a table consists of these.
+# Outer headings are dropped from a longer path.
+MAX_PATH = 600
+# A longer block is cut, so that the caller can be cancelled in between.
+MAX_BLOCK = 250_000
+# The characters of the rule below a table header.
 TABLE_RULE = frozenset("|:- \t\r\n")
-# A longer header of a table is not repeated: it would take the place of the rows.
-LONGEST_HEADER = 300
+# A longer table header is not repeated in each chunk: it would displace the rows.
+MAX_HEADER = 300
 BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
 
 
 Kind = Literal["heading", "paragraph", "item", "table", "code", "quote"]
-# Kinds that are cut between lines.
+# Kinds that are only cut between lines.
 LINES = frozenset(("table", "code"))
 
 
 class Block(Struct, frozen=True, gc=False):
-    """A range of the text. Blocks of one section are below the same heading."""
+    """A range of the text. Blocks of one section share a heading."""
 
     start: int
     end: int
@@ -45,9 +45,9 @@ class Block(Struct, frozen=True, gc=False):
     heading: str = ""  # the path of headings above, joined by " > "
     kind: Kind = "paragraph"
     level: int = 0  # of a heading, from 1
-    is_continued: bool = False  # the block before it was too long for one
-    header: tuple[int, int] = (0, 0)  # where the header of the table is that it is a part of, if it has one
-    nearby: tuple[tuple[int, int], ...] = ()  # ranges whose words help to find it
+    is_continued: bool = False  # continues the previous block, which was too long
+    header: tuple[int, int] = (0, 0)  # the range of the header, if it is part of a table with one
+    nearby: tuple[tuple[int, int], ...] = ()  # ranges that are embedded as context
     is_soft: bool = False  # its section may share a chunk with others
 
 
@@ -62,9 +62,9 @@ def paragraphs(text: str, start: int = 0, end: int | None = None) -> Iterator[Bl
 
 
 def csv_blocks(text: str) -> Iterator[Block]:
-    """One block, cut between lines. The first line is its header, unless a cell of it is a number."""
+    """One table. The first line is its header, unless one of its cells is a number."""
     end = text.find("\n") + 1
-    cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= LONGEST_HEADER else []
+    cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= MAX_HEADER else []
     if text:
         yield Block(0, len(text), kind="table", header=(0, end) if name_columns(cells) else (0, 0))
 
@@ -74,7 +74,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     path: list[tuple[int, str]] = []
     heading, section = "", 0
     start = offset = 0
-    fence = above = ""  # `above`: the only line of the block so far
+    fence = above = ""  # `above`: the line of a block that has only one so far
     is_new = False  # the next non-blank line begins a block
     kind: Kind = "paragraph"
     is_continued = False
@@ -85,7 +85,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
     for line in lines(text):
         begin, offset = offset, offset + len(line)
-        if begin - start >= LONGEST_BLOCK:
+        if begin - start >= MAX_BLOCK:
             yield block(begin)
             start, above, is_continued = begin, "", not is_new
         if fence:
@@ -105,7 +105,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         if begins and start < begin and not underlined:
             yield block(begin)
             start, header, is_continued = begin, (0, 0), False
-        elif is_row and above and is_table_rule(line) and offset - start <= LONGEST_HEADER:
+        elif is_row and above and is_table_rule(line) and offset - start <= MAX_HEADER:
             header = (start, offset)
         above = ""
         if start == begin:
@@ -130,7 +130,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
 
 def lines(text: str) -> Iterator[str]:
-    """Like `str.splitlines` with line ends; a very long line comes in several parts."""
+    """Like `str.splitlines` with line ends, but lazy; a very long line is split."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + WINDOW, start + 2 * WINDOW) + 1 or start + 2 * WINDOW
@@ -139,13 +139,13 @@ def lines(text: str) -> Iterator[str]:
 
 
 def joined(names: list[str]) -> str:
-    """A path of headings as one text: the innermost heading, and as many above it as fit."""
+    """A path of headings as text: the innermost heading, and as many outer ones as fit."""
     path = " > ".join(names)
-    return path if len(path) <= LONGEST_PATH else joined(names[1:])
+    return path if len(path) <= MAX_PATH else joined(names[1:])
 
 
 def setext_heading(above: str, line: str) -> tuple[int, str] | None:
-    """Level and text of the setext heading that `line` underlines; None if it underlines none."""
+    """Level and text of the setext heading that `line` underlines, if any."""
     if max(len(above), len(line)) > MAX_HEADING or not UNDERLINE.match(line.rstrip()):
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)

@@ -1,4 +1,4 @@
-"""Lines of a plain text that may be headings, by how they are written. Pure."""
+"""Lines of a plain text that may be headings, judged by their form. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ragmemory.ingest.blocks import BLANK_LINES
 Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table"]
 Worded: TypeAlias = Literal["label", "number", "roman", "numeral", "margin", "capitals", "option"]
 Family: TypeAlias = Drawn | Worded
-LONGEST_TITLE = 90
-# A longer line is no heading; a shorter one was not broken at the right margin.
-LONGEST_LINE = 200
+MAX_TITLE = 90
+# A longer line is not a heading; a line shorter than SHORT_LINE was not wrapped.
+MAX_LINE = 200
 SHORT_LINE = 60
-# The share of lines that are indented in a text with its headings in the margin, such as a manual page.
+# In a text with headings at the left margin, such as a manual page: the minimum share of indented lines, of
+# paragraphs at the margin, and of paragraphs at the indentation of the body.
 INDENTED = 0.5
-# Paragraphs in the margin of such a text, and the share of those that are as deep as its body.
-LEAST_IN_MARGIN = 3
-LEAST_OF_BODY = 0.15
-# Characters that show how deep the text is indented.
+MIN_IN_MARGIN = 3
+MIN_BODY_SHARE = 0.15
+# Characters from which the indentation is determined.
 SAMPLE = 100_000
 
 # At least three equal characters, below or above a title.
@@ -45,7 +45,7 @@ DIVISION = re.compile(
     r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
     re.IGNORECASE,
 )
-# What is counted in a text, but names no part of it.
+# Numbered things that are not sections.
 COUNTED = re.compile(
     r"(?:page|seite|página|pagina|line|zeile|table|tabelle|tabla|tableau|tabella|fig|figure|figura|abb"
     r"|abbildung|illustration|note|footnote)s?",
@@ -56,7 +56,7 @@ LEAD = re.compile(
     r"((?:[A-Z][\w’'/-]*)(?:,? (?:[A-Z][\w’'/-]*|of|and|the|to|for|in|or|on|by|with|from)){0,8})\. +\S"
 )
 CAPITALS = re.compile(r"\s*(?P<title>[^\W\d_](?:[^\W_]|[ ,.&'’?!()/–—-]){2,80})(?:(?P<rest>:\s+\S.*)|\s*$)")
-LEAST_CAPITALS = 4
+MIN_CAPITALS = 4
 OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
@@ -64,10 +64,10 @@ NEXT = re.compile(r"(?:[ \t\r\f]*\n)*+")
 
 
 class Candidate(NamedTuple):
-    """A line, or two, that may be a heading of a kind: a family and, within it, a rank.
+    """One or two lines that may be a heading. Its kind is its family and its rank within that.
 
-    `end` is `start` where what it names follows in the same line. `longer` is its end and its title with the
-    line below it.
+    `end` equals `start` for a run-in heading, whose text follows in the same line. `longer` is the end and
+    title if the next line is included.
     """
 
     start: int
@@ -75,22 +75,16 @@ class Candidate(NamedTuple):
     family: Family
     rank: str | int
     title: str
-    key: tuple[int, ...] = ()  # its number
-    rule: str = ""  # the character of the line below it
+    key: tuple[int, ...] = ()  # the number, in parts
+    rule: str = ""  # the character of its underline
     longer: tuple[int, str] | None = None
-
-
-class Layout(NamedTuple):
-    """Of a text with its headings in the margin: the columns of most of its paragraphs; 0 of any other."""
-
-    body: int
 
 
 def candidates(text: str) -> Iterator[Candidate]:
     """The candidates of a text, in order."""
     starts = list(_starts(text))
-    layout = _layout(text, starts)
-    option: int | None = None  # the columns before the option that the text is about
+    body = _body_indent(text, starts)
+    option: int | None = None  # the indentation of the option that is described
     for start, stop in pairwise([*starts, len(text)]):
         at = start
         while at < stop:
@@ -98,22 +92,22 @@ def candidates(text: str) -> Iterator[Candidate]:
             if not line.strip():  # a form feed
                 at, (line, end) = end, line_at(text, end)
             indent = _indent(line)
-            if one := _option(text, at, stop, layout):
+            if one := _option(text, at, stop, body):
                 option = indent
             elif option is not None and indent <= option:
-                if indent >= layout.body:
+                if indent >= body:
                     yield Candidate(at, at, "option", option, "")
                 option = None
-            if indent < layout.body or not layout.body:
-                one = _candidate(text, at, layout)
+            if indent < body or not body:
+                one = _candidate(text, at, body)
             if one:
                 yield one
-            # Others may follow in the next line.
+            # Another candidate may follow in the next line.
             at = one.end if one and one.family in ("label", "margin") and one.end > at else stop
 
 
-def _candidate(text: str, start: int, layout: Layout) -> Candidate | None:
-    """The candidate that begins at `start`, with the first line of a paragraph or the one below a label."""
+def _candidate(text: str, start: int, body: int) -> Candidate | None:
+    """The candidate at `start`, the first line of a paragraph or the line below a label."""
     line, end = line_at(text, start)
     below, below_end = line_at(text, end)
     title = line.strip()
@@ -121,12 +115,9 @@ def _candidate(text: str, start: int, layout: Layout) -> Candidate | None:
         return None
     if rule := RULE.match(line):
         under, last = line_at(text, below_end)
-        is_framed = (other := RULE.match(under)) and other[1] == rule[1] and is_title(below.strip())
-        return (
-            Candidate(start, last, "underlined", 2 * rule[1], one_line(below), rule=rule[1])
-            if is_framed
-            else None
-        )
+        if not ((other := RULE.match(under)) and other[1] == rule[1] and is_title(below.strip())):
+            return None
+        return Candidate(start, last, "underlined", 2 * rule[1], one_line(below), rule=rule[1])
     rule = RULE.match(below)
     if rule and not _is_as_long(line, below):
         return None
@@ -142,20 +133,17 @@ def _candidate(text: str, start: int, layout: Layout) -> Candidate | None:
         return Candidate(start, end, "marked", len(found[1]), one_line(found[2]))
     if (found := RULED.match(line)) and is_title(found[2]):
         return Candidate(start, end, "ruled", found[1], one_line(found[2]))
-    return _worded(text, start, end, line, below, layout)
+    return _worded(text, start, end, line, below, body)
 
 
 def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candidate | None:
-    """A label or a number, with what follows it."""
+    """A label or number, with the title after it."""
     if found := NUMERAL.match(line):
         longer = _longer(text, end, line)
-        is_alone = not below.strip() or longer
+        if below.strip() and not longer:
+            return None
         rank = "number" if found[1].isdigit() else "roman"
-        return (
-            Candidate(start, end, "numeral", rank, line.strip(), (numeral(found[1]),), "", longer)
-            if is_alone
-            else None
-        )
+        return Candidate(start, end, "numeral", rank, line.strip(), (numeral(found[1]),), "", longer)
     if found := NUMBERED.match(line):
         key = _key(found[1])
         if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
@@ -184,15 +172,15 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
     return None
 
 
-def _worded(text: str, start: int, end: int, line: str, below: str, layout: Layout) -> Candidate | None:
-    """A title in the margin or in capitals."""
+def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -> Candidate | None:
+    """A title at the margin or in capitals."""
     title, indent = line.strip(), _indent(line)
-    if layout.body:
+    if body:
         deeper = _indent(line_at(text, next_line(text, end))[0]) > indent
         is_heading = deeper and title[0].isalpha() and is_title(title)
         return Candidate(start, end, "margin", int(indent > 0), one_line(title)) if is_heading else None
     found = CAPITALS.match(line)
-    if not found or not found["title"].isupper() or sum(map(str.isalpha, title)) < LEAST_CAPITALS:
+    if not found or not found["title"].isupper() or sum(map(str.isalpha, title)) < MIN_CAPITALS:
         return None
     if found["rest"]:
         return Candidate(start, start, "capitals", 0, one_line(found["title"]))
@@ -201,8 +189,8 @@ def _worded(text: str, start: int, end: int, line: str, below: str, layout: Layo
 
 
 def is_title(text: str) -> bool:
-    """Whether a text reads as a title: short, not in the middle of a sentence and hardly a whole one."""
-    if not text or len(text) > LONGEST_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>":
+    """Whether a text reads like a title: short, and neither part of a sentence nor a whole one."""
+    if not text or len(text) > MAX_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>":
         return False
     if text[-1] in ",;:|\\" or (text[-1] == "." and (len(text) > SHORT_LINE or ". " in text)):
         return False
@@ -244,7 +232,7 @@ def _label(line: str) -> re.Match[str] | None:
 
 
 def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
-    """The end and the title of a label with the line below it, if that is alone and reads as a title."""
+    """The end and the title of a label that includes the next line, if that stands alone and is a title."""
     start = next_line(text, end)
     line, last = line_at(text, start)
     below, _ = line_at(text, last)
@@ -258,7 +246,7 @@ def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
 
 
 def _is_broken(line: str, below: str) -> bool:
-    """Whether a sentence goes on in the line below."""
+    """Whether a sentence continues in the next line."""
     if not below.strip():
         return False
     is_lower, length = below.lstrip()[0].islower(), len(line.rstrip())
@@ -266,26 +254,26 @@ def _is_broken(line: str, below: str) -> bool:
 
 
 def _is_as_long(line: str, rule: str) -> bool:
-    """Whether a line of punctuation is about as long as the title above it, and below it."""
+    """Whether an underline is about as long as the title above it, and aligned with it."""
     title, drawn = line.strip(), rule.strip()
     return len(drawn) >= 0.7 * len(title) and _indent(rule) <= _indent(line) + 1
 
 
-def _option(text: str, start: int, stop: int, layout: Layout) -> Candidate | None:
-    """The option of a command that a paragraph is about; its text is indented, or in the same line."""
+def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
+    """The command-line option that a paragraph describes, below it indented or in the same line."""
     line, end = line_at(text, start)
     indent = _indent(line)
-    if not indent >= layout.body > 0 or not (found := OPTION.match(line)):
+    if not indent >= body > 0 or not (found := OPTION.match(line)):
         return None
     has_text = len(found[2]) < len(line.strip())
     below, _ = line_at(text, end)
     if not below.strip():
         below = "" if has_text else line_at(text, next_line(text, end))[0]
     is_described = _indent(below) > indent if below else has_text
-    # Of several in one paragraph, the text of each is a line.
+    # A paragraph with several options has one line for each.
     if not is_described or text.find(f"\n{found[1]}-", start, stop) >= 0:
         return None
-    return Candidate(start, start, "option", indent, one_line(found[2])[:LONGEST_TITLE])
+    return Candidate(start, start, "option", indent, one_line(found[2])[:MAX_TITLE])
 
 
 def _starts(text: str) -> Iterator[int]:
@@ -297,35 +285,36 @@ def _starts(text: str) -> Iterator[int]:
             yield blank.end()
 
 
-def _layout(text: str, starts: list[int]) -> Layout:
+def _body_indent(text: str, starts: list[int]) -> int:
+    """The indentation of the body in a text with headings at the margin; 0 for any other text."""
     beginning = text[:SAMPLE]
     lines = beginning.count("\n") - beginning.count("\n\n")
     if beginning.count("\n ") + beginning.count("\n\t") < INDENTED * lines:
-        return Layout(0)
+        return 0
     indents, in_margin = Counter[int](), 0
     for start in starts:
         line, end = line_at(text, start)
         in_margin += not _indent(line)
-        # The text of a section, or of a term, may follow in the next line.
+        # The text of a section or term may begin in the next line.
         line = line if _indent(line) or not line_at(text, end)[0].strip() else line_at(text, end)[0]
         indents[_indent(line)] += 1
         if start > SAMPLE:
             break
-    least = LEAST_OF_BODY * indents.total()
+    least = MIN_BODY_SHARE * indents.total()
     body = min((one for one in indents if one and indents[one] >= least), default=0)
-    return Layout(body if in_margin >= LEAST_IN_MARGIN else 0)
+    return body if in_margin >= MIN_IN_MARGIN else 0
 
 
 def line_at(text: str, start: int) -> tuple[str, int]:
-    """The line that begins at `start` and the beginning of the next; ("", start) of one that is too long."""
-    end = text.find("\n", start, start + LONGEST_LINE)
+    """The line at `start`, and the start of the next line; ("", start) if the line is too long."""
+    end = text.find("\n", start, start + MAX_LINE)
     if end < 0:
-        return (text[start:], len(text)) if len(text) - start <= LONGEST_LINE else ("", start)
+        return (text[start:], len(text)) if len(text) - start <= MAX_LINE else ("", start)
     return text[start:end], end + 1
 
 
 def next_line(text: str, start: int) -> int:
-    """The beginning of the next line that is not blank, from that at `start` on."""
+    """The start of the first non-blank line from `start` on."""
     found = NEXT.match(text, start)
     return found.end() if found else start
 

@@ -28,25 +28,24 @@ TokenCounter = Callable[[list[str]], list[int]]
 # not once from each character.
 SENTENCE = re.compile(r"""(?=[.!?…。！？｡])(?:(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+[」』”’）]*\s*)""")
 LINE = re.compile(r"\n")
-# The most characters of a chunk for each token: blank or invisible characters may have no tokens.
-MOST_CHARACTERS = 16
-# A chunk takes at least a kilobyte to store. A run with more chunks than this, of fewer characters each on
-# average, is packed without regard to its sections.
+# Blank or invisible characters may have no tokens, so the number of characters is limited as well.
+MAX_CHARACTERS_PER_TOKEN = 16
+# A chunk takes at least a kilobyte to store. A run that would have more than MANY_CHUNKS chunks, of fewer
+# than FEW_CHARACTERS characters on average, is packed across section boundaries.
 MANY_CHUNKS = 4_000
 FEW_CHARACTERS = 20
-# Characters that are counted and packed at a time: enough for fast counting, and few enough that a long text
-# is embedded while its words are cached.
+# Characters per run: enough for fast token counting, few enough that a long text is embedded while its words
+# are cached.
 RUN = 250_000
-# The most blocks of a run: with more, a run of short blocks takes a second, during which it cannot be
-# cancelled.
-MOST_BLOCKS = 10_000
-# The share of a chunk that is too short for one of its own, between longer sections.
+# With more blocks, a run of short ones takes a second, during which it cannot be cancelled.
+MAX_BLOCKS = 10_000
+# Sections shorter than this share of a chunk get no chunk of their own between longer ones.
 SHORT = 0.15
-# What ends a sentence that introduces what follows; and how many of them are kept with it.
+# A line with one of these ends introduces what follows; at most MAX_LEADING of them are kept with it.
 LEADING = (":", "：")
-MOST_LEADING = 3
-# The most tokens of a character: four bytes in UTF-8, and one for the beginning of a word.
-MOST_TOKENS = 5
+MAX_LEADING = 3
+# Four bytes in UTF-8, and one token for the beginning of a word.
+MAX_TOKENS_PER_CHARACTER = 5
 
 
 class ChunkingSettings(Struct, frozen=True):
@@ -55,10 +54,10 @@ class ChunkingSettings(Struct, frozen=True):
     max_tokens: int
 
 
-class Source(Struct, frozen=True):
-    """A text, and whether it is read as Markdown, as one table, as source code, or as paragraphs.
+class ChunkerInput(Struct, frozen=True):
+    """A text and its format: Markdown, one table, source code, or paragraphs.
 
-    Only prose can be a conversation: not code, settings or a log.
+    Conversations are recognised only in prose, not in code, settings or logs.
     """
 
     text: str
@@ -66,7 +65,7 @@ class Source(Struct, frozen=True):
     is_csv: bool = False
     is_prose: bool = True
     language: Language | None = None  # of source code
-    has_headings: bool = False  # a plain text whose headings are recognised
+    has_headings: bool = False  # recognise the headings of a plain text
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""
@@ -82,7 +81,7 @@ class Source(Struct, frozen=True):
 
 
 class LineNumbers:
-    """Line numbers, from 1. A list of all line beginnings could be larger than the text."""
+    """Line numbers, from 1. Incremental: a list of all line starts could be larger than the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -90,14 +89,14 @@ class LineNumbers:
         self._number = 1
 
     def at(self, offset: int) -> int:
-        """The line of an offset. Offsets must ascend from call to call."""
+        """The line of an offset, which must not decrease from call to call."""
         self._number += self._text.count("\n", self._offset, offset)
         self._offset = offset
         return self._number
 
 
-class Run(Struct, frozen=True):
-    """Neighbouring blocks of one text; `number` counts all runs, `source` all texts."""
+class BlockRun(Struct, frozen=True):
+    """Neighbouring blocks of one text. `number` identifies the run, `source` is the index of the text."""
 
     number: int
     source: int
@@ -109,7 +108,7 @@ class Run(Struct, frozen=True):
 class Piece(Struct, frozen=True, gc=False):
     """A block or a part of one, with its tokens."""
 
-    run: Run
+    run: BlockRun
     block: Block
     start: int
     end: int
@@ -117,52 +116,52 @@ class Piece(Struct, frozen=True, gc=False):
 
 
 def split(
-    sources: Iterable[Source], *, max_tokens: int, count: TokenCounter
+    sources: Iterable[ChunkerInput], *, max_tokens: int, count: TokenCounter
 ) -> Iterator[list[tuple[int, Chunk]]]:
-    """The chunks in order, each with the number of its text. An empty text has none.
+    """The chunks in order, each with the index of its text. An empty text has none.
 
-    They come in lists that each take about 0.1 s, however long the texts are.
+    Yields lists that take about 0.1 s each, however long the texts are.
     """
     fragment = fragments(max_tokens)
-    for group in groups(runs(sources)):
-        ranges = [(run, block, block.start, block.end) for run in group for block in run.blocks]
-        pieces = counted(ranges, max_tokens, count)
+    for batch in batches(runs(sources)):
+        ranges = [(run, block, block.start, block.end) for run in batch for block in run.blocks]
+        pieces = with_token_counts(ranges, max_tokens, count)
         for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
-            pieces = cut_long(pieces, prose, code, max_tokens, count)
+            pieces = split_long(pieces, prose, code, max_tokens, count)
         found = [
-            packet
+            group
             for _, of_run in groupby(pieces, key=lambda piece: piece.run.number)
-            for packet in packets(list(of_run), max_tokens)
+            for group in chunk_groups(list(of_run), max_tokens)
         ]
-        yield [(packet[0].run.source, chunk_of(packet)) for packet in fitting(found, max_tokens, count)]
+        yield [(group[0].run.source, chunk_of(group)) for group in split_oversized(found, max_tokens, count)]
 
 
-def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
-    """Groups of runs whose tokens are counted in one call."""
-    group: list[Run] = []
+def batches(runs: Iterable[BlockRun]) -> Iterator[list[BlockRun]]:
+    """Batches of runs whose tokens are counted in one call."""
+    group: list[BlockRun] = []
     characters = blocks = 0
     for run in runs:
         group.append(run)
         characters += run.blocks[-1].end - run.blocks[0].start
         blocks += len(run.blocks)
-        if characters >= RUN or blocks >= MOST_BLOCKS:
+        if characters >= RUN or blocks >= MAX_BLOCKS:
             yield group
             group, characters, blocks = [], 0, 0
     if group:
         yield group
 
 
-def runs(sources: Iterable[Source]) -> Iterator[Run]:
+def runs(sources: Iterable[ChunkerInput]) -> Iterator[BlockRun]:
     """The blocks of each text, in runs that are packed at a time."""
     number = counter()
     for place, source in enumerate(sources):
         text, lines = source.text, LineNumbers(source.text)
-        for neighbours in grouped(part for block in source.blocks() for part in parts_of(text, block)):
-            yield Run(next(number), place, text, lines, neighbours)
+        for neighbours in group_blocks(part for block in source.blocks() for part in parts_of(text, block)):
+            yield BlockRun(next(number), place, text, lines, neighbours)
 
 
 def parts_of(text: str, block: Block) -> Iterator[Block]:
-    """A block in parts that fit into a run, cut after a line or a word if there is one."""
+    """Split a block into parts that fit into a run, after a line or a word if possible."""
     while block.end - block.start > RUN:
         middle, most = block.start + RUN // 2, block.start + RUN
         end = text.rfind("\n", middle, most) + 1 or text.rfind(" ", middle, most) + 1 or most
@@ -171,11 +170,11 @@ def parts_of(text: str, block: Block) -> Iterator[Block]:
     yield block
 
 
-def grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     """Group blocks into runs. A heading stays with what follows it, unless there are only headings."""
     run: list[Block] = []
     for block in blocks:
-        size = max(len(run) / MOST_BLOCKS, (block.start - run[0].start) / RUN) if run else 0
+        size = max(len(run) / MAX_BLOCKS, (block.start - run[0].start) / RUN) if run else 0
         if size >= 1 and (not run[-1].level or size >= 1.25):
             yield run
             run = []
@@ -184,9 +183,11 @@ def grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
         yield run
 
 
-def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: TokenCounter) -> list[Piece]:
+def with_token_counts(
+    ranges: list[tuple[BlockRun, Block, int, int]], max_tokens: int, count: TokenCounter
+) -> list[Piece]:
     """The ranges with their tokens, counted in one call; infinite for ranges that are certainly too long."""
-    longest = MOST_CHARACTERS * max_tokens
+    longest = MAX_CHARACTERS_PER_TOKEN * max_tokens
     sizes = iter(count([run.text[start:end] for run, _, start, end in ranges if end - start <= longest]))
     return [
         Piece(run, block, start, end, next(sizes) if end - start <= longest else math.inf)
@@ -195,23 +196,23 @@ def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: T
 
 
 def fragments(max_tokens: int) -> re.Pattern[str]:
-    """A pattern that cuts after white space if there is any, into fragments that always fit."""
-    most = max(1, max_tokens // MOST_TOKENS)
+    """A pattern for fragments that always fit into a chunk; they end after white space if there is any."""
+    most = max(1, max_tokens // MAX_TOKENS_PER_CHARACTER)
     return re.compile(rf"[\s\S]{{1,{most}}}(?:(?<=\s)(?!\s)|\Z)|[\s\S]{{{most}}}")
 
 
-def cut_long(
+def split_long(
     pieces: list[Piece],
     prose: re.Pattern[str],
     code: re.Pattern[str],
     max_tokens: int,
     count: TokenCounter,
 ) -> list[Piece]:
-    """Cut pieces that do not fit into a chunk after every match; count all parts in one call."""
+    """Split pieces that do not fit into a chunk, after every match; count all parts in one call."""
     whole: list[Piece] = []
-    ranges: list[tuple[Run, Block, int, int]] = []
-    for piece, room in rooms(pieces, max_tokens):
-        if piece.tokens <= room:
+    ranges: list[tuple[BlockRun, Block, int, int]] = []
+    for piece, limit in token_limits(pieces, max_tokens):
+        if piece.tokens <= limit:
             whole.append(piece)
             continue
         pattern = code if piece.block.kind in LINES else prose
@@ -220,12 +221,12 @@ def cut_long(
         ranges += [(piece.run, piece.block, start, end) for start, end in pairwise(bounds)]
     if not ranges:
         return pieces
-    parts = counted(ranges, max_tokens, count)
+    parts = with_token_counts(ranges, max_tokens, count)
     return sorted([*whole, *parts], key=lambda piece: (piece.run.number, piece.start))
 
 
-def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]:
-    """Each piece with the tokens it may have: the limit less those of the headings above, at least half."""
+def token_limits(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]:
+    """Each piece with its token limit: `max_tokens` minus the headings above it, but at least half."""
     above, run = 0.0, -1
     for piece in pieces:
         if piece.run.number != run:
@@ -235,28 +236,27 @@ def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]
             above = above + piece.tokens if piece.block.level else 0.0
 
 
-def packets(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
+def chunk_groups(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
     """The pieces of each chunk in a run."""
     most = max(MANY_CHUNKS, (pieces[-1].end - pieces[0].start) // FEW_CHARACTERS)
-    pack = packed_together if pieces[0].block.is_soft else packed
+    pack = pack_soft_sections if pieces[0].block.is_soft else pack_sections
     found = list(pack(pieces, max_tokens))
-    return found if len(found) <= most else evenly(apart(pieces), max_tokens)
+    return found if len(found) <= most else balance(one_each(pieces), max_tokens)
 
 
-def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """Pack each section. A section that has only headings is packed with the next."""
+def pack_sections(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
+    """Pack each section; one that has only headings is packed with the next."""
     waiting: list[Piece] = []
     for section in sections(pieces):
         waiting += section
         if has_text(section):
-            yield from evenly(apart(waiting), max_tokens)
+            yield from balance(one_each(waiting), max_tokens)
             waiting = []
-    if waiting:
-        yield from evenly(apart(waiting), max_tokens)
+    yield from balance(one_each(waiting), max_tokens)
 
 
-def packed_together(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """Pack neighbouring sections together, each whole; one that is too long is packed alone."""
+def pack_soft_sections(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
+    """Pack whole neighbouring sections together; a section that is too long is packed alone."""
     waiting: list[list[Piece]] = []
     for section in sections(pieces):
         if tokens_of(section) <= max_tokens:
@@ -267,10 +267,10 @@ def packed_together(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[P
             alone -= 1
         if sum(map(tokens_of, waiting[:alone])) < SHORT * max_tokens:
             alone = 0
-        yield from evenly(waiting[:alone], max_tokens)
-        yield from evenly(apart(chain(*waiting[alone:], section)), max_tokens)
+        yield from balance(waiting[:alone], max_tokens)
+        yield from balance(one_each(chain(*waiting[alone:], section)), max_tokens)
         waiting = []
-    yield from evenly(waiting, max_tokens)
+    yield from balance(waiting, max_tokens)
 
 
 def sections(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -283,29 +283,29 @@ def tokens_of(pieces: Iterable[Piece]) -> float:
     return sum(piece.tokens for piece in pieces)
 
 
-def apart(pieces: Iterable[Piece]) -> list[list[Piece]]:
+def one_each(pieces: Iterable[Piece]) -> list[list[Piece]]:
     """Each piece as a part of its own."""
     return [[piece] for piece in pieces]
 
 
 def has_text(pieces: Iterable[Piece]) -> bool:
-    """Whether some of them are more than headings."""
+    """Whether any piece is not a heading."""
     return any(piece.tokens > 0 and not piece.block.level for piece in pieces)
 
 
-def evenly(parts: Sequence[list[Piece]], max_tokens: int) -> Iterator[list[Piece]]:
-    """As few groups as possible, of about equal size: a short remainder would hardly be found."""
+def balance(parts: Sequence[list[Piece]], max_tokens: int) -> Iterator[list[Piece]]:
+    """As few groups as possible, of about equal size: a short remainder is hard to find by search."""
     sizes = [tokens_of(part) for part in parts]
     total = sum(sizes)
     quota = total / max(1, math.ceil(total / max_tokens))
-    longest = MOST_CHARACTERS * max_tokens
+    longest = MAX_CHARACTERS_PER_TOKEN * max_tokens
     group: list[Piece] = []
     tokens, is_begun = 0.0, False
     for part, size in zip(parts, sizes, strict=True):
         is_full = is_begun and tokens + size / 2 > quota
         is_over = tokens + size > max_tokens or (group and part[-1].end - group[0].start > longest)
         if group and (is_full or is_over):
-            carried = leading(group, max_tokens - size, part[-1].end - longest)
+            carried = introduction(group, max_tokens - size, part[-1].end - longest)
             yield group[: len(group) - len(carried)]
             group, tokens, is_begun = carried, tokens_of(carried), has_text(carried)
         group += part
@@ -315,48 +315,46 @@ def evenly(parts: Sequence[list[Piece]], max_tokens: int) -> Iterator[list[Piece
         yield group
 
 
-def leading(group: list[Piece], room: float, start: int) -> list[Piece]:
-    """The last pieces of a chunk if they introduce what follows: a sentence that ends with ":", a heading.
+def introduction(group: list[Piece], room: float, start: int) -> list[Piece]:
+    """The last pieces of a group that introduce what follows: a sentence that ends with ":", or a heading.
 
-    They fit into `room` tokens, and do not begin before `start`. Something else is left.
+    At most `room` tokens, none before offset `start`, and never the whole group.
     """
     found: list[Piece] = []
     for piece in reversed(group[1:]):
         room -= piece.tokens
         leads = piece.block.level or piece.run.text[piece.start : piece.end].rstrip().endswith(LEADING)
-        if not leads or room < 0 or piece.start < start or len(found) == MOST_LEADING:
+        if not leads or room < 0 or piece.start < start or len(found) == MAX_LEADING:
             break
         found.insert(0, piece)
     return found
 
 
-def fitting(packets: list[list[Piece]], max_tokens: int, count: TokenCounter) -> Iterator[list[Piece]]:
-    """The packets, halved if they have too many tokens: a word may have more tokens than its parts."""
-    joined = [is_cut_in_a_word(packet) for packet in packets]
-    suspects = [packet for packet, is_suspect in zip(packets, joined, strict=True) if is_suspect]
-    texts = [packet[0].run.text[packet[0].start : packet[-1].end] for packet in suspects]
+def split_oversized(groups: list[list[Piece]], max_tokens: int, count: TokenCounter) -> Iterator[list[Piece]]:
+    """Halve the groups that have too many tokens: a word can have more tokens than the sum of its parts."""
+    joined = [is_cut_within_word(group) for group in groups]
+    suspects = [group for group, is_suspect in zip(groups, joined, strict=True) if is_suspect]
+    texts = [group[0].run.text[group[0].start : group[-1].end] for group in suspects]
     counts = iter(count(texts) if texts else ())
-    for packet, is_suspect in zip(packets, joined, strict=True):
+    for group, is_suspect in zip(groups, joined, strict=True):
         if is_suspect and next(counts) > max_tokens:
-            yield packet[: len(packet) // 2]
-            yield packet[len(packet) // 2 :]
+            yield group[: len(group) // 2]
+            yield group[len(group) // 2 :]
         else:
-            yield packet
+            yield group
 
 
-def is_cut_in_a_word(packet: list[Piece]) -> bool:
+def is_cut_within_word(group: list[Piece]) -> bool:
     """Whether a cut between two pieces has no white space on either side."""
-    text = packet[0].run.text
-    return any(
-        not text[piece.start - 1].isspace() and not text[piece.start].isspace() for piece in packet[1:]
-    )
+    text = group[0].run.text
+    return any(not text[piece.start - 1].isspace() and not text[piece.start].isspace() for piece in group[1:])
 
 
 def chunk_of(group: list[Piece]) -> Chunk:
-    """The chunk of a packet; its lines are those of the text without surrounding white space.
+    """The chunk of a group of pieces; its lines exclude surrounding white space.
 
-    If it begins inside a table, the table's header is its context. The surroundings are those of
-    its first block.
+    A chunk that begins inside a table has the table's header as context. The surroundings are those of its
+    first block.
     """
     text, lines = group[0].run.text, group[0].run.lines
     start, end = group[0].start, group[-1].end
@@ -375,7 +373,7 @@ def chunk_of(group: list[Piece]) -> Chunk:
 
 
 def shared(paths: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The names that all paths begin with."""
+    """The common prefix of some paths."""
     for names in zip(*paths, strict=False):
         if len(set(names)) > 1:
             return
@@ -383,7 +381,7 @@ def shared(paths: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def headings_of(group: list[Piece]) -> tuple[str, list[tuple[int, str]]]:
-    """The path of headings above all of a chunk, and where which path below it begins."""
+    """The path of headings above the whole chunk, and the offsets at which paths below it begin."""
     if not group[0].block.is_soft:
         return group[-1].block.heading, []
     paths = [piece.block.heading.split(" > ") for piece in group if piece.tokens and not piece.block.level]

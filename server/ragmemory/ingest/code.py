@@ -1,6 +1,6 @@
 """Split source code into blocks: a section for each function and class, under its qualified name.
 
-Pure; the blocks join to the whole text. A text that is not parsed is split at its blank lines.
+Pure; the blocks concatenate to the text. A text that cannot be parsed is split at its blank lines.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from ragmemory.code.syntax import Code, parse
-from ragmemory.ingest.blocks import BLANK_LINES, LONGEST_PATH, Block, paragraphs
+from ragmemory.ingest.blocks import BLANK_LINES, MAX_PATH, Block, paragraphs
 from ragmemory.text.languages import Language
 
-# Neighbours share a section up to this many bytes: a constant or a getter alone is hardly found.
+# Neighbours share a section of up to this many bytes: a lone constant or getter is hard to find by search.
 _SHARED = 500
-# A section of more bytes is cut at its blank lines.
+# A longer section (bytes) is cut at its blank lines.
 _LONG = 1_500
 _BLANK_LINES = re.compile(BLANK_LINES.pattern.encode())
-# What closes a class or a module.
+# Only closes a class or module.
 _CLOSING = re.compile(rb"[^\w\x80-\xff]*(?:end\b[^\w\x80-\xff]*)*")
 
 
 class _Section(Struct, frozen=True):
-    """A range of the bytes of a text, and the qualified names of what it holds."""
+    """A byte range of a text, and the qualified names of its definitions."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ def code_blocks(text: str, language: Language) -> Iterator[Block]:
 
 
 def _sections(code: Code) -> Iterator[_Section]:
-    """A section for each function, for each class up to its first function, and for what is between them."""
+    """One section per function, per class up to its first function, and per range between them."""
     start, names = 0, tuple[str, ...]()
     for offset, next_names in _bounds(code):
         if offset > start:
@@ -59,7 +59,7 @@ def _sections(code: Code) -> Iterator[_Section]:
 
 
 def _bounds(code: Code) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Where sections begin, ascending, and their names."""
+    """The starts of sections, ascending, and their names."""
     stack = [(len(code.data), tuple[str, ...]())]
     last = 0
     for definition in code.definitions:
@@ -91,7 +91,7 @@ def _line_end(data: bytes, offset: int) -> int:
 
 
 def _packed(data: bytes, sections: Iterable[_Section]) -> Iterator[_Section]:
-    """Join small neighbours, and what only closes something with what is before it."""
+    """Join small neighbours, and closing brackets with the section before them."""
     last: _Section | None = None
     for section in sections:
         if last is None:
@@ -101,7 +101,7 @@ def _packed(data: bytes, sections: Iterable[_Section]) -> Iterator[_Section]:
         is_closing = _CLOSING.fullmatch(data, section.start, section.end)
         if not is_closing:
             names = tuple(dict.fromkeys(last.names + section.names))
-        if is_closing or (section.end - last.start <= _SHARED and len(", ".join(names)) <= LONGEST_PATH):
+        if is_closing or (section.end - last.start <= _SHARED and len(", ".join(names)) <= MAX_PATH):
             last = _Section(last.start, section.end, names)
         else:
             yield last
@@ -111,7 +111,7 @@ def _packed(data: bytes, sections: Iterable[_Section]) -> Iterator[_Section]:
 
 
 def _ends(data: bytes, section: _Section) -> Iterator[int]:
-    """Where the blocks of a section end: at blank lines if it is long."""
+    """The ends of the blocks of a section: at blank lines if it is long."""
     if section.end - section.start > _LONG:
         yield from (match.end() for match in _BLANK_LINES.finditer(data, section.start, section.end - 1))
     yield section.end

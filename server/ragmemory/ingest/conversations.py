@@ -1,7 +1,7 @@
-"""Recognise conversations, and split them into turns that are found with their neighbours. Pure.
+"""Recognise conversations, and split them into turns that are embedded with their neighbours. Pure.
 
 A turn begins with the name of its speaker in one of three forms: with a time, in bold, or plain. All turns of
-a conversation have the same form. Settings, logs and questions with answers look similar; they are none.
+a conversation have the same form. Settings, logs and Q&A lists look similar but are not conversations.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from ragcommon.text.rules import atx_heading
 from ragmemory.ingest.blocks import Block
 
-# Characters that are searched for the speakers.
+# Characters in which speakers are looked for.
 _BEGINNING = 100_000
-_FEWEST_TURNS = 4
-# Short turns share a chunk up to this many characters: a question is found with its answer, and messages such
-# as "ok" are no chunks of their own. For LoCoMo's turns, nDCG@10 is .57; with 300 characters it is .55.
+_MIN_TURNS = 4
+# Short turns share a chunk of up to this many characters: a question stays with its answer, and messages such
+# as "ok" get no chunk of their own. For LoCoMo's turns, nDCG@10 is .57; with 300 characters it is .55.
 _SHARED = 200
-# Turns before and after a chunk that help to find it, and the most characters of each side. With one or with
+# Turns before and after a chunk that are embedded with it, and the maximum characters per side. With one or
 # three turns, nDCG@10 is .02 lower.
 _NEIGHBOURS = 2
-_LONGEST_SIDE = 600
-# A longer text above the first turn is a text of its own, not the title and the date of the conversation.
-_LONGEST_PREAMBLE = 300
-# Labels that are repeated like names.
+_MAX_SIDE = 600
+# A longer preamble is a text of its own, not the title and date of the conversation.
+_MAX_PREAMBLE = 300
+# Labels that recur like names but are not speakers.
 # fmt: off
 _NO_SPEAKERS = frozenset((
     "q", "a", "f", "question", "answer", "frage", "antwort", "note", "notes", "tip", "hint", "hinweis",
@@ -40,7 +40,7 @@ _NO_SPEAKERS = frozenset((
 
 
 def _stamps() -> tuple[str, str]:
-    """Patterns of a time, and of what stands before a speaker: a date and a time."""
+    """Patterns of a time, and of a date and time before a speaker."""
     half = r"[AaPp]\.?\s?[Mm]\.?|[صم]"  # of the day
     time = rf"(?:(?:上午|下午|오전|오후|午前|午後)\s?)?\d{{1,2}}[:.]\d\d(?:[:.]\d\d)?(?:\s?(?:{half}))?"
     date = r"\d{1,4}[-./]\s?\d{1,2}[-./]\s?\d{1,4}\.?"
@@ -51,7 +51,7 @@ def _stamps() -> tuple[str, str]:
     return time, stamp
 
 
-@cache  # Compiled when a text first needs it, not at start-up.
+@cache  # Compiled at first use, not at start-up.
 def _label() -> re.Pattern[str]:
     """A line that begins a turn. Groups: `stamp` or `time`, `bold`, `name`."""
     time, stamp = _stamps()
@@ -65,7 +65,7 @@ def _label() -> re.Pattern[str]:
 
 
 def in_turns(text: str, blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks of a text, cut where turns begin if it is a conversation: a section for each chunk."""
+    """The blocks of a text; those of a conversation are cut at turns, with one section per chunk."""
     starts = _turns(text)
     if not starts:
         yield from blocks
@@ -85,8 +85,8 @@ def in_turns(text: str, blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def _turns(text: str) -> list[int]:
-    """Where the turns of a conversation begin, with the headings right above them; empty for other texts."""
-    if text.count(":", 0, _BEGINNING) < _FEWEST_TURNS:
+    """The starts of the turns of a conversation, including headings right above; empty for other texts."""
+    if text.count(":", 0, _BEGINNING) < _MIN_TURNS:
         return []
     found = list(_labels(text, _BEGINNING))
     kinds = Counter(map(_kind, found))
@@ -103,7 +103,7 @@ def _turns(text: str) -> list[int]:
 
 
 def _labels(text: str, end: int) -> Iterator[re.Match[str]]:
-    """The labels before `end`. Only line starts are tried: `finditer` takes twice as long."""
+    """The labels before `end`. Matches at line starts only, twice as fast as `finditer`."""
     at = 0
     while True:
         label = _label().match(text, at, end)
@@ -122,16 +122,16 @@ def _kind(label: re.Match[str]) -> str:
 
 
 def _are_speakers(names: Counter[str]) -> bool:
-    """Whether labels are those of speakers: at least two come again, and most of the turns are theirs."""
+    """Whether labels are speakers: at least two recur, and they have most of the turns."""
     regular = [times for name, times in names.items() if times > 1 and name not in _NO_SPEAKERS]
     turns = names.total()
-    return len(regular) > 1 and turns >= max(_FEWEST_TURNS, 2 * len(names)) and sum(regular) * 5 >= turns * 4
+    return len(regular) > 1 and turns >= max(_MIN_TURNS, 2 * len(names)) and sum(regular) * 5 >= turns * 4
 
 
 def _is_talk(text: str, labels: Sequence[re.Match[str]], kind: str) -> bool:
-    """Whether people speak below labels without times: most turns are sentences, and someone asks.
+    """Whether labels without times belong to a dialogue: most turns are sentences, and one is a question.
 
-    Settings and records repeat their keys, too; records in the same order.
+    Settings and records repeat their keys as well, records in the same order.
     """
     ends = [*(label.start() for label in labels[1:]), len(text)]
     said = [text[label.end() : end].strip() for label, end in zip(labels, ends, strict=True)]
@@ -146,7 +146,7 @@ def _is_talk(text: str, labels: Sequence[re.Match[str]], kind: str) -> bool:
 
 
 def _with_headings(text: str, start: int, above: int) -> int:
-    """The start of a turn with the headings right above it, such as the day; not before `above`."""
+    """The start of a turn including headings right above it, such as the day; at least `above`."""
     at = start
     while at > above:
         line_start = text.rfind("\n", above, at - 1) + 1 or above
@@ -160,9 +160,9 @@ def _with_headings(text: str, start: int, above: int) -> int:
 
 
 def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
-    """The range of each chunk; a long one is cut later. `nearby` are the preamble and the turns around it."""
+    """The range of each chunk, which may be cut later. `nearby`: the preamble and the turns around it."""
     first = starts[0]
-    is_title = first <= _LONGEST_PREAMBLE and not _is_notice(text[:first])
+    is_title = first <= _MAX_PREAMBLE and not _is_notice(text[:first])
     preamble = (0, first) if is_title else (0, 0)
     bounds = [*starts, len(text)]
     if preamble == (0, 0) and first:
@@ -170,22 +170,22 @@ def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
     for number, (begin, end) in enumerate(_shared(text, bounds), 1):
         nearby = (
             preamble if begin else (0, 0),
-            (max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _LONGEST_SIDE), bounds[begin]),
-            (bounds[end], min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _LONGEST_SIDE)),
+            (max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _MAX_SIDE), bounds[begin]),
+            (bounds[end], min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _MAX_SIDE)),
         )
         start = preamble[0] if not begin and preamble[1] else bounds[begin]
         yield Block(start, bounds[end], number, nearby=tuple(near for near in nearby if near[0] < near[1]))
 
 
 def _is_notice(preamble: str) -> bool:
-    """Whether each line has a time, but no speaker: a messenger writes so above the first turn."""
+    """Whether each line has a time but no speaker, like a messenger's notices above the first turn."""
     lines = [line for line in preamble.splitlines() if line.strip()]
     stamp = re.compile(rf"[\u200e\u200f]?(?:{_stamps()[1]})")
     return bool(lines) and all(map(stamp.match, lines))
 
 
 def _shared(text: str, bounds: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """The turns of each chunk, first and end. A heading begins another chunk."""
+    """The turns of each chunk, as (first, end). A heading begins a new chunk."""
     begin = 0
     for turn in range(1, len(bounds) - 1):
         if bounds[turn + 1] - bounds[begin] > _SHARED or text.startswith("#", bounds[turn]):

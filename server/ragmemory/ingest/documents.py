@@ -1,4 +1,4 @@
-"""Make a validated Document of the text and metadata from a client. Pure."""
+"""Validate the text and metadata from a client, and make a Document. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragmemory.stores.values import check_object, check_unicode, check_uri
 from ragmemory.text.languages import EXTENSIONS
 from ragmemory.types.writes import Document
 
-# Characters that are searched for a title: a later heading belongs to a section, not to the document.
+# Characters searched for a title: a later heading is that of a section, not of the document.
 _BEGINNING = 100_000
 
 # File types in which "#" at the start of a line is not a heading. All others are read as Markdown: plain
@@ -30,24 +30,16 @@ _PLAIN = EXTENSIONS | frozenset((
 ))
 # fmt: on
 _SETTINGS = frozenset(("conf", "cfg", "ini", "toml", "yaml", "yml"))
-# Python's `mimetypes` reads the machine's own tables, which differ, and takes .ts for a film.
+# Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
-    "": MARKDOWN,
-    "md": MARKDOWN,
-    "markdown": MARKDOWN,
-    "csv": "text/csv",
+    **dict.fromkeys(("", "md", "markdown"), MARKDOWN),
+    **dict.fromkeys(("html", "htm"), "text/html"),
+    **dict.fromkeys(("js", "mjs"), "text/javascript"),
+    **dict.fromkeys(("yaml", "yml"), "application/yaml"),
+    **{extension: f"application/{extension}" for extension in ("json", "xml", "toml")},
+    **{extension: f"text/{extension}" for extension in ("csv", "css")},
     "tsv": "text/tab-separated-values",
-    "json": "application/json",
-    "xml": "application/xml",
-    "html": "text/html",
-    "htm": "text/html",
-    "yaml": "application/yaml",
-    "yml": "application/yaml",
-    "toml": "application/toml",
-    "css": "text/css",
-    "js": "text/javascript",
-    "mjs": "text/javascript",
     "py": "text/x-python",
 }
 
@@ -66,7 +58,7 @@ def make_document(text: str, metadata: Metadata) -> Document:
 
 
 def complete(text: str, metadata: Metadata) -> Document:
-    """Complete a document without validating it: an earlier release may have stored what is refused now.
+    """Complete a document without validation: an earlier release may have stored what is refused now.
 
     `metadata.uri` is the document's identity, else the hash of the text. The title is `metadata.title`, else
     the first Markdown heading, else "". It is cut to a heading's length: every chunk is embedded with it.
@@ -93,17 +85,17 @@ def document_id(uri: str) -> str:
 
 
 def is_markdown(uri: str, stated: object = None) -> bool:
-    """Whether a document is Markdown: as its metadata say, else unless its extension names a format."""
+    """Whether a document is Markdown: by its stated media type, else by its extension."""
     return media_type(uri, stated) == MARKDOWN if stated else _extension(uri) not in _PLAIN
 
 
 def is_prose(uri: str) -> bool:
-    """Whether a document may be written for people, by its extension; code, data and logs are not."""
+    """Whether a document may be prose, by its extension; code, data and logs are not."""
     return is_markdown(uri) or _extension(uri) in ("txt", "text")
 
 
 def has_headings(uri: str) -> bool:
-    """Whether the headings of a plain text are recognised, by its extension: it is prose or settings."""
+    """Whether to recognise headings in a plain text: it is prose or settings, by its extension."""
     return is_prose(uri) or _extension(uri) in _SETTINGS
 
 
@@ -113,9 +105,9 @@ def is_csv(uri: str) -> bool:
 
 
 def media_type(uri: str, stated: object = None) -> str:
-    """The MIME type of a document's text: as its metadata say, else by its extension.
+    """The media type of a document's text: as stated in its metadata, else by its extension.
 
-    It is Markdown without an extension, and plain text with an unknown one.
+    Markdown without an extension, plain text with an unknown one.
     """
     if isinstance(stated, str) and stated.startswith("text/"):
         return stated
@@ -136,9 +128,12 @@ def _is_texts(value: Any) -> bool:
 
 
 _KNOWN_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "uri": (lambda value: isinstance(value, str) and bool(value.strip()), "must be a text that is not empty"),
-    "title": (lambda value: isinstance(value, str), "must be a text"),
-    "tags": (_is_texts, "must be a list of texts"),
+    "uri": (
+        lambda value: isinstance(value, str) and bool(value.strip()),
+        "must be a string that is not empty",
+    ),
+    "title": (lambda value: isinstance(value, str), "must be a string"),
+    "tags": (_is_texts, "must be a list of strings"),
     "created_at": (
         lambda value: timestamp(value) is not None,
         "must be a date or time in ISO 8601, such as 2026-01-31",

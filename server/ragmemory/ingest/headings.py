@@ -1,8 +1,8 @@
 """Recognise the headings of a text that is not Markdown: manuals, laws, books, commented settings. Pure.
 
 A line is a heading if its kind recurs in the text: underlined lines, numbered ones, labels such as
-"Article 12", the sections of a manual page. What is only listed, as in a table of contents, is none. Only the
-first lines of paragraphs are looked at, and comments with rules, so that reading a text stays fast.
+"Article 12", the sections of a manual page. Entries of a list or table of contents are not headings. For
+speed, only the first lines of paragraphs and comments with rules are examined.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from ragmemory.ingest.banners import banners
 from ragmemory.ingest.blocks import Block, joined, markdown_blocks, paragraphs
 from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates, next_line
 
-# Headings of a kind from which on it recurs; there must be more of a kind that is told by its wording alone.
-FEWEST = 2
-FEWEST_WORDED = 3
+# Minimum headings of a kind; more are needed if only the wording identifies it.
+MIN_EQUAL = 2
+MIN_WORDED = 3
 WORDED: tuple[Family, ...] = ("roman", "numeral", "capitals", "margin", "option")
-# Families by how sure they are.
+# Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
     *("marked", "ruled", "underlined", "banner", "table", "label", "number"),
     *("roman", "numeral", "margin", "capitals", "option"),
 )
-# Different labels, and other kinds of a family.
-MOST_KINDS = 8
-# So many of one kind without any text between them are a list.
+# Maximum kinds of one family, such as different labels.
+MAX_KINDS = 8
+# This many of one kind without text between them are a list.
 LISTED = 3
-# How far a number may be from the one before: a heading between them may not have been recognised.
-FARTHEST = 2
-# A title that comes as often is the head of a page, or a remark such as "NOTE".
-MOST_EQUAL = 3
-# Labels of the smallest parts, in which there are no others.
+# Maximum step between consecutive numbers: a heading between them may have been missed.
+MAX_STEP = 2
+# A title that occurs this often is a running header, or a remark such as "NOTE".
+MAX_REPEATED = 3
+# Labels of the lowest level.
 SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)")
 # Between blank lines.
 ATX = re.compile(r"\n[ \t\r]*\n(#{1,6}) +[^\s#][^\n]*(?=\n[ \t\r]*\n)")
 DIGITS = re.compile(r"\d+")
-# The end of a sentence: above a number alone in its line that is not the number of a page.
+# The end of a sentence, before a lone number that is a heading and not a page number.
 ENDED = re.compile(r"""[.!?:…*_=~-]["'”’»«“)\]*_]*\s*\Z""")
-MOST_BEFORE = 200
+LOOKBACK = 200
 
 
 class Mark(NamedTuple):
-    """A heading; `end` is `start` where what it names follows in the same line.
+    """A heading; `end` equals `start` for a run-in heading, whose text follows in the same line.
 
-    One without a title ends the section of its level, such as the last of several options.
+    Without a title it only ends the section of its level, for example after the last option.
     """
 
     start: int
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 
 def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
-    """The headings of a plain text, in order; only those of some families."""
+    """The headings of a plain text, in order, of some families."""
     every = sorted([*candidates(text), *banners(text)], key=lambda one: one.start)
     chosen = [one for one in every if one.family in families]
     found = list(_apart(_with_longer_titles(chosen)))
@@ -68,7 +68,7 @@ def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
     for one in _without_lists(text, found):
         members[one.family].append(one)
     kept: list[Candidate] = []
-    # Numbers may begin again below the others.
+    # Numbering may restart below headings of other families.
     for family in sorted(members, key=ORDER.index):
         outer = [one.start for one in kept]
         kept += sorted(_recurring(text, family, members[family], sorted(outer)))
@@ -76,9 +76,9 @@ def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
 
 
 def plain_blocks(text: str) -> Iterator[Block]:
-    """The headings and paragraphs of a plain text, each with the blank lines after it; or those of Markdown.
+    """The headings and paragraphs of a plain text, or of Markdown, each with the blank lines after it.
 
-    Its sections share chunks if they are short: they are often clauses or options.
+    Short sections may share a chunk: they are often clauses or options.
     """
     if _is_markdown(text):
         for block in markdown_blocks(text):
@@ -97,26 +97,26 @@ def plain_blocks(text: str) -> Iterator[Block]:
 
 
 def _is_markdown(text: str) -> bool:
-    """Whether a text has headings of Markdown, of more than one level, and hardly other lines with "#"."""
+    """Whether a text has Markdown headings of several levels, and hardly any other lines with "#"."""
     count = text.count("\n#")
-    if count < FEWEST:
+    if count < MIN_EQUAL:
         return False
     marks = Counter(map(len, ATX.findall(f"\n\n{text}")))
     return len(marks) > 1 and 3 * marks.total() >= count
 
 
 def _with_longer_titles(found: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The candidates with the titles below them, where most of their kind have one."""
-    kinds = Counter((one.family, one.rank) for one in found)
-    longer = Counter((one.family, one.rank) for one in found if one.longer)
+    """Extend candidates by the title in the next line, if most of their kind have one."""
+    kinds = Counter(map(_kind, found))
+    longer = Counter(_kind(one) for one in found if one.longer)
     for one in found:
-        kind = one.family, one.rank
-        is_longer = one.longer and longer[kind] > kinds[kind] / 2
-        yield one._replace(end=one.longer[0], title=one.longer[1]) if one.longer and is_longer else one
+        if one.longer and longer[_kind(one)] > kinds[_kind(one)] / 2:
+            one = one._replace(end=one.longer[0], title=one.longer[1])
+        yield one
 
 
 def _apart(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """The candidates that do not begin within the one before."""
+    """The candidates that do not overlap the previous one."""
     last = 0
     for one in found:
         if one.start >= last:
@@ -125,7 +125,7 @@ def _apart(found: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def _without_lists(text: str, found: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The candidates without those of which several follow each other, as in a table of contents."""
+    """The candidates without runs of the same kind, as in a table of contents."""
     run: list[Candidate] = []
     keys: dict[tuple[Family, str | int], tuple[int, ...]] = {}
     for one in found:
@@ -154,12 +154,12 @@ def _kind(one: Candidate) -> tuple[Family, str | int]:
 def _recurring(
     text: str, family: Family, members: Sequence[Candidate], outer: Sequence[int]
 ) -> list[Candidate]:
-    """The candidates of a family that are headings. Numbers may begin again below each of `outer`."""
-    fewest = FEWEST_WORDED if family in WORDED else FEWEST
+    """The candidates of a family that are headings. Numbering may restart after each offset in `outer`."""
+    fewest = MIN_WORDED if family in WORDED else MIN_EQUAL
     if family == "number":
         kept = _counted(members, outer)
         if all(len(one.key) == 1 for one in kept):
-            return kept if len(kept) >= FEWEST_WORDED and kept[0].key[0] <= 1 else []
+            return kept if len(kept) >= MIN_WORDED and kept[0].key[0] <= 1 else []
         return kept if len(kept) >= fewest else []
     kinds: dict[str | int, list[Candidate]] = defaultdict(list)
     for one in members:
@@ -170,27 +170,27 @@ def _recurring(
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
     if family in ("capitals", "margin"):
         times = Counter(DIGITS.sub("0", one.title) for one in members)
-        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MOST_EQUAL]
+        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MAX_REPEATED]
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []
-    common = sorted(kinds.values(), key=len, reverse=True)[:MOST_KINDS]
+    common = sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]
     return [one for of_kind in common if len(of_kind) >= fewest for one in of_kind]
 
 
 def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate]:
-    """Titles in capitals without remarks such as "NOTE: …" and, beside other headings, without terms."""
+    """Titles in capitals without remarks such as "NOTE: …", and without terms if there are other headings."""
     if has_others:
         return [one for one in members if one.end > one.start and " " in one.title and "," not in one.title]
     alone = [one for one in members if one.end > one.start]
-    are_titles = min(len(alone), len(members) - len(alone)) >= FEWEST_WORDED
+    are_titles = min(len(alone), len(members) - len(alone)) >= MIN_WORDED
     return list(members) if are_titles else alone
 
 
 def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[Candidate]:
-    """Those whose numbers go on from the one before: not those of a list in the text, or a reference.
+    """The longest chain of consecutive numbers, without those of lists and references.
 
-    They may begin again below each of `outer`, or anywhere if it is None. Words such as "ONE" do not count.
+    Numbering may restart after each of `outer`, or anywhere if it is None. Words such as "ONE" always fit.
     """
     firsts = [place for place, one in enumerate(members) if not one.key or one.key[0] <= 1][:LISTED]
     chains = []
@@ -200,7 +200,7 @@ def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[
             if not chain or not one.key or _follows(chain[-1], one, outer):
                 chain.append(one)
         chains.append(chain)
-    # Of two that are as long, the first is a table of contents.
+    # Of two equally long chains, the first is a table of contents.
     return max(reversed(chains), key=len, default=[])
 
 
@@ -214,17 +214,17 @@ def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> 
     last = len(key) - 1
     if last > len(above) or key[:last] != above[:last]:
         return False
-    return key[last] <= FARTHEST if last == len(above) else 0 < key[last] - above[last] <= FARTHEST
+    return key[last] <= MAX_STEP if last == len(above) else 0 < key[last] - above[last] <= MAX_STEP
 
 
 def _is_between_sentences(text: str, members: Sequence[Candidate]) -> bool:
-    """Whether the text above most of them ends with a sentence; numbers of pages stand anywhere."""
-    before = [text[max(0, one.start - MOST_BEFORE) : one.start] for one in members[1:]]
+    """Whether the text before most of them ends a sentence; page numbers occur anywhere."""
+    before = [text[max(0, one.start - LOOKBACK) : one.start] for one in members[1:]]
     return 5 * sum(1 for one in before if ENDED.search(one)) >= 4 * len(before)
 
 
 def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
-    """The marks: a kind is below an earlier one if several headings of that one hold some of it."""
+    """Assign levels: a kind is below another one if several headings of that contain some of it."""
     found = _with_ranks_of_numbers(found)
     ranks: dict[str, list[str | int]] = defaultdict(list)
     for one in found:
@@ -244,19 +244,19 @@ def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
 
 
 def _unit(one: Candidate) -> str:
-    """What is above or below others as one: a family, or a label."""
+    """The unit of nesting: a family, or one label."""
     return f"label {one.rank}" if one.family == "label" else one.family
 
 
 def _depth(unit: str) -> int:
-    """By which units are sorted before it is known which hold others."""
+    """The sort key of units, before their nesting is known."""
     if unit in ("margin", "capitals", "option"):
         return 2
     return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))
 
 
 def _with_ranks_of_numbers(found: Sequence[Candidate]) -> list[Candidate]:
-    """Underlined titles without a number are as high as those with one and the same line below."""
+    """Give underlined titles without a number the rank of numbered ones with the same underline."""
     depths: dict[str, int] = {}
     for one in found:
         if one.family == "number" and one.rule:
@@ -272,4 +272,4 @@ def _with_ranks_of_numbers(found: Sequence[Candidate]) -> list[Candidate]:
 def _holds(outer: str, inner: str, found: Sequence[Candidate]) -> bool:
     """Whether several headings of one family are followed by some of the other."""
     both = [unit for one in found if (unit := _unit(one)) in (outer, inner)]
-    return sum(1 for one, other in pairwise(both) if one == outer != other) >= FEWEST
+    return sum(1 for one, other in pairwise(both) if one == outer != other) >= MIN_EQUAL

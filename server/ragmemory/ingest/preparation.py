@@ -1,4 +1,4 @@
-"""Before the commit: compare documents with the store, cut new ones into chunks, and embed them."""
+"""Prepare documents for the commit: compare them with the store, chunk and embed new ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ragcommon.contract.documents import Injected
 from ragcommon.text.rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_csv, is_prose
 from ragmemory.ingest.headings import headings
 from ragmemory.ingest.write_queue import LONG, Prepared
@@ -26,13 +26,13 @@ from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
-# With so many chunks a batch is full: they are embedded together, and committed in one transaction.
+# A batch of this many chunks is full. It is embedded together and committed in one transaction.
 _BATCH = 1_000
-# Texts are split some at a time. The last ones are in the batch as well, up to this many chunks: otherwise an
+# Texts are split in groups, and the last group may exceed the batch up to this many chunks: otherwise an
 # eighth of all texts would be split twice.
-_LARGEST_BATCH = 1_250
-# A longer text almost certainly has more chunks than a batch. One of more lines may have fewer, but other
-# documents would wait 0.1 s or more while it is split.
+_MAX_BATCH = 1_250
+# A longer text almost certainly exceeds a batch. One with more lines may not, but splitting it would delay
+# other documents by 0.1 s or more.
 _LONG_CHARACTERS = 1_000_000
 _MANY_LINES = 20_000
 
@@ -49,7 +49,7 @@ class Page(NamedTuple):
 
 
 class Preparation:
-    """`max_tokens` is the longest chunk, in the embedder's tokens, if the embedder takes as many.
+    """`max_tokens`: the size limit of a chunk, which the embedder may lower.
 
     `on_page` is awaited with the number of chunks after each page of a long document;
     `on_abandoned` is called when hidden chunks must be swept.
@@ -118,8 +118,8 @@ class Preparation:
         return replace(write, staged=staged)
 
     async def abandon(self, staged: StagedDocument) -> None:
-        """Abandon what `build` has stored, unless it is visible by now. Cannot be cancelled."""
-        # If this fails, a later sweep removes it.
+        """Abandon the chunks that `build` stored, unless they are visible by now. Cannot be cancelled."""
+        # If this fails, a later sweep removes them.
         with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
             await self._store.hidden.abandon(staged)
         self._on_abandoned()
@@ -156,7 +156,7 @@ class Preparation:
         for write, found in zip(writes, chunks, strict=True):
             total += len(found)
             is_whole = bool(found) and found[-1].end == len(write.document.text)
-            outcomes.append(replace(write, chunks=found) if is_whole and total <= _LARGEST_BATCH else None)
+            outcomes.append(replace(write, chunks=found) if is_whole and total <= _MAX_BATCH else None)
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]
@@ -164,7 +164,7 @@ class Preparation:
         return [next(embedded) if isinstance(one, Write) else one for one in outcomes]
 
     async def _with_embeddings(self, writes: Sequence[Write], known: Known) -> list[Write | Exception]:
-        """A text that the embedder refuses fails alone; any other error fails all writes."""
+        """A text that the embedder refuses fails on its own; any other error fails all writes."""
         try:
             pairs = [(write, chunk) for write in writes for chunk in write.chunks or ()]
             embeddings, inputs = map(iter, await self._embed(pairs, known))
@@ -183,20 +183,20 @@ class Preparation:
         ]
 
     async def _known(self, writes: Sequence[Write]) -> Known:
-        """The embeddings that come with documents, and those of their stored versions."""
+        """The embeddings supplied with documents, and those of their stored versions."""
         given = {digest: vector for write in writes for digest, vector in write.known.items()}
         stored = await self._store.embedder()
         if self._embedder.is_costly or stored is None or stored[0] != self._embedder.identity:
-            return given  # `_embed` finds those of a costly embedder, and more.
+            return given  # For a costly embedder, `_embed` looks up all stored embeddings.
         rows = await self._store.embedded([write.document.uri for write in writes])
         return given | await to_thread.run_sync(by_digest, stored[0], rows) if rows else given
 
     async def _embed(
         self, chunks: Sequence[tuple[Write, Chunk]], known: Known
     ) -> tuple[list[Embedding], list[bytes]]:
-        """The embeddings of chunks, of which only those that are not known are computed; and their digests.
+        """The embeddings of chunks, computed unless known, and their digests.
 
-        There are no digests if they need not be stored.
+        No digests are returned if they need not be stored.
         """
         texts = [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks]
         above = [context(write.document.title, chunk.heading, chunk.surroundings) for write, chunk in chunks]
@@ -205,13 +205,13 @@ class Preparation:
             return await self._embedder.embed_documents(texts, above), []
         inputs = [digest_of(self._embedder.identity, *one) for one in zip(texts, above, strict=True)]
         if is_costly:
-            # Digests cost a new chunk 15 µs in a memory of 300,000, the embedder `local` 60 µs: loading would
-            # be slower by a tenth.
+            # Only for costly embedders: a digest takes 15 µs per new chunk in a memory of 300,000, against
+            # 60 µs of the embedder `local`.
             known = known | await self._store.embeddings_of(inputs)
         dimensions = (await self._store.embedders()).get(self._embedder.identity, 0)
-        # A service's are known once it has answered: until then an import's count.
+        # A service's dimensions are known after its first answer; until then those of an import are used.
         dimensions = dimensions or self._embedder.dimensions or max(map(len, known.values()), default=0) // 2
-        # An embedding that was cut off on the disk is not used. A float16 has two bytes.
+        # Ignore an embedding that was truncated on disk. A float16 has two bytes.
         found = {one: known[one] for one in inputs if len(known.get(one, b"")) == 2 * dimensions > 0}
         numbers = {one: number for number, one in enumerate(inputs) if one not in found}
         if numbers:
@@ -228,14 +228,14 @@ class Preparation:
         if stored and self._embedder.identity not in stored:
             current = next(iter(stored.items()))
             raise EmbedderMismatch(*current, self._embedder.identity, self._embedder.dimensions)
-        # The model may have to be downloaded, and the caller may not want to wait for that.
+        # The model may have to be downloaded: let the caller cancel.
         longest = await to_thread.run_sync(self._embedder.longest_text, abandon_on_cancel=True)
         return min(self._max_tokens, longest or self._max_tokens)
 
     def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
         sources = (
-            Source(
+            ChunkerInput(
                 one.text,
                 one.is_markdown,
                 is_csv(one.uri) and not one.is_markdown,
@@ -249,7 +249,7 @@ class Preparation:
 
 
 def _has_new_headings(document: Document, old: StoredDocument) -> bool:
-    """Whether a plain text has headings, and an earlier release read its file, perhaps without them."""
+    """Whether a plain text has headings that the earlier release which read its file may have missed."""
     readers = {stamp.partition(":")[0] for stamp in (document.stamp, old.stamp)}
     is_plain = not document.is_markdown and has_headings(document.uri)
     return "" not in readers and len(readers) > 1 and is_plain and bool(headings(document.text))
@@ -265,11 +265,11 @@ def by_digest(identity: str, rows: Sequence[Embedded]) -> Known:
 
 
 def digest_of(identity: str, text: str, above: str) -> bytes:
-    """Identifies what an embedder embeds: 16 bytes. `above` is the `context` of the text."""
+    """The digest of an embedder's input: 16 bytes. `above` is the `context` of the text."""
     embedded = f"{identity}\n{len(above)}\n{above}{text}".encode()
     return hashlib.blake2b(embedded, digest_size=16).digest()
 
 
 def context(title: str, heading: str, surroundings: str) -> str:
-    """What is embedded with a chunk: the title, the headings above it, and its surroundings."""
+    """The context embedded with a chunk: the title, the headings above it, and its surroundings."""
     return " ".join([*passage_names(title, heading), surroundings]).rstrip()

@@ -11,7 +11,7 @@ from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two transactions, so that other writers get their turn: about as long as one takes.
+# Seconds between two transactions, about as long as one takes, so that other writers get their turn.
 _PAUSE = 0.05
 
 

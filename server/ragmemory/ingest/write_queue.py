@@ -1,10 +1,10 @@
-"""Group commit: documents that wait while a batch is in progress become the next batch.
+"""Group commit: documents that arrive while a batch is in progress form the next batch.
 
 A batch is one embedding call and one transaction, however many callers it answers. Two stages overlap: while
 one batch is committed, the next is chunked and embedded. The queue only schedules; its callbacks do the work.
 
-A long document is in no batch, so that others need not wait for it: the task that submitted it prepares and
-commits it, and cancelling that task ends the work.
+A long document is not batched, so that others need not wait for it: the submitting task prepares and commits
+it, and cancelling that task ends the work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All writes to memory pass here: documents that are stored, and documents that are removed."""
+"""The single entry point for writes to memory: documents stored and removed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ragmemory.search.sync import IndexSync
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.writes import Change, Document, Write
 
-# A batch of more chunks waits while the index is far behind; a smaller one does not.
+# Only larger batches (chunks) wait for an index that is far behind.
 _MANY_CHUNKS = 250
-# Documents that one transaction removes, for which other writers wait.
+# Documents removed per transaction, for which other writers wait.
 _REMOVED_AT_ONCE = 64
-# Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
+# Longer texts (characters) are hashed in a thread; for shorter ones, starting a thread takes longer.
 _SHORT = 100_000
 
 
 class Writer:
-    """`max_tokens` is the longest chunk.
+    """`max_tokens`: the size limit of a chunk.
 
     `on_change` is called with the id of every document that this process adds, updates or removes;
     `on_whole_change` with those whose text was written as a whole, or removed.
@@ -58,8 +58,8 @@ class Writer:
     ) -> Injected:
         """Store a document, or its new version; return when it is on the disk.
 
-        `stamp` identifies the state of the file that it was read from; `places` are in the order of their
-        lines. Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
+        `stamp` identifies the state of the source file; `places` are ordered by line. Raises BadArgument,
+        EmbedderUnavailable, EmbedderMismatch.
         """
         document = await _make(text, metadata)
         if stamp or places:
@@ -75,14 +75,14 @@ class Writer:
         return removed[0]
 
     async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
-        """Remove those of some documents that exist, by uri, a few in each transaction."""
+        """Remove documents by uri, in several transactions; unknown uris are ignored."""
         removed = []
         for start in range(0, len(uris), _REMOVED_AT_ONCE):
             removed += await self.remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)
         return removed
 
     async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
-        """Remove documents: by uri, the entry of the journal that this undoes. Raises UndoConflict."""
+        """Remove documents: `removals` maps uris to the journal entries they undo. Raises UndoConflict."""
         removed = await self._store.remove(removals, origin)
         self._note_write()
         for forgotten in removed:

@@ -119,7 +119,7 @@ class Resources:
     async def _block(self, memory: MemoryService, document: str, block: str) -> ResourceContents:
         from ragmemory.ingest.documents import media_type
 
-        info, shown = await memory.library.block(document, block)
+        info, shown = await memory.block_editor.block(document, block)
         return ResourceContents(
             uri=block_uri(shown.document_id, shown.block_id),
             mime_type=media_type(info.uri, info.metadata.get("media_type")),
@@ -142,7 +142,7 @@ class Resources:
             memory = await self._memory()
             if argument == _VARIABLE:
                 return await memory.documents.ids(typed)
-            return await memory.library.block_ids(others.get(_VARIABLE, ""), typed)
+            return await memory.block_editor.block_ids(others.get(_VARIABLE, ""), typed)
 
 
 def announce(server: Server, document_id: str, change: Change) -> None:

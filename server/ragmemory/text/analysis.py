@@ -1,4 +1,4 @@
-"""The terms of a text, as BM25 counts them: one analysis for texts and for queries."""
+"""The terms of a text for BM25: one analysis for texts and queries."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-# ASCII letters and digits to lower case, the rest of ASCII to spaces; other bytes do not change. Three times
-# as fast as a regular expression.
+# Translates ASCII letters to lower case and other ASCII except digits to spaces; three times as fast as a
+# regular expression.
 ASCII = bytes(ord(chr(i).lower() if chr(i).isalnum() else " ") for i in range(128)) + bytes(range(128, 256))
 # Emoji and dingbats: each is a word.
 PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
-# Compiled at first use: together that takes 10 ms, and English texts never need them.
+# Compiled at first use: that takes 10 ms, and English texts never need them.
 WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
 PLAIN_WORD = r"[^\W_]+"
 ACCENTS = "[\u0300-\u036f]+"
 
-# Parts of a text between white space that are not ASCII are folded once and cached (some 10 MB), unless they
-# are too long for a word.
+# Non-ASCII words are folded once and cached (about 10 MB), unless they are too long.
 CACHED_PARTS = 50_000
-LONGEST_CACHED = 100
+MAX_CACHED = 100
 
 # Stop words, as `words` folds them. Words that mean something in the other language ("die", "war") are left
 # out: their document frequency decides.
@@ -79,15 +78,15 @@ class Stemmer(Protocol):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, case and accents folded, in order; a run without spaces is one word."""
+    """The words of a text in order, case and accents folded. A run of a script without spaces is one word."""
     return folded(text).decode().split()
 
 
 def folded(text: str) -> bytes:
-    """The words separated by spaces, in UTF-8."""
+    """The folded words, separated by spaces, in UTF-8."""
     if not text.isascii():
         text = " ".join(
-            part if part.isascii() else _cached_folded(part) if len(part) <= LONGEST_CACHED else _folded(part)
+            part if part.isascii() else _cached_folded(part) if len(part) <= MAX_CACHED else _folded(part)
             for part in text.split()
         )
     return text.encode().translate(ASCII)
@@ -107,13 +106,13 @@ def stems(text: str) -> list[str]:
 
 
 def query_stems(text: str) -> list[str]:
-    """The stems to look up, as often as they occur, without stop words unless there are no others."""
+    """The stems of a query with repetitions, without stop words unless there are no other words."""
     found = words(text)
     return stemmer().stemWords(_without_stop_words(found) or found)
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to look up, as often as they occur."""
+    """The terms of a query, with repetitions."""
     from ragmemory.text.identifiers import JOINT, identifier_words
 
     more = identifier_words([text])[0].decode().split() if JOINT.search(text) else []
@@ -121,12 +120,12 @@ def query_terms(text: str) -> list[str]:
 
 
 def has_content_words(text: str) -> bool:
-    """Whether a question has other words than stop words; otherwise no passage can be relevant to it."""
+    """Whether a query has words other than stop words; otherwise no passage can be relevant."""
     return bool(_without_stop_words(words(text)))
 
 
 def content_words(text: str) -> list[str]:
-    """The words without stop words, each once, in order."""
+    """The distinct words without stop words, in order."""
     return list(dict.fromkeys(_without_stop_words(words(text))))
 
 
@@ -136,13 +135,13 @@ def plain_words(text: str) -> list[str]:
 
 
 def telling_words(text: str) -> list[str]:
-    """The plain words without stop words, unless there are no others."""
+    """The plain words without stop words, unless there are no other words."""
     found = plain_words(text)
     return [word for word in found if has_content_words(word)] or found
 
 
 def is_one_word(text: str) -> bool:
-    """Whether one word, as it is written, is left of a question without its stop words."""
+    """Whether a query has exactly one word, split at white space, besides stop words."""
     return sum(map(has_content_words, text.split())) == 1
 
 
@@ -151,19 +150,19 @@ def _without_stop_words(words: list[str]) -> list[str]:
 
 
 def terms(words: list[str]) -> list[str]:
-    """The terms of words or stems: a run without spaces is replaced by its characters and pairs."""
+    """The terms of words or stems: a run of a script without spaces becomes its characters and bigrams."""
     if "".join(words).isascii():
         return words
     return [term for word in words for term in (grams(word) if is_gapless(word) else (word,))]
 
 
 def is_gapless(word: str) -> bool:
-    """Whether a word has a run of a script without spaces."""
+    """Whether a word contains a script without spaces."""
     return re.search(GAPLESS_START, word) is not None
 
 
 def grams(run: str) -> list[str]:
-    """All single characters, then all overlapping pairs."""
+    """All characters, then all overlapping bigrams."""
     return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
 
 
@@ -174,7 +173,7 @@ def terms_of_word(word: str) -> tuple[str, ...]:
 
 
 def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
-    """(n,) the hashes that identify terms: among a million, two collide once in 40 million indexes."""
+    """(n,) 64-bit hashes of terms: among a million, two collide in one of 40 million indexes."""
     import numpy as np
 
     return np.frombuffer(b"".join([blake2b(stem.encode(), digest_size=8).digest() for stem in stems]), "<u8")
@@ -182,7 +181,7 @@ def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
 
 @cache
 def stemmer() -> Stemmer:
-    """The English stemmer, for all languages with spaces: it treats texts and queries alike."""
+    """The English stemmer, used for all languages with spaces, in texts and queries alike."""
     # A compiled module without type stubs. Its own cache is slower than stemming. It is safe for several
     # threads only because it never releases the GIL.
     stemmer: Stemmer = import_module("Stemmer").Stemmer("english", 0)

@@ -1,4 +1,4 @@
-"""An array that rows are appended to."""
+"""An appendable array."""
 
 from __future__ import annotations
 

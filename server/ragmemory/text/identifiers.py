@@ -1,6 +1,6 @@
-"""The words that identifiers add to a text, so that they are found whole and in parts.
+"""Extra words for identifiers, so that they are found whole and in parts.
 
-`analysis.words` reads retry_after as its parts, and retryAfter as one word: the other form is added.
+`analysis.words` splits retry_after into its parts, but keeps retryAfter as one word: add the other form.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A longer word is no identifier, but perhaps a file in base64.
-LONGEST_IDENTIFIER = 64
+# A longer word is not an identifier, but perhaps base64.
+MAX_IDENTIFIER = 64
 CACHED_IDENTIFIERS = 50_000
-# The kinds of bytes. A word with a letter that is not ASCII is no identifier.
+# Kinds of bytes. A word with non-ASCII letters is not an identifier.
 BREAK, LOWER, UPPER, DIGIT, UNDERSCORE, OTHER = 0, 1, 2, 4, 8, 16
 
 
@@ -36,7 +36,7 @@ def _kind(byte: int) -> int:
 
 
 KINDS = bytes(map(_kind, range(256)))
-# Every word with parts matches: for a single short text far faster than `_candidates`.
+# Matches every word with parts: for a single short text far faster than `_candidates`.
 JOINT = re.compile("_|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
 
@@ -63,10 +63,10 @@ def _candidates(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     joints[2:] |= upper[:-2] & upper[1:-1] & (kinds[2:] == LOWER)
     breaks = np.flatnonzero(kinds == BREAK)
     words = np.searchsorted(breaks, np.flatnonzero(joints))
-    # The numbers ascend, so that this takes a fifth of the time of `np.unique`.
+    # The numbers are sorted: this takes a fifth of the time of `np.unique`.
     words = words[np.flatnonzero(np.diff(words, prepend=-1))]
     starts, ends = breaks[words - 1] + 1, breaks[words]
-    are_short = np.flatnonzero(ends - starts <= LONGEST_IDENTIFIER)
+    are_short = np.flatnonzero(ends - starts <= MAX_IDENTIFIER)
     return starts[are_short], ends[are_short]
 
 
@@ -74,14 +74,14 @@ def _candidates(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _other_form(word: bytes) -> bytes:
     if not word.isascii():
         return b""
-    if word.islower():  # Its parts are known already. Most identifiers are such, and this is thrice as fast.
+    if word.islower():  # Its parts are words already. The most frequent case, and three times as fast.
         inner = word.strip(b"_")
         return inner.replace(b"_", b"") if b"_" in inner else b""
     name = word.decode()
     parts_of_name = [part.lower() for part in re.split(PART_END, name) if part]
     if len(parts_of_name) < 2:
         return b""
-    # `words` has the pieces between underscores already, and parts of one character find nothing.
+    # The pieces between underscores are words already, and parts of one character are useless.
     known = name.lower().split("_")
     found = "".join(parts_of_name), *parts_of_name
     return " ".join(part for part in found if part not in known and len(part) > 1).encode()

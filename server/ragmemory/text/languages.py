@@ -1,4 +1,4 @@
-"""The programming languages whose syntax is known. Light: it imports no grammar."""
+"""The supported programming languages. Imports no grammar."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from msgspec import Struct
 
 
 class Language(Struct, frozen=True):
-    """A language. `module` is the package of its grammar, `grammar` the function in it that returns it."""
+    """A language. `module` is the package of its grammar, `grammar` the function there that returns it."""
 
     name: str
     module: str
     extensions: tuple[str, ...]  # without the dot
     grammar: str = "language"
     separator: str = "."  # between the parts of a qualified name
-    hoists: bool = False  # a local variable is one in its whole function, also above its assignment
-    needs_object: bool = False  # a method is never called without its object, as Java's are inside the class
+    hoists: bool = False  # the scope of a local variable is its whole function, also before its assignment
+    needs_object: bool = False  # methods are always called on an object, unlike in Java inside the class
 
 
 LANGUAGES = (
@@ -52,5 +52,5 @@ EXTENSIONS = frozenset(_BY_EXTENSION)
 
 
 def language_of(uri: str) -> Language | None:
-    """The language of a file, by its extension; None if its syntax is not known."""
+    """The language of a file, by its extension; None if it is not supported."""
     return _BY_EXTENSION.get(PurePosixPath(uri).suffix[1:].lower())

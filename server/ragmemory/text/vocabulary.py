@@ -1,4 +1,4 @@
-"""Numbers for the words of many texts, found and hashed in numpy: three times as fast as a loop in Python.
+"""Number the words of many texts with numpy, three times as fast as a Python loop.
 
 A table of bytes defines words. Callers store their data about each word by its number.
 """
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
 
 SPACE = b" "
-# Bonds by which all bytes but spaces belong to words.
+# Bonds that make every byte except the space a part of a word.
 SPACED = bytes(byte != SPACE[0] for byte in range(256))
 # Bytes scanned at a time, so that most intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 18
-# A vocabulary that exceeds one of these is full (some 20 MB). A single call may exceed them further.
+# Limits of a vocabulary (about 20 MB). A single call may exceed them.
 MAX_WORDS = 200_000
 MAX_BYTES = 8_000_000
-# Words are hashed eight bytes at a time, with two arbitrary odd factors; bytes beyond this by Python.
+# Words are hashed eight bytes at a time, with two arbitrary odd factors; bytes beyond LONG with `hash`.
 LONG = 64
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], np.uint64)
-# Random in every process: otherwise a text could be made of words that all collide.
+# Random per process, so that no text can be crafted from colliding words.
 SECRET = np.frombuffer(os.urandom(8), np.uint64)[0]
 # The first 0 … 8 bytes of eight.
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
@@ -43,16 +43,16 @@ class Words(NamedTuple):
 
     numbers: Integers  # (w,)
     owners: Integers  # (w,) the number of each word's text, ascending
-    new: list[bytes]  # the words that got a number in this call, in the order of their numbers
+    new: list[bytes]  # the words numbered by this call, in order
 
 
 class Vocabulary:
-    """Every distinct word gets the next number when it first occurs. Not safe for several threads.
+    """Numbers distinct words in the order of their first occurrence. Not thread-safe.
 
-    Words are identified by 64 bits of hash: among 200,000, two collide once in a billion vocabularies.
+    Words are identified by 64-bit hashes: among 200,000, two collide in one of a billion vocabularies.
 
     `bonds` is a table of 256 bytes: neighbouring bytes belong to one word if their entries share a bit.
-    Spaces belong to no word. `with_space`: a word after a space includes it, and differs from the same word
+    Spaces are in no word. `with_space`: a word includes a space before it, and so differs from the same word
     elsewhere.
     """
 
@@ -67,7 +67,7 @@ class Vocabulary:
 
     @property
     def is_full(self) -> bool:
-        """Whether the caller should start a new vocabulary."""
+        """Whether to start a new vocabulary."""
         return len(self) > MAX_WORDS or self._bytes > MAX_BYTES
 
     def look_up(self, texts: Sequence[bytes]) -> Words:
@@ -86,11 +86,11 @@ class Vocabulary:
         return Words(np.concatenate(numbers), owners, new)
 
     def _scan(self, texts: Sequence[bytes]) -> tuple[bytes, Integers, Integers, Integers]:
-        """The texts joined, where each word begins and ends in them, and how many words each text has."""
+        """The joined texts, the start and end of each word in them, and the number of words per text."""
         data = SPACE + SPACE.join([*texts, SPACE])
         is_space = np.frombuffer(data, np.uint8) == SPACE[0]
         bonds = np.frombuffer(data.translate(self._bonds), np.uint8)
-        # At all bytes but the first. It and the last one are spaces.
+        # For all bytes except the first. The first and the last one are spaces.
         is_bound = (bonds[1:] & bonds[:-1]) == 0
         starts = np.flatnonzero(is_bound & ~is_space[1:])
         ends = np.flatnonzero(is_bound & ~is_space[:-1])
@@ -103,7 +103,7 @@ class Vocabulary:
 
 
 class HashTable:
-    """Keys to numbers 0, 1, 2 … in the order of their first occurrence, looked up in numpy.
+    """Maps keys to 0, 1, 2 … in the order of their first occurrence, vectorized in numpy.
 
     Open addressing with linear probing, at most half full.
     """
@@ -199,7 +199,7 @@ def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit: a product mixes the high bits best, so they are folded into the low ones."""
+    """Mix all bits: multiplication mixes the high bits best, so they are folded into the low ones."""
     for factor in FACTORS:
         keys = keys * factor
         keys ^= keys >> np.uint64(32)

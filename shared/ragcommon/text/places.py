@@ -67,12 +67,16 @@ def row_label(sheet: str, row: int) -> str:
 
 def cell_label(sheet: str, column: int, row: int) -> str:
     """The label of a cell of a sheet; columns count from 0, rows from 1: "sheet Costs B3"."""
-    letters = ""
-    column += 1
-    while column:
-        column, letter = divmod(column - 1, 26)
-        letters = chr(ord("A") + letter) + letters
-    return f"sheet {sheet} {letters}{row}"
+    return f"sheet {sheet} {letters(column + 1)}{row}"
+
+
+def letters(number: int) -> str:
+    """1 is "A", 26 is "Z", 27 is "AA"."""
+    text = ""
+    while number:
+        number, digit = divmod(number - 1, 26)
+        text = chr(ord("A") + digit) + text
+    return text
 
 
 def with_cell(places: Sequence[Place], line: int, row: str, text: str) -> list[Place]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
-from ragmemory.blocks.labels import find, labels
-from ragmemory.blocks.outline import Entry, leaves, outline, unnamed
+from ragmemory.blocks.labels import find_block, labels
+from ragmemory.blocks.outline import OutlineEntry, leaves, outline, without_ids
 from ragmemory.blocks.tree import Tree
 from ragmemory.errors import BadArgument
 from tests.server.blocks.test_tree import PARTS
@@ -35,7 +35,7 @@ class Editor:
         self.outline = outline(self.tree)
 
     def place(self, label: str) -> int:
-        place = find(label, [entry.id for entry in self.outline], labels(self.tree))
+        place = find_block(label, [entry.id for entry in self.outline], labels(self.tree))
         assert place is not None
         return place
 
@@ -130,7 +130,7 @@ def test_the_end_of_the_last_line_stays_as_it_is() -> None:
     assert Editor("# A\n\nText.").delete("1.a") == "# A"
 
 
-def test_numbered_items_go_on_counting() -> None:
+def test_numbered_items_continue_counting() -> None:
     assert Editor("1. one\n2. two\n").insert("a.2", "after", "three") == "1. one\n2. two\n3. three\n"
 
 
@@ -160,14 +160,14 @@ def test_an_edit_that_cannot_be_made_is_refused(edit: object, field: str) -> Non
     assert caught.value.path == field
 
 
-def test_a_row_of_a_csv_file_is_no_block_of_its_own() -> None:
+def test_a_row_of_a_csv_file_is_not_a_block() -> None:
     editor = Editor("a,b\n1,2\n", "csv")
     assert editor.update("a", "a,b\n3,4") == "a,b\n3,4\n"
     with pytest.raises(BadArgument):
         editor.insert("a", "after", "5,6")
 
 
-def untouched(before: list[Entry], after: list[Entry], touched: set[str]) -> None:
+def untouched(before: list[OutlineEntry], after: list[OutlineEntry], touched: set[str]) -> None:
     """All other blocks have their ids and contents, in their order."""
     kept = [(entry.id, entry.digest) for entry in before if entry.id not in touched and entry.kind != "list"]
     ids = {id for id, _ in kept}
@@ -206,7 +206,7 @@ def test_after_random_edits_the_text_has_the_tree_and_other_blocks_their_ids(
         assert [(node.kind, node.start, node.stop) for node in again.nodes] == [
             (node.kind, node.start, node.stop) for node in editor.tree.nodes
         ]
-        assert [entry.digest for entry in unnamed(again)] == [entry.digest for entry in editor.outline]
+        assert [entry.digest for entry in without_ids(again)] == [entry.digest for entry in editor.outline]
         assert len({entry.id for entry in editor.outline}) == len(editor.outline)
         assert len(set(labels(again))) == len(again.nodes)
         assert leaves(editor.outline)

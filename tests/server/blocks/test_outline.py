@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import time
 
-from ragmemory.blocks.outline import Entry, changed, outline
+from ragmemory.blocks.outline import OutlineEntry, changed, outline
 from ragmemory.blocks.tree import Tree
 
 TEXT = "# Tea\n\nSteep it.\n\n- green\n- black\n\nDrink it.\n\n# Coffee\n\nGrind it.\n"
 
 
-def entries(text: str, known: list[Entry] | None = None) -> list[Entry]:
+def entries(text: str, known: list[OutlineEntry] | None = None) -> list[OutlineEntry]:
     return outline(Tree(text, "markdown"), known or [])
 
 
-def ids(text: str, known: list[Entry] | None = None) -> dict[str, str]:
+def ids(text: str, known: list[OutlineEntry] | None = None) -> dict[str, str]:
     """The id of each block by its own text; of lists by "list"."""
     tree = Tree(text, "markdown")
     return {tree.own(place) or "list": entry.id for place, entry in enumerate(outline(tree, known or []))}

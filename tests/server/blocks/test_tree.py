@@ -1,4 +1,4 @@
-"""The tree of a text, beside that of markdown-it-py."""
+"""The tree of a text, compared with that of markdown-it-py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ragmemory.blocks.tree import Tree, marker_of
-from ragmemory.ingest.blocks import LONGEST_BLOCK
+from ragmemory.ingest.blocks import MAX_BLOCK
 
 ROOT = Path(__file__).resolve().parents[3]
 PEER = MarkdownIt("commonmark").enable("table")
@@ -30,7 +30,7 @@ KINDS = {
     "table_open": "table",
     "blockquote_open": "quote",
 }
-# Parts that both read alike, whatever stands beside them.
+# Parts that both parsers read alike in any context.
 PARTS = [
     *(
         "# Tea",
@@ -174,7 +174,7 @@ def test_plain_text_has_paragraphs_and_a_csv_file_one_table() -> None:
 
 
 def test_a_block_that_is_too_long_for_chunking_is_still_one_block() -> None:
-    text = "# A\n\n" + "A line of a long paragraph.\n" * (2 * LONGEST_BLOCK // 28) + "\nLast.\n"
+    text = "# A\n\n" + "A line of a long paragraph.\n" * (2 * MAX_BLOCK // 28) + "\nLast.\n"
     assert [kind for kind, _ in blocks(text)] == ["heading", "paragraph", "paragraph"]
     fence = f"```\n{text}```\n"
     assert [kind for kind, _ in blocks(fence)] == ["code"]

@@ -204,7 +204,7 @@ async def test_a_name_is_told_apart_from_names_that_hold_it(memory: MemoryServic
 async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
     memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracing, "MOST_TARGETS", 2)
+    monkeypatch.setattr(tracing, "MAX_TARGETS", 2)
     files = {f"m{n}.py": f"class C{n}:\n    def run(self): pass\n" for n in range(4)}
     await load(
         memory, tmp_path / "code", {**files, "n.py": "def main(one):\n    one.run()\n    C3.run(one)\n"}
@@ -214,7 +214,7 @@ async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
     assert [Path(target).name for target in certain.targets] == ["m3.py:2"]
 
 
-async def test_strings_comments_and_names_of_arguments_are_no_references(
+async def test_strings_comments_and_argument_names_are_not_references(
     memory: MemoryService, tmp_path: Path
 ) -> None:
     text = 'LIMIT = 1\n# LIMIT\nprint("LIMIT", LIMIT, f(LIMIT=2), MY_LIMIT)\n'
@@ -227,11 +227,11 @@ async def test_an_answer_that_met_a_bound_says_so(
     memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await load(memory, tmp_path / "code", {f"m{number}.py": "load(1)\n" for number in range(5)})
-    monkeypatch.setattr(tracing, "MOST_WORK", 3 * LEAST_WORK)
+    monkeypatch.setattr(tracing, "MAX_WORK", 3 * LEAST_WORK)
     found = await memory.code.trace("load", "callers", 1)
     assert len(found.steps) == 3
     assert "only 3 of the files" in found.notices[0]
-    monkeypatch.setattr(tracing, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(tracing, "MAX_SECONDS", 0.0)
     found = await memory.code.trace("load", "callers", 1)
     assert found.steps == []
     assert "ended after 0 seconds" in found.notices[0]

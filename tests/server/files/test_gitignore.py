@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragmemory.files.gitignore import LARGEST_BYTES, Gitignore, Patterns
+from ragmemory.files.gitignore import MAX_BYTES, Gitignore, Patterns
 from ragmemory.files.walking import find_files
 
 NAMES = ["a", "b", "ab", "aab", "ba", "c-]", "a b", "é", "[", "!", "#x", "*", "x\\", "\x0b", " "]
@@ -148,7 +148,7 @@ def test_making_the_masks_of_many_patterns_takes_a_bounded_time() -> None:
 
 def test_the_largest_file_that_is_read_takes_a_bounded_time() -> None:
     spent = os.times().user
-    patterns = Patterns((b"*a?" * 20 + b"\n") * (LARGEST_BYTES // 61))
+    patterns = Patterns((b"*a?" * 20 + b"\n") * (MAX_BYTES // 61))
     assert patterns.verdict(b"a" * 30, folder=False) is None
     assert patterns.verdict(b"a" * 255, folder=False) is True
     assert os.times().user - spent < 5
@@ -156,7 +156,7 @@ def test_the_largest_file_that_is_read_takes_a_bounded_time() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder", "large"])
-def test_a_gitignore_that_cannot_be_read_is_named_and_the_walk_goes_on(tmp_path: Path, kind: str) -> None:
+def test_an_unreadable_gitignore_is_reported_and_the_walk_continues(tmp_path: Path, kind: str) -> None:
     path = tmp_path / ".gitignore"
     if kind == "fifo":
         os.mkfifo(path)
@@ -165,7 +165,7 @@ def test_a_gitignore_that_cannot_be_read_is_named_and_the_walk_goes_on(tmp_path:
     elif kind == "folder":
         path.mkdir()
     else:
-        path.write_bytes(b"a\n" * LARGEST_BYTES)
+        path.write_bytes(b"a\n" * MAX_BYTES)
     (tmp_path / "note.md").write_text("x", encoding="utf-8")
     found = find_files([tmp_path])
     assert [file.path.name for file in found.files] == ["note.md"]

@@ -35,7 +35,8 @@ from ragmemory.files import ingestions as module
 from ragmemory.files import loading, parsing
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
-from ragmemory.files.walking import Found, find_files
+from ragmemory.files.walking import FoundFiles, find_files
+from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
@@ -77,8 +78,8 @@ async def memory_in(folder: Path, *roots: str) -> AsyncIterator[MemoryService]:
         yield service
 
 
-class Scripted:
-    """Documents whose every `inject` waits for `go`, and may fail."""
+class Scripted(Writer):
+    """A writer whose `inject` waits for `go`, and may fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -193,7 +194,7 @@ async def test_many_files_are_in_flight_but_not_all(tmp_path: Path) -> None:
 async def test_large_files_are_not_all_in_flight_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_BYTES", 1000)
+    monkeypatch.setattr(loading, "MAX_BYTES", 1000)
     for number in range(20):
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
@@ -238,7 +239,7 @@ async def test_a_refused_file_fails_alone(tmp_path: Path) -> None:
 async def test_an_error_that_every_file_would_get_ends_the_job_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_BYTES", 100)
+    monkeypatch.setattr(loading, "MAX_BYTES", 100)
     error = MemoryFull("memory.db")
     folder, documents = notes(tmp_path / "docs", 50), Scripted(error)
     documents.go.set()
@@ -265,12 +266,12 @@ async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> Found:
+    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> FoundFiles:
         anyio.from_thread.run_sync(walking.set)
         while not is_cancelled():
             continue
         stopped.set()
-        return Found()
+        return FoundFiles()
 
     monkeypatch.setattr(module, "find_files", endless)
     async with jobs_of(tmp_path, Scripted()) as jobs:
@@ -318,7 +319,7 @@ async def test_a_link_that_is_put_in_place_of_a_folder_after_the_check_leads_now
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-async def test_a_file_is_loaded_though_its_name_is_no_text(tmp_path: Path) -> None:
+async def test_a_file_is_loaded_even_if_its_name_is_not_valid_unicode(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 1)
     write(folder / os.fsdecode(b"caf\xe9.txt"), "Coffee.")
     async with memory_in(tmp_path) as memory:
@@ -430,7 +431,7 @@ async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pyt
         assert (await ended(jobs, job)).status == "cancelled"
 
 
-async def test_a_folder_without_files_keeps_its_documents_beside_a_full_one(tmp_path: Path) -> None:
+async def test_an_empty_folder_keeps_its_documents_when_another_folder_has_files(tmp_path: Path) -> None:
     full, unmounted = notes(tmp_path / "full", 2), notes(tmp_path / "disk", 2)
     async with memory_in(tmp_path) as memory:
         jobs = memory.ingestions
@@ -628,7 +629,7 @@ async def test_a_job_whose_end_could_not_be_stored_may_be_started_again(
     assert (failed.status, again.status, again.added) == ("failed", "completed", 3)
 
 
-async def test_a_job_that_another_process_has_taken_over_goes_on_there(
+async def test_a_job_that_another_process_has_taken_over_continues_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
@@ -792,7 +793,7 @@ async def test_a_file_that_vanishes_before_it_is_read_keeps_its_document_until_t
 ) -> None:
     folder = notes(tmp_path / "docs", 2)
 
-    def find_and_lose(*arguments: Any) -> Found:
+    def find_and_lose(*arguments: Any) -> FoundFiles:
         found = find_files(*arguments)
         (folder / "0.txt").unlink()
         return found

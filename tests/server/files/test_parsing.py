@@ -1,4 +1,4 @@
-"""Parsers run in worker processes, within limits. Covers `ragmemory.files.formats.reader` too."""
+"""Parsers run in worker processes, within limits. Covers `ragmemory.files.formats.detection` too."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files import parsing
-from ragmemory.files.formats.read import MissingExtra, Read
-from ragmemory.files.formats.reader import Parser, module_of, parser_for
+from ragmemory.files.formats.detection import Parser, module_of, parser_for
+from ragmemory.files.formats.file_text import FileText, MissingExtra
 from ragmemory.files.parsing import Parsers, machine_memory, parse
 from ragmemory.files.reading import read_file
 from tests.support.documents import archive, epub_members, odt_members, pdf
@@ -30,7 +30,7 @@ from tests.support.parsers import (
 )
 
 
-async def parsed(parser: parsing.Parser, path: Path) -> Read:
+async def parsed(parser: parsing.Parser, path: Path) -> FileText:
     with anyio.fail_after(60):
         return await parse(parser, path)
 
@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_a_parser_reads_the_bytes_of_a_file(file: Path) -> None:
-    assert await parsed(count, file) == Read("5", "a.bin")
+    assert await parsed(count, file) == FileText("5", "a.bin")
 
 
 async def test_a_parser_that_hangs_is_killed_and_the_next_file_is_read(
@@ -95,7 +95,7 @@ async def test_the_parsers_share_a_part_of_the_machines_memory(
 async def test_a_file_that_needs_more_than_its_share_is_read_alone(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsing, "LEAST_MEMORY", 128 << 20)
+    monkeypatch.setattr(parsing, "MIN_MEMORY", 128 << 20)
     monkeypatch.setattr(parsing, "WORKERS", 2)
     shared = Parsers(2 << 30)
     assert (shared.share, shared.budget) == (256 << 20, 512 << 20)
@@ -236,7 +236,7 @@ async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp
         assert found.note == f"is {kind}, not what its name says"
 
 
-async def test_a_file_that_cannot_be_read_is_told_by_what_it_is(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: Path) -> None:
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
     with pytest.raises(NotText, match="is an archive, not what its name says, and these files in it were"):
         await parsed(Parser("bundles"), path)

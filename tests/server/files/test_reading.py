@@ -22,7 +22,7 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
     assert title_of(Path("a.md"), "##\n\ntext\n# ##\n# C#\n") == "C#"
 
 
-def test_a_line_too_long_for_a_title_is_none() -> None:
+def test_a_line_that_is_too_long_is_not_a_title() -> None:
     assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 2)}") == "a" * (MAX_HEADING - 2)
     assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 1)}\n# Second") == "Second"
 

@@ -110,12 +110,12 @@ async def test_no_file_outside_is_changed_and_no_temporary_file_is_left(tmp_path
             uri = (places.inside / "a.md").as_uri()
             await memory.writer.inject(TEA, {"uri": uri}, ORIGIN)
             for number in range(CALLS):
-                version = (await memory.library.blocks(uri))[0].version
+                version = (await memory.block_editor.blocks(uri))[0].version
                 _, before = await memory.documents.read(uri)
                 # What is in memory: so the file outside could be taken for the one that was read.
                 (places.outside / "a.md").write_text(before, encoding="utf-8")
                 with suppress(NotWrittenBack):
-                    await memory.library.update(
+                    await memory.block_editor.update(
                         uri, version, "1.a", f"Number {number}.", ORIGIN, write_back=True
                     )
                     written += 1
@@ -159,7 +159,7 @@ async def test_a_link_in_the_place_of_a_root_leads_out_of_it(tmp_path: Path) -> 
                 await memory.ingestions.start([str(path)], prune=False, origin=ORIGIN)
         assert await ingested(memory, tmp_path / "moved") == 1
         with pytest.raises(NotWrittenBack, match=r"memory\.roots"):
-            await memory.library.update(uri, 1, "1.a", "Changed.", ORIGIN, write_back=True)
+            await memory.block_editor.update(uri, 1, "1.a", "Changed.", ORIGIN, write_back=True)
         with pytest.raises(BackupFailed, match=r"memory\.roots"):
             await memory.maintenance.backup(str(root / "copy.db"), ignore)
         server.tasks.cancel_scope.cancel()

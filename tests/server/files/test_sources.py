@@ -89,7 +89,7 @@ async def test_a_missing_source_fails_and_loses_nothing(tmp_path: Path, memory: 
     assert (await synced(memory)).unchanged == 1
 
 
-async def test_a_path_that_is_no_source_can_be_synced(tmp_path: Path, memory: MemoryService) -> None:
+async def test_a_path_that_is_not_a_source_can_be_synced(tmp_path: Path, memory: MemoryService) -> None:
     folder = write(tmp_path / "notes" / "a.md", "A note.").parent
     write(folder / "b.md", "Another note.")
     assert (await synced(memory, folder)).added == 2

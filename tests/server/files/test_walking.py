@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import MAX_FILE_BYTES
-from ragmemory.files.walking import Found, find_files, is_walked
+from ragmemory.files.walking import FoundFiles, find_files, is_walked
 from tests.support.users import ordinary_user
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
@@ -24,11 +24,11 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
     return root
 
 
-def names(found: Found, root: Path) -> list[str]:
+def names(found: FoundFiles, root: Path) -> list[str]:
     return [file.path.relative_to(root.resolve()).as_posix() for file in found.files]
 
 
-def reasons(found: Found) -> dict[str, tuple[str, bool]]:
+def reasons(found: FoundFiles) -> dict[str, tuple[str, bool]]:
     return {Path(refusal.uri).name: (refusal.reason, refusal.failed) for refusal in found.refusals}
 
 
@@ -125,7 +125,7 @@ def ordinary_folder() -> Iterator[Path]:
 
 
 @posix
-def test_a_folder_that_may_be_listed_but_not_searched_is_reported_and_the_walk_goes_on(
+def test_a_folder_without_search_permission_is_reported_and_the_walk_continues(
     ordinary_folder: Path,
 ) -> None:
     write(ordinary_folder, {".git/HEAD": "", "a.md": "x", "closed/b.md": "x", "z.md": "x"})

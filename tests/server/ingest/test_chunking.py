@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.ingest.blocks import LONGEST_PATH
+from ragmemory.ingest.blocks import MAX_PATH
 from ragmemory.ingest.chunking import (
     FEW_CHARACTERS,
     MANY_CHUNKS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS_PER_TOKEN,
     RUN,
-    Source,
+    ChunkerInput,
     TokenCounter,
     split,
 )
@@ -36,7 +36,7 @@ def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk
 
 
 def cut_counted(text: str, max_tokens: int, count: TokenCounter, *, markdown: bool = True) -> list[Chunk]:
-    found = split([Source(text, markdown)], max_tokens=max_tokens, count=count)
+    found = split([ChunkerInput(text, markdown)], max_tokens=max_tokens, count=count)
     return flat(found)
 
 
@@ -131,7 +131,7 @@ def test_headings_are_marked_or_underlined_and_rules_are_none(text: str, heading
     assert [chunk.heading for chunk in cut(text)] == headings
 
 
-def test_a_line_too_long_to_be_repeated_in_every_chunk_is_no_heading() -> None:
+def test_a_line_too_long_to_be_repeated_in_every_chunk_is_not_a_heading() -> None:
     long = "word " * 100
     for text in (f"# {long}\n\n", f"{long}\n====\n\n"):
         assert {chunk.heading for chunk in cut(text + "words. " * 100)} == {""}
@@ -142,12 +142,12 @@ def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> Non
     assert [(chunk.heading, chunk.start_line) for chunk in cut(text)] == [("Soup > Salt", 1)]
 
 
-def test_a_sharp_sign_in_code_is_no_heading() -> None:
+def test_a_number_sign_in_code_is_not_a_heading() -> None:
     text = "# Setup\n\n```sh\n# install\nmake\n```\n"
     assert [chunk.heading for chunk in cut(text)] == ["Setup"]
 
 
-def test_in_plain_text_a_sharp_sign_is_no_heading() -> None:
+def test_a_number_sign_in_plain_text_is_not_a_heading() -> None:
     assert [chunk.heading for chunk in cut("# comment\nx = 1\n", markdown=False)] == [""]
 
 
@@ -222,7 +222,7 @@ def test_one_very_long_line_is_counted_run_by_run(line: str) -> None:
         asked.append(sum(map(len, parts)))
         return [len(part) for part in parts]
 
-    found = split([Source(line, is_markdown=False)], max_tokens=500, count=count)
+    found = split([ChunkerInput(line, is_markdown=False)], max_tokens=500, count=count)
     first = next(found)
     assert sum(asked) < len(line) / 3
     assert "".join(texts(line, flat([first, *found]))) == line
@@ -236,7 +236,7 @@ def test_a_very_long_text_is_counted_run_by_run() -> None:
         return count_words(texts)
 
     text = "# Part\n\n" + "Some words stand here, in a paragraph of their own.\n\n" * 20_000
-    found = split([Source(text, is_markdown=True)], max_tokens=100, count=count)
+    found = split([ChunkerInput(text, is_markdown=True)], max_tokens=100, count=count)
     first = next(found)
     assert sum(asked) < len(text) / 2
     assert "".join(texts(text, flat([first, *found]))) == text
@@ -250,7 +250,7 @@ def test_texts_are_cut_the_same_alone_and_together_and_counted_together() -> Non
         return count_words(texts)
 
     given = ["# One\n\n", "", "words. " * 30, "# Two\n\n" + "words\n\n" * 9, "  "]
-    sources = [Source(text, number != 2) for number, text in enumerate(given)]
+    sources = [ChunkerInput(text, number != 2) for number, text in enumerate(given)]
     found = list(chain.from_iterable(split(sources, max_tokens=20, count=count)))
     assert len(asked) == 2
     for number, text in enumerate(given):
@@ -296,7 +296,7 @@ def test_chunks_of_any_text_are_bounded_and_made_in_linear_time(row: str, markdo
     parts = texts(text, chunks)
     assert "".join(parts) == text
     assert max(LOCAL.count_tokens(parts)) <= 512
-    assert max(map(len, parts)) <= 512 * MOST_CHARACTERS
+    assert max(map(len, parts)) <= 512 * MAX_CHARACTERS_PER_TOKEN
     assert len(chunks) <= max(MANY_CHUNKS, len(text) // FEW_CHARACTERS)
 
 
@@ -316,7 +316,7 @@ def test_a_very_long_line_is_neither_heading_nor_underline(text: str) -> None:
     assert time.perf_counter() - began < 30
     assert "".join(texts(text, chunks)) == text
     assert {chunk.heading for chunk in chunks} == {""}
-    assert max(chunk.end - chunk.start for chunk in chunks) <= 512 * MOST_CHARACTERS
+    assert max(chunk.end - chunk.start for chunk in chunks) <= 512 * MAX_CHARACTERS_PER_TOKEN
 
 
 def test_a_heading_and_a_text_that_fills_a_chunk_are_cut_so_that_the_heading_is_not_alone() -> None:
@@ -333,7 +333,7 @@ def test_of_a_path_of_long_headings_the_inner_ones_are_kept() -> None:
     )
     [chunk] = [chunk for chunk in cut(text, 100) if "Text." in text[chunk.start : chunk.end]]
     assert chunk.heading.endswith(" > Inner")
-    assert 280 < len(chunk.heading) <= LONGEST_PATH
+    assert 280 < len(chunk.heading) <= MAX_PATH
 
 
 def test_very_many_sections_with_little_text_are_packed_together() -> None:
@@ -389,7 +389,7 @@ def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) 
     lines = [separator.join(["name", "power in watts"])]
     lines += [separator.join([f"lamp {number}", str(number)]) for number in range(60)]
     text = "".join(f"{line}\n" for line in lines)
-    chunks = flat(split([Source(text, False, is_csv=True)], max_tokens=20, count=count_words))
+    chunks = flat(split([ChunkerInput(text, False, is_csv=True)], max_tokens=20, count=count_words))
     found = texts(text, chunks)
     assert len(found) > 5
     assert "".join(found) == text
@@ -398,17 +398,21 @@ def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) 
 
 
 @pytest.mark.parametrize("first", ["lamp,40\n", "a line without cells\n", "", f"{'name,' * 100}\n"])
-def test_a_first_line_that_is_no_header_is_not_repeated(first: str) -> None:
+def test_a_first_line_that_is_not_a_header_is_not_repeated(first: str) -> None:
     text = first + "lamp,40\n" * 60
     chunks = flat(
-        split([Source(text, False, is_csv=True)], max_tokens=20, count=lambda all: [len(one) for one in all])
+        split(
+            [ChunkerInput(text, False, is_csv=True)],
+            max_tokens=20,
+            count=lambda all: [len(one) for one in all],
+        )
     )
     assert {chunk.context for chunk in chunks} == {""}
     assert "".join(texts(text, chunks)) == text
 
 
 def plain(text: str, max_tokens: int = 20) -> list[Chunk]:
-    source = Source(text, is_markdown=False, has_headings=True)
+    source = ChunkerInput(text, is_markdown=False, has_headings=True)
     return flat(split([source], max_tokens=max_tokens, count=count_words))
 
 

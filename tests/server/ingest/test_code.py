@@ -1,4 +1,4 @@
-"""Source code cut into chunks by its functions and classes."""
+"""ChunkerInput code cut into chunks by its functions and classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.text.languages import LANGUAGES, Language, language_of
 from ragmemory.types.writes import Chunk
 from tests.server.code.samples import SAMPLES, Sample, skip_without_grammar
@@ -21,7 +21,7 @@ def cut(text: str, path: str = "a.py", max_tokens: int = 400) -> list[Chunk]:
 
 
 def cut_as(text: str, language: Language | None, max_tokens: int) -> list[Chunk]:
-    source = Source(text, is_markdown=False, is_prose=False, language=language)
+    source = ChunkerInput(text, is_markdown=False, is_prose=False, language=language)
     return flat(split([source], max_tokens=max_tokens, count=count_words))
 
 
@@ -63,7 +63,7 @@ def test_the_end_of_a_class_belongs_to_its_last_function() -> None:
     assert texts(text, chunks)[1].endswith("  }\n}\n\n")
 
 
-def test_functions_inside_functions_are_no_chunks_of_their_own() -> None:
+def test_nested_functions_have_no_chunks_of_their_own() -> None:
     assert headings(cut(f"def main():\n    def inner():\n{DEEP}{BODY}")) == ["main"]
 
 

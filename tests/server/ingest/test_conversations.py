@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragmemory.ingest.chunking import Source, split
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.types.writes import Chunk
 
 CALM = "and so it stays as quiet as it ever was around the lake in all of these long and slow weeks of summer"
 
 
 def cut(text: str, max_tokens: int = 60, *, is_markdown: bool = True, is_prose: bool = True) -> list[Chunk]:
-    sources = [Source(text, is_markdown, is_prose=is_prose)]
+    sources = [ChunkerInput(text, is_markdown, is_prose=is_prose)]
     groups = split(sources, max_tokens=max_tokens, count=lambda texts: [len(one.split()) for one in texts])
     return [chunk for group in groups for _, chunk in group]
 
@@ -88,7 +88,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
-def test_what_only_looks_like_a_conversation_is_none(text: str) -> None:
+def test_a_text_that_only_looks_like_a_conversation_is_not_split_into_turns(text: str) -> None:
     assert {chunk.surroundings for chunk in cut(text)} == {""}
 
 

@@ -48,7 +48,7 @@ def test_the_title_is_the_given_one_else_the_first_heading(
     assert make_document(text, metadata).title == title
 
 
-def test_a_heading_inside_fenced_code_is_none() -> None:
+def test_a_heading_inside_fenced_code_is_ignored() -> None:
     assert first_heading("```\n# a comment\n~~~\n# another\n```\n# Real") == "Real"
     assert first_heading("~~~sh\n# a comment") == ""
 
@@ -102,11 +102,11 @@ def test_a_text_without_a_utf_8_form_is_refused() -> None:
 @pytest.mark.parametrize(
     ("metadata", "sentence"),
     [
-        ({"uri": " "}, "metadata.uri must be a text that is not empty."),
-        ({"uri": 3}, "metadata.uri must be a text that is not empty."),
-        ({"title": None}, "metadata.title must be a text."),
-        ({"tags": "red"}, "metadata.tags must be a list of texts."),
-        ({"tags": ["red", 1]}, "metadata.tags must be a list of texts."),
+        ({"uri": " "}, "metadata.uri must be a string that is not empty."),
+        ({"uri": 3}, "metadata.uri must be a string that is not empty."),
+        ({"title": None}, "metadata.title must be a string."),
+        ({"tags": "red"}, "metadata.tags must be a list of strings."),
+        ({"tags": ["red", 1]}, "metadata.tags must be a list of strings."),
         (
             {"created_at": "last week"},
             "metadata.created_at must be a date or time in ISO 8601, such as 2026-01-31.",
@@ -156,6 +156,6 @@ def test_a_heading_ends_before_the_carriage_return() -> None:
     assert make_document("# Top\r\n\r\nHello.\r\n", {}).title == "Top"
 
 
-def test_a_heading_far_from_the_beginning_is_no_title() -> None:
+def test_a_heading_far_from_the_beginning_is_not_the_title() -> None:
     assert make_document("Text.\n" * 100 + "# Top\n", {}).title == "Top"
     assert make_document("Text.\n" * 100_000 + "# Top\n", {}).title == ""

@@ -109,7 +109,7 @@ def test_the_title_of_a_clause_may_be_its_first_sentence() -> None:
     assert paths(one) == ["1. Disclaimer of Warranty", "2. Limitation of Liability", "3. Term"]
 
 
-def test_numbered_sections_nest_and_a_table_of_contents_is_none() -> None:
+def test_numbered_sections_nest_and_a_table_of_contents_has_no_headings() -> None:
     text = """
         Contents
 
@@ -171,7 +171,7 @@ def test_underlined_titles_have_the_levels_of_their_lines() -> None:
     assert paths(text) == ["Bread", "  Dough", "  Oven", "Cake"]
 
 
-def test_a_title_that_no_other_resembles_is_no_heading() -> None:
+def test_a_title_of_a_unique_kind_is_not_a_heading() -> None:
     assert paths("The kite\n========\n\nIt flies.\n\nIt falls.") == []
 
 
@@ -233,7 +233,7 @@ def test_the_chapters_of_a_book_may_be_numbers_alone() -> None:
     assert paths(text) == ["1 The Inn", "2 The Sea", "3 The Isle"]
 
 
-def test_the_numbers_of_pages_are_no_chapters() -> None:
+def test_page_numbers_are_not_chapters() -> None:
     said = "It rained all day, and nobody went out of the house, for the\n\n{}\n\nroads were flooded.\n\n"
     assert paths("".join(said.format(page) for page in range(1, 9))) == []
 

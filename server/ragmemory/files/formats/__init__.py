@@ -1,5 +1,6 @@
-"""Formats of files that are not plain text, one module each: bytes to Markdown with its places.
+"""File formats, one module each: bytes to Markdown with places.
 
-Every module has `read(path, data)`, which returns a `Read` or raises NotText. Start with `reader`, which
-chooses the module. They run in a worker process (`ragmemory.files.parsing`): a parser may hang or crash.
+Every module has `read(path, data)`, which returns a `FileText` or raises NotText. Start with `detection`,
+which chooses the module. They run in a worker process (`ragmemory.files.parsing`), since a parser may hang
+or crash.
 """

@@ -1,4 +1,4 @@
-"""ZIP archives, such as office files and e-books: checked before anything is decompressed."""
+"""Containers based on ZIP, such as office files and e-books: limits are checked before decompressing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from zipfile import BadZipFile, ZipFile
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.read import Damaged
+from ragmemory.files.formats.file_text import Damaged
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MOST_MEMBERS = 20_000
-# Bytes of all members, decompressed. `zipfile` never reads more of a member than its declared size.
-MOST_BYTES = 512 << 20
-# Bytes of one member of XML, which takes some ten times as much memory as a tree.
-MOST_XML_BYTES = 128 << 20
-# OLE files: the older formats of Office, and the newer ones with a password.
+MAX_MEMBERS = 20_000
+# Decompressed bytes of all members. `zipfile` never reads more of a member than its declared size.
+MAX_BYTES = 512 << 20
+# Bytes of one XML member. Its tree takes about ten times as much memory.
+MAX_XML_BYTES = 128 << 20
+# OLE files: the older Office formats, and newer files with a password.
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 
 
 def open_archive(data: bytes, kind: str) -> ZipFile:
-    """An archive within the limits. `kind` is the format, for the reason. Raises NotText."""
+    """Open an archive within the limits. `kind` names the format in errors. Raises NotText."""
     if data.startswith(OLE):
         raise NotText(
             "is encrypted with a password, or in the format of an older program: save it again without one"
@@ -33,10 +33,10 @@ def open_archive(data: bytes, kind: str) -> ZipFile:
     except (BadZipFile, ValueError, NotImplementedError):
         raise Damaged(kind) from None
     members = archive.infolist()
-    if len(members) > MOST_MEMBERS:
-        raise NotText(f"holds more than {MOST_MEMBERS:,} files")
-    if sum(member.file_size for member in members) > MOST_BYTES:
-        raise NotText(f"holds more than {MOST_BYTES >> 20} MiB when it is decompressed")
+    if len(members) > MAX_MEMBERS:
+        raise NotText(f"holds more than {MAX_MEMBERS:,} files")
+    if sum(member.file_size for member in members) > MAX_BYTES:
+        raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed")
     if any(member.flag_bits & 1 for member in members):
         raise NotText("is encrypted with a password")
     return archive
@@ -46,15 +46,15 @@ def member(archive: ZipFile, name: str, kind: str) -> bytes:
     """The content of a member. Raises NotText."""
     try:
         info = archive.getinfo(name)
-        if info.file_size > MOST_XML_BYTES:
-            raise NotText(f"holds a part of more than {MOST_XML_BYTES >> 20} MiB")
+        if info.file_size > MAX_XML_BYTES:
+            raise NotText(f"holds a part of more than {MAX_XML_BYTES >> 20} MiB")
         return archive.read(info)
     except (KeyError, BadZipFile, zlib.error, EOFError, NotImplementedError):
         raise Damaged(kind) from None
 
 
 def xml(archive: ZipFile, name: str, kind: str) -> Element:
-    """A member of XML. Document type declarations, and so entities, are refused. Raises NotText."""
+    """Parse an XML member; entities are refused. Raises NotText."""
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException

@@ -1,4 +1,4 @@
-"""Archives (ZIP, tar) and compressed files: what is in them, file by file; the places are the files."""
+"""Archives (ZIP, tar) and compressed files, file by file; the places are the files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
-from ragmemory.files.formats.archives import MOST_BYTES, MOST_MEMBERS, open_archive
+from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS, open_archive
+from ragmemory.files.formats.detection import TAR, TAR_AT
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText
 from ragmemory.files.formats.members import Members
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText
-from ragmemory.files.formats.reader import TAR, TAR_AT
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 KIND = "archive"
 BLOCK_BYTES = 1 << 16
-# What the libraries raise for damaged data.
+# Raised by the libraries for damaged data.
 DAMAGE = (
     *(OSError, EOFError, RuntimeError, ValueError),
     *(zlib.error, lzma.LZMAError, tarfile.TarError, BadZipFile),
@@ -38,7 +38,7 @@ class Packed(NamedTuple):
     content: Callable[[], bytes]
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of the files in an archive. Raises NotText."""
     builder = TextBuilder()
     members = Members(builder)
@@ -46,8 +46,8 @@ def read(path: Path, data: bytes) -> Read:
     number = 0
     try:
         for number, packed in enumerate(_files(path, data), 1):
-            if number > MOST_MEMBERS:
-                notes.append(f"only its first {MOST_MEMBERS:,} files were read")
+            if number > MAX_MEMBERS:
+                notes.append(f"only its first {MAX_MEMBERS:,} files were read")
                 break
             members.add(packed.name, packed.size, packed.content)
     except TooMuchText as error:
@@ -57,7 +57,7 @@ def read(path: Path, data: bytes) -> Read:
             raise Damaged(KIND) from None
         notes.append("is damaged: not all files in it were read")
     notes.append(members.note)
-    return builder.read(path.name, "; ".join(filter(None, notes)))
+    return builder.build(path.name, "; ".join(filter(None, notes)))
 
 
 def _files(path: Path, data: bytes) -> Iterator[Packed]:
@@ -77,7 +77,7 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
 
 
 def _tarred(stream: IO[bytes]) -> Iterator[Packed]:
-    """The files of a tar archive. What is skipped is decompressed too, and counted by `Unpacked`."""
+    """The files of a tar archive. Skipped members are decompressed too, and counted by `Unpacked`."""
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
             if info.isreg():
@@ -90,7 +90,7 @@ def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 
 
 def _decompressed(data: bytes) -> io.BufferedIOBase | None:
-    """The compressed data, as a file; None for other data."""
+    """A file of the decompressed data; None if the data is not compressed."""
     file = io.BytesIO(data)
     if data.startswith(b"\x1f\x8b"):
         return gzip.open(file)
@@ -100,21 +100,21 @@ def _decompressed(data: bytes) -> io.BufferedIOBase | None:
 
 
 class Unpacked(io.RawIOBase):
-    """A file that is read up to MOST_BYTES."""
+    """Limits reading to MAX_BYTES."""
 
     def __init__(self, file: io.BufferedIOBase) -> None:
         self._file = file
-        self._left = MOST_BYTES
+        self._left = MAX_BYTES
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Raises NotText if there is more."""
+        """Raises NotText beyond the limit."""
         view = memoryview(buffer)
         block = self._file.read(len(view))
         self._left -= len(block)
         if self._left < 0:
-            raise NotText(f"holds more than {MOST_BYTES >> 20} MiB when it is decompressed")
+            raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed")
         view[: len(block)] = block
         return len(block)

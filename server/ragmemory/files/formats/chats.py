@@ -1,6 +1,6 @@
-"""Exports of chats in JSON: ChatGPT, Claude, Slack. They are recognised by their content.
+"""JSON exports of chats from ChatGPT, Claude and Slack, recognised by their content.
 
-`signal` reads those of Signal, which have several forms.
+`signal` reads Signal's, which has several forms.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct, field
 
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
-# What the beginning of an export holds; other JSON hardly does.
+# Characters at the beginning of an export in which one of these patterns occurs; other JSON hardly matches.
 BEGINNING = 10_000
 CHATGPT = re.compile(r'"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{')
 CLAUDE = re.compile(r'"chat_messages"\s*:\s*\[')
@@ -29,103 +28,76 @@ class Turn(NamedTuple):
     text: str
 
 
-class Author(Struct, frozen=True):
-    role: str = ""
+def value_at(value: Any, *path: str) -> Any:
+    """The value at a path of object keys; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
-class Content(Struct, frozen=True):
-    parts: list[object] = []
+def text_at(value: Any, *path: str) -> str:
+    """The text at a path; "" if there is none."""
+    found = value_at(value, *path)
+    return found if isinstance(found, str) else ""
 
 
-class Message(Struct, frozen=True):
-    author: Author = Author()
-    content: Content = Content()
-    create_time: float | None = None
+def _chatgpt_turns(conversation: Any) -> Iterator[Turn]:
+    """The current branch, from its beginning, without messages of tools and the system."""
+    nodes = value_at(conversation, "mapping") or {}
+    branch: list[Any] = []
+    seen: set[str] = set()
+    name = text_at(conversation, "current_node") or next(reversed(nodes), "")
+    while name in nodes and name not in seen:
+        seen.add(name)
+        branch.append(value_at(nodes, name, "message"))
+        name = text_at(nodes, name, "parent")
+    for message in reversed(branch):
+        role = text_at(message, "author", "role")
+        if role in ("user", "assistant"):
+            parts = value_at(message, "content", "parts") or ()
+            text = "\n".join(part for part in parts if isinstance(part, str))
+            yield Turn(role.capitalize(), str(value_at(message, "create_time") or ""), text)
 
 
-class Node(Struct, frozen=True):
-    message: Message | None = None
-    parent: str | None = None
+def _claude_turns(conversation: Any) -> Iterator[Turn]:
+    for message in value_at(conversation, "chat_messages") or ():
+        sender = text_at(message, "sender")
+        speaker = "User" if sender == "human" else sender.capitalize()
+        yield Turn(speaker, text_at(message, "created_at"), text_at(message, "text"))
 
 
-class ChatGPT(Struct, frozen=True):
-    mapping: dict[str, Node]
-    title: str | None = ""
-    current_node: str | None = None
-
-    def turns(self) -> Iterator[Turn]:
-        """The branch that was current, from its beginning; messages of tools and the system are left out."""
-        branch: list[Message] = []
-        seen: set[str] = set()
-        name = self.current_node or next(reversed(self.mapping), None)
-        while name in self.mapping and name not in seen:
-            seen.add(name)
-            node = self.mapping[name]
-            if node.message is not None and node.message.author.role in ("user", "assistant"):
-                branch.append(node.message)
-            name = node.parent
-        for message in reversed(branch):
-            text = "\n".join(part for part in message.content.parts if isinstance(part, str))
-            yield Turn(message.author.role.capitalize(), str(message.create_time or ""), text)
-
-
-class ClaudeMessage(Struct, frozen=True):
-    sender: str
-    text: str = ""
-    created_at: str = ""
-
-
-class Claude(Struct, frozen=True):
-    chat_messages: list[ClaudeMessage]
-    title: str | None = field(name="name", default="")
-
-    def turns(self) -> Iterator[Turn]:
-        for message in self.chat_messages:
-            speaker = "User" if message.sender == "human" else message.sender.capitalize()
-            yield Turn(speaker, message.created_at, message.text)
-
-
-class SlackProfile(Struct, frozen=True):
-    real_name: str = ""
-
-
-class SlackMessage(Struct, frozen=True):
-    ts: str
-    text: str = ""
-    user: str = ""
-    user_profile: SlackProfile = SlackProfile()
+def _slack_turns(messages: Sequence[Any]) -> Iterator[Turn]:
+    for one in messages:
+        speaker = text_at(one, "user_profile", "real_name") or text_at(one, "user")
+        yield Turn(speaker, text_at(one, "ts"), text_at(one, "text"))
 
 
 def is_export(beginning: str) -> bool:
-    """Whether a JSON text is an export of chats, by its beginning."""
+    """Whether the beginning of a JSON text is that of a chat export."""
     return any(pattern.search(beginning) for pattern in (CHATGPT, CLAUDE, SLACK))
 
 
-def read(path: Path, data: bytes) -> Read:
-    """The conversations of an export, a turn a paragraph. Raises NotText."""
+def read(path: Path, data: bytes) -> FileText:
+    """The conversations of an export, one paragraph per turn. Raises NotText."""
     beginning = data[:BEGINNING].decode(errors="replace")
     builder = TextBuilder()
     try:
-        if SLACK.search(beginning):
-            messages = msgspec.json.decode(data, type=list[SlackMessage])
-            turns = (Turn(one.user_profile.real_name or one.user, one.ts, one.text) for one in messages)
-            channel = f"{path.parent.name} {path.stem}"  # a folder a channel, a file a day
-            add_turns(builder, channel, turns)
-            return builder.read(channel)
-        conversations: Sequence[ChatGPT | Claude]
-        if CLAUDE.search(beginning):
-            conversations = msgspec.json.decode(data, type=list[Claude])
-        else:
-            conversations = msgspec.json.decode(data, type=list[ChatGPT])
+        conversations = msgspec.json.decode(data, type=list[Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Damaged("chat export") from None
-    for number, conversation in enumerate(conversations, 1):
-        add_turns(builder, conversation.title or "", conversation.turns(), f"conversation {number} ")
-    return builder.read(path.name)
+    if SLACK.search(beginning):
+        channel = f"{path.parent.name} {path.stem}"  # one folder per channel, one file per day
+        add_turns(builder, channel, _slack_turns(conversations))
+        return builder.build(channel)
+    turns = _claude_turns if CLAUDE.search(beginning) else _chatgpt_turns
+    for number, one in enumerate(conversations, 1):
+        title = text_at(one, "name") or text_at(one, "title")
+        add_turns(builder, title, turns(one), f"conversation {number} ")
+    return builder.build(path.name)
 
 
 def add_turns(builder: TextBuilder, title: str, turns: Iterable[Turn], where: str = "") -> None:
-    """Append a conversation: a paragraph for each turn that is not empty. `where` begins its places."""
+    """Append a conversation, one paragraph per non-empty turn. `where` is the prefix of its places."""
     is_begun = False
     for number, turn in enumerate((turn for turn in turns if turn.text.strip()), 1):
         place = f"{where}message {number}"
@@ -137,7 +109,7 @@ def add_turns(builder: TextBuilder, title: str, turns: Iterable[Turn], where: st
 
 
 def _shown(at: str) -> str:
-    """A time as people write it, in UTC."""
+    """A time for display, in UTC."""
     try:
         moment = datetime.fromtimestamp(float(at), UTC)
     except (ValueError, OverflowError, OSError):

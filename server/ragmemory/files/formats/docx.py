@@ -1,4 +1,4 @@
-"""DOCX: headings, paragraphs, lists and tables in their order, then the headers and footers."""
+"""DOCX: headings, paragraphs, lists and tables in document order, then headers and footers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line, stated_title
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line, stated_title
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -20,16 +20,16 @@ KIND = "Word"
 HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 # Elements around paragraphs, rows and cells.
 WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "ins", "moveTo"))
-# Elements whose text is no part of the text, or another form of what is beside them.
+# Elements whose text is not shown, or repeats that of a sibling in another form.
 LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", "instrText", "Fallback"))
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-# Columns that one cell may span.
-MOST_SPANNED = 100
-# Characters of a cell that are repeated in each row that it spans.
-LONGEST_REPEATED = 200
+# Upper limit of the columns that one cell spans.
+MAX_SPANNED = 100
+# A longer cell is not repeated in each row that it spans.
+MAX_REPEATED = 200
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a document, without comments and notes. Raises NotText."""
     document, names = open_office(data, KIND, _open)
     builder, title, items = TextBuilder(by_paragraph=True), "", list[str]()
@@ -52,25 +52,25 @@ def read(path: Path, data: bytes) -> Read:
         for text in _repeated(document, kind):
             builder.add(f"{kind.capitalize()}: {text}", kind)
     stated = stated_title(document.core_properties.title or "")
-    return builder.read(stated or title or path.name)
+    return builder.build(stated or title or path.name)
 
 
 def _open(file: IO[bytes]) -> tuple[Document, dict[str, str]]:
-    """A document, and the names of its styles by their ids."""
+    """The document, and the names of its styles by id."""
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
 
     try:
         document = docx.Document(file)
-        # The library's own search takes as long as there are styles, for each paragraph.
+        # python-docx searches all styles for each paragraph.
         return document, {style.styleId: style.name_val for style in document.styles.element.style_lst}
     except (OpcError, LxmlError):
         raise Damaged(KIND) from None
 
 
 def _inner(element: Element, *names: str) -> Iterator[Element]:
-    """The children with these names, and those within content controls and the like."""
+    """The children with these names, including those inside wrappers such as content controls."""
     for child in element:
         name = local(child.tag)
         if name in names:
@@ -96,7 +96,7 @@ def _value(property: Element | None) -> str:
 
 
 def _text(element: Element) -> str:
-    """The text of an element, with that of the text boxes and tables in it, and without what was deleted."""
+    """The text of an element, including text boxes and nested tables, without deleted text."""
     return "".join(_pieces(element))
 
 
@@ -114,7 +114,7 @@ def _pieces(element: Element) -> Iterator[str]:
 
 
 def _rows(grid: Element) -> list[list[str]]:
-    """The cells; one that spans columns is given once, one that spans rows in each of them."""
+    """The cells. One that spans columns is given once; one that spans rows, in each of them."""
     rows, above = [], dict[int, str]()
     for row in _inner(grid, "tr"):
         properties = {local(one.tag): one for one in next(_inner(row, "trPr"), ())}
@@ -123,7 +123,7 @@ def _rows(grid: Element) -> list[list[str]]:
             properties = {local(one.tag): one for one in next(_inner(cell, "tcPr"), ())}
             is_below = "vMerge" in properties and _value(properties["vMerge"]) != "restart"
             column, text = len(cells), one_line(_text(cell))
-            if is_below and len(shown := above.get(column, "")) <= LONGEST_REPEATED:
+            if is_below and len(shown := above.get(column, "")) <= MAX_REPEATED:
                 text = shown
             above[column] = text
             cells += [text, *[""] * (_count(properties.get("gridSpan"), 1) - 1)]
@@ -133,11 +133,11 @@ def _rows(grid: Element) -> list[list[str]]:
 
 def _count(property: Element | None, usual: int) -> int:
     value = _value(property)
-    return min(int(value), MOST_SPANNED) if value.isdecimal() else usual
+    return min(int(value), MAX_SPANNED) if value.isdecimal() else usual
 
 
 def _repeated(document: Document, kind: str) -> list[str]:
-    """The texts of the headers or footers, each once; without those that hold nothing but numbers."""
+    """The distinct texts of the headers or footers, except those without letters."""
     parts = [one for one in document.part.rels.values() if one.reltype.endswith(f"/{kind}")]
     texts = (one_line(_text(one.target_part.element)) for one in parts if not one.is_external)
     return list(dict.fromkeys(text for text in texts if any(map(str.isalpha, text))))

@@ -1,4 +1,4 @@
-"""EPUB: the chapters of an e-book, in reading order; the places are the chapters."""
+"""EPUB: the chapters of an e-book in reading order, which are the places."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.archives import attribute, local, member, open_archive, xml
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 from ragmemory.files.formats.html import markdown
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 KIND = "EPUB"
 CONTAINER = "META-INF/container.xml"
@@ -17,7 +17,7 @@ ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html")
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a book. Raises NotText."""
     archive = open_archive(data, KIND)
     roots = [one for one in xml(archive, CONTAINER, KIND).iter() if local(one.tag) == "rootfile"]
@@ -46,4 +46,4 @@ def read(path: Path, data: bytes) -> Read:
             builder.add(text, f"chapter {chapter}")
     if not chapter and ENCRYPTION in archive.namelist():
         raise NotText("is encrypted")
-    return builder.read(title or path.name)
+    return builder.build(title or path.name)

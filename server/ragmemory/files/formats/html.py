@@ -12,60 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.read import Read, TextBuilder, fenced, one_line, stated_title, table
+from ragmemory.files.formats.file_text import FileText, TextBuilder, fenced, one_line, stated_title, table
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 SNIFFED_BYTES = 2048
-LEFT_OUT = (
-    *("script", "style", "noscript", "template", "svg", "math", "nav", "aside", "footer", "form", "iframe"),
-    *("button", "select", "dialog", "head", "object", "audio", "video", "canvas"),
-)
-NAVIGATION = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary"))
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# fmt: off
+LEFT_OUT = frozenset((
+    "script", "style", "noscript", "template", "svg", "math", "nav", "aside", "footer", "form", "iframe",
+    "button", "select", "dialog", "head", "object", "audio", "video", "canvas",
+))
+NAVIGATION = frozenset((
+    "navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary",
+))
 # Elements within a line of text; all others begin and end a block.
-INLINE = frozenset(
-    (
-        *(
-            "a",
-            "abbr",
-            "acronym",
-            "b",
-            "bdi",
-            "bdo",
-            "big",
-            "cite",
-            "code",
-            "data",
-            "del",
-            "dfn",
-            "em",
-            "font",
-        ),
-        *(
-            "i",
-            "ins",
-            "kbd",
-            "label",
-            "mark",
-            "output",
-            "q",
-            "rp",
-            "rt",
-            "ruby",
-            "s",
-            "samp",
-            "small",
-            "span",
-        ),
-        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
-    )
-)
-# Deeper elements are read as one run of text.
-DEEPEST = 150
-# A comment, a script or style sheet; or a tag: `/` at the end of an element, its name, its attributes.
+INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
+    "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
+    "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+))
+# fmt: on
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# Deeper elements are flattened to plain text.
+MAX_DEPTH = 150
+# A comment, script or style sheet; or a tag. Groups 2 to 4: the `/` of an end tag, its name and attributes.
 TAG = re.compile(
     r"""<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style)\b.*?(?:</\1|\Z)"""
     # Quotation marks count only after "=".
@@ -74,36 +46,36 @@ TAG = re.compile(
 )
 QUOTED = re.compile(r"""=\s*+(?:"[^"]*"|'[^']*')""")
 BETWEEN_ATTRIBUTES = re.compile(r"[\s/=]+")
-# The parser takes time with the square of the number of attributes in a tag, and of open elements: those
-# without an end tag, of which some end by themselves, and some are opened again in each paragraph.
-MOST_ATTRIBUTES = 1_000
-MOST_OPEN = 2_000
-MOST_REOPENED = 50
-REOPENED = frozenset(
-    ("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
-)
-NOT_OPEN = frozenset(
-    (
-        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source"),
-        *("track", "wbr", "html", "head", "body", "p", "li", "dd", "dt", "td", "th", "tr", "tbody", "thead"),
-        *("tfoot", "option"),
-    )
-)
-# A list with this share of its text in links is navigation, if it has several.
-MOST_LINKS = 0.7
+# The parser takes quadratic time in the attributes of a tag, and in the open elements: those without an end
+# tag, unless they end implicitly. Formatting elements are even reopened in each paragraph.
+MAX_ATTRIBUTES = 1_000
+MAX_OPEN = 2_000
+MAX_REOPENED = 50
+# fmt: off
+REOPENED = frozenset((
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+))
+NOT_OPEN = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr", "html", "head", "body", "p", "li", "dd", "dt", "td", "th", "tr", "tbody", "thead",
+    "tfoot", "option",
+))
+# fmt: on
+# A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
+MAX_LINKS = 0.7
 FEW_LINKS = 4
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The main text of a page. Raises NotText."""
     text, title = markdown(_decoded(data))
     builder = TextBuilder(by_paragraph=True)
     builder.add(text)
-    return builder.read(title or path.name)
+    return builder.build(title or path.name)
 
 
 def markdown(html: str) -> tuple[str, str]:
-    """The main text as Markdown, and the title: of the head, else the first heading; "" without both."""
+    """The main text as Markdown, and the title: that of the head, else the first heading, else ""."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_bounded(html))
@@ -120,9 +92,9 @@ def markdown(html: str) -> tuple[str, str]:
 
 
 def _bounded(html: str) -> str:
-    """The page without tags that nest too deep, and without the attributes of tags that have too many."""
+    """Drop tags that are nested too deeply, and the attributes of tags that have too many."""
     opened, left_out = Counter[str](), Counter[str]()
-    count = {True: 0, False: 0}  # of open elements, by whether they are opened again
+    count = {True: 0, False: 0}  # open elements, by whether they are reopened
 
     def bounded(tag: re.Match[str]) -> str:
         is_end, name = tag[2], (tag[3] or "").lower()
@@ -130,7 +102,7 @@ def _bounded(html: str) -> str:
         if not name or name in NOT_OPEN:
             pass
         elif not is_end:
-            if count[is_reopened] == (MOST_REOPENED if is_reopened else MOST_OPEN):
+            if count[is_reopened] == (MAX_REOPENED if is_reopened else MAX_OPEN):
                 left_out[name] += 1
                 return "" if is_reopened else " "
             count[is_reopened] += 1
@@ -141,8 +113,8 @@ def _bounded(html: str) -> str:
         elif opened[name]:
             count[is_reopened] -= 1
             opened[name] -= 1
-        has_many = name and len(tag[4]) > MOST_ATTRIBUTES
-        if has_many and len(BETWEEN_ATTRIBUTES.split(QUOTED.sub(" ", tag[4]))) > MOST_ATTRIBUTES:
+        has_many = name and len(tag[4]) > MAX_ATTRIBUTES
+        if has_many and len(BETWEEN_ATTRIBUTES.split(QUOTED.sub(" ", tag[4]))) > MAX_ATTRIBUTES:
             return f"<{is_end}{name}>"
         return tag[0]
 
@@ -150,7 +122,7 @@ def _bounded(html: str) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    """The text in the encoding that the page states, else as any file."""
+    """Decode with the charset that the page declares, else as any text file."""
     stated = CHARSET.search(data[:SNIFFED_BYTES])
     if stated and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         with suppress(LookupError, UnicodeDecodeError):
@@ -159,7 +131,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _main(body: LexborNode) -> LexborNode:
-    """The element that holds the main text: the only `main` or `article`, else the whole body."""
+    """The only non-empty `main` or `article`, else the whole body."""
     for selector in ("main, [role=main]", "article"):
         found = (node for node in body.css(selector) if (node.text() or "").strip())
         main = next(found, None)
@@ -170,13 +142,13 @@ def _main(body: LexborNode) -> LexborNode:
 
 @dataclass
 class _Blocks:
-    """Walks a tree, and collects its blocks."""
+    """Walks a tree and collects its blocks."""
 
-    done: list[list[str]] = field(default_factory=list)  # of each block its lines, items of a list together
-    line: list[str] = field(default_factory=list)  # the text of the block that is open
-    prefix: str = ""  # of the block that is open
-    quoted: int = 0  # blockquotes around it
-    lists: list[int] = field(default_factory=list)  # of each list around it: the last number, -1 for bullets
+    done: list[list[str]] = field(default_factory=list)  # the lines of each block; a list is one block
+    line: list[str] = field(default_factory=list)  # the text of the open block
+    prefix: str = ""  # list marker of the open block
+    quoted: int = 0  # nesting depth of blockquotes
+    lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
 
     def end(self) -> None:
         """End the open block."""
@@ -201,7 +173,7 @@ class _Blocks:
 
     def walk(self, node: LexborNode, depth: int) -> None:
         """Read the children of an element."""
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             self.line.append(node.text(separator=" ") or "")
             return
         for child in node.iter(include_text=True):
@@ -273,11 +245,11 @@ def _is_navigation(items: LexborNode) -> bool:
     if len(links) < FEW_LINKS:
         return False
     linked = sum(len(one_line(link.text() or "")) for link in links)
-    return linked > MOST_LINKS * len(one_line(items.text() or ""))
+    return linked > MAX_LINKS * len(one_line(items.text() or ""))
 
 
 def _rows(node: LexborNode) -> list[list[str]]:
-    """The cells of a table; none if it lays out a page: it holds a table, or has one column."""
+    """The cells of a table; none for a layout table, which holds blocks or has one column."""
     if node.css_first("table table, table h1, table h2, table p + p") is not None:
         return []
     rows = [list(_cells(row)) for row in node.css("tr")]

@@ -1,7 +1,7 @@
-"""The order of the text on a page, by where its characters stand: columns one after another, tables by rows.
+"""Reading order of a page from the positions of its characters: columns one after another, tables by row.
 
-Only what stands in columns is moved, and only where the order of the file goes across them. Pure: it is given
-characters with their boxes, in points, from the lower left corner of the page.
+Only text in columns is moved, and only where the order of the file runs across them. Pure: the input is
+characters with their bounding boxes, in points, from the lower left corner of the page.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ragmemory.files.formats.read import table
+from ragmemory.files.formats.file_text import table
 
-# Parts of a line's height: a wider gap in a line may lie between columns; a gutter may be narrower in some
-# lines; lines farther apart are not of one table; the next line of a cell is not farther than this.
+# In line heights: the minimum gap between columns within a line; the minimum width of a gutter, which some
+# lines narrow; the maximum distance of rows of one table; the maximum distance of lines of one cell.
 GAP = 1.0
 GUTTER = 0.5
-FARTHEST = 2.5
+MAX_LINE_GAP = 2.5
 NEXT_LINE = 1.4
-# Lines with text in several columns, in a table and in columns of prose.
-LEAST_ROWS = 3
-LEAST_LINES = 5
-MOST_COLUMNS = 3
-# Of a row; a longer one is not of a table.
-MOST_SEGMENTS = 50
-# Characters of a usual line in a column of prose, and of one beside which there are notes.
+# Minimum lines with text in several columns, for a table and for columns of prose.
+MIN_ROWS = 3
+MIN_LINES = 5
+MAX_COLUMNS = 3
+# A row with more segments is not part of a table.
+MAX_SEGMENTS = 50
+# Characters of a usual line in a column of prose, and of a line with notes next to it.
 LINE_LENGTH = 22
 LONG_LINE = 60
-# The share of rows that may cross a gutter, and of those with a gap in a cell where columns are understood.
-MOST_CROSSING = 0.1
-MOST_UNCLEAR = 0.34
-# Characters one above the other, from which on they are a line of their own, such as in the margin.
-LEAST_UPRIGHT = 4
-# What stands before the items of a list, and before lines that are counted.
+# The maximum share of rows that cross a gutter, and of rows with a gap inside a cell.
+MAX_CROSSING = 0.1
+MAX_UNCLEAR = 0.34
+# This many characters above each other are a vertical line, for example in the margin.
+MIN_UPRIGHT = 4
+# Markers of list items, and numbers of lines.
 BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]")
 NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
 
@@ -49,7 +49,7 @@ class Box(NamedTuple):
 
 @dataclass
 class Segment:
-    """A part of a line without a wide gap, as the file has it: from one character up to another."""
+    """A part of a line without a wide gap: characters `start` to `end` of the file."""
 
     number: int  # in the order of the file
     start: int
@@ -73,7 +73,7 @@ Gutter = tuple[float, float]
 
 
 def crossings(boxes: Iterable[Box]) -> int:
-    """How often the text goes on beyond a gap in its line, or higher up beside it: in prose hardly ever."""
+    """How often the text continues beyond a gap in its line, or higher up to the right: rare in prose."""
     return sum(
         1
         for box, following in pairwise(boxes)
@@ -82,10 +82,10 @@ def crossings(boxes: Iterable[Box]) -> int:
 
 
 def arranged(characters: Sequence[tuple[str, Box]]) -> str | None:
-    """The text of a page, where it has columns or tables; None if it has none, or only in their order."""
+    """The rearranged text of a page; None if it has no columns or tables that are out of order."""
     text = "".join(character for character, _ in characters)
     segments = list(_segments(characters))
-    moved: dict[int, str] = {}  # by the numbers of segments, the text in the place of each
+    moved: dict[int, str] = {}  # replacement texts by segment number
     for band, found in _found(text, _rows(_level(segments))):
         numbers = [segment.number for row in band for segment in row]
         moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
@@ -117,20 +117,20 @@ def _segments(characters: Sequence[tuple[str, Box]]) -> Iterator[Segment]:
 
 
 def _level(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments without those of text that runs up or down the page, which has one character in each."""
+    """The segments without vertical text, which has one character per segment."""
     level: list[Segment] = []
     run: list[Segment] = []
     for segment in segments:
         is_single = segment.end - segment.start == 1
         if run and not (is_single and segment.left < run[-1].right and run[-1].left < segment.right):
-            level += run if len(run) < LEAST_UPRIGHT else []
+            level += run if len(run) < MIN_UPRIGHT else []
             run = []
         (run if is_single else level).append(segment)
-    return level + (run if len(run) < LEAST_UPRIGHT else [])
+    return level + (run if len(run) < MIN_UPRIGHT else [])
 
 
 def _rows(segments: Iterable[Segment]) -> list[Row]:
-    """The segments side by side, from the top; each row from the left."""
+    """Group segments into rows, from the top, each sorted from the left."""
     rows: list[Row] = []
     for segment in sorted(segments, key=lambda one: -one.middle):
         if rows and rows[-1][0].bottom < segment.middle:
@@ -143,11 +143,11 @@ def _rows(segments: Iterable[Segment]) -> list[Row]:
 
 
 def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Runs of rows with a gutter that no segment in them crosses."""
+    """Runs of rows with a common gutter that no segment crosses."""
     band: list[Row] = []
     gutters: list[Gutter] = []
     for row in rows:
-        is_clear = len(row) <= MOST_SEGMENTS
+        is_clear = len(row) <= MAX_SEGMENTS
         left = _narrowed(gutters, row) if is_clear and band and not _is_far(band[-1], row) else []
         if left:
             band.append(row)
@@ -162,28 +162,28 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _gutters(band: Sequence[Row]) -> list[Gutter]:
-    """The intervals between the columns, which hardly any row crosses: a heading of several columns may."""
+    """The intervals between columns. A few rows may cross them, such as a heading of several columns."""
     edges = sorted(edge for row in band for one in row for edge in ((one.left, 1), (one.right, -1)))
     width = GUTTER * median(row[0].height for row in band)
     gutters: list[Gutter] = []
     depth, start = 0, None
     for edge, step in edges:
-        if start is not None and step > 0 and depth + step > len(band) * MOST_CROSSING:
+        if start is not None and step > 0 and depth + step > len(band) * MAX_CROSSING:
             if edge - start > width:
                 gutters.append((start, edge))
             start = None
         depth += step
-        if start is None and step < 0 and depth <= len(band) * MOST_CROSSING:
+        if start is None and step < 0 and depth <= len(band) * MAX_CROSSING:
             start = edge
     return gutters
 
 
 def _is_far(row: Row, following: Row) -> bool:
-    return row[0].bottom - following[0].top > FARTHEST * max(row[0].height, following[0].height)
+    return row[0].bottom - following[0].top > MAX_LINE_GAP * max(row[0].height, following[0].height)
 
 
 def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
-    """What the segments of a row leave of some gutters."""
+    """The gutters, narrowed by the segments of a row."""
     for segment in row:
         left: list[Gutter] = []
         for start, end in gutters:
@@ -196,23 +196,23 @@ def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
 
 
 def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str]]:
-    """The bands whose text is not that of the file: columns one after another, or the rows of a table."""
+    """The bands to rearrange, with their new text: columns one after another, or the rows of a table."""
     for band in _bands(rows):
         gutters = _gutters(band)
         cells = [_cells(text, row, gutters) for row in band]
         columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
         lengths = [median(map(len, column)) if column else 0 for column in columns]
         crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
-        if len(columns) <= MOST_COLUMNS and crossing >= LEAST_LINES and min(lengths) >= LINE_LENGTH:
+        if len(columns) <= MAX_COLUMNS and crossing >= MIN_LINES and min(lengths) >= LINE_LENGTH:
             across = sum(1 for row in band for one, other in pairwise(row) if other.number == one.number + 1)
             if across > crossing / 2:
                 yield band, "\n".join(map("\n".join, columns))
-            else:  # There may be tables in these columns.
+            else:  # The columns may contain tables.
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
             continue
         unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-        is_clear = crossing >= LEAST_ROWS and unclear <= MOST_UNCLEAR * len(band)
+        is_clear = crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band)
         if is_clear and not _is_list(columns, lengths):
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
 
@@ -224,7 +224,7 @@ def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list
 
 
 def _is_list(columns: Sequence[Sequence[str]], lengths: Sequence[float]) -> bool:
-    """Whether these are lines with marks, numbers or notes beside them."""
+    """Whether the columns are lines with their bullets, numbers or marginal notes."""
     if max(lengths) > LONG_LINE and min(map(len, columns)) <= max(map(len, columns)) / 2:
         return True
     is_long = max(lengths) >= LINE_LENGTH
@@ -247,7 +247,7 @@ def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:
 
 
 def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:
-    """The rows of a table. A line without a first cell may go on with the cells of the line above it."""
+    """The rows of a table. A line with an empty first cell may continue the cells of the line above."""
     rows: list[list[str]] = []
     for number, line in enumerate(cells):
         above = cells[number - 1] if number else []

@@ -9,33 +9,33 @@ from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from pathlib import Path
 
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText, one_line
 from ragmemory.files.formats.html import markdown
 from ragmemory.files.formats.members import Members
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, TooMuchText, one_line
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
-# The line that begins a message of a mailbox, after an empty line.
+# Begins a message in a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
 QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
-MOST_MESSAGES = 100_000
-# Attachments that are only named.
+MAX_MESSAGES = 100_000
+# Attachments of these types are only named.
 NO_TEXT = ("image", "audio", "video")
 MESSAGE = "message/rfc822"
-# Characters of a header that are read. Python's parser takes time with the square of their number.
-LONGEST_HEADER = 10_000
-# Bytes that are fed to the parser at once. `parsebytes` needs ten times as much memory as a message has.
+# Characters of a header that are parsed: Python's parser takes quadratic time.
+MAX_HEADER = 10_000
+# Bytes fed to the parser at a time: `parsebytes` takes ten times the memory of the message.
 FED_BYTES = 1 << 16
 
 
 class ShortHeaders(EmailPolicy):
-    """The default policy, with headers cut off at LONGEST_HEADER."""
+    """The default policy, with headers truncated to MAX_HEADER."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:LONGEST_HEADER]
+        return name, value[:MAX_HEADER]
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The messages of a file. Raises NotText."""
     builder = TextBuilder(by_paragraph=True)
     members = Members(builder)
@@ -45,17 +45,17 @@ def read(path: Path, data: bytes) -> Read:
             raise Damaged("e-mail")
         subject = _header(message, "Subject")
         _add(builder, members, message)
-        return builder.read(subject or path.name, members.note)
+        return builder.build(subject or path.name, members.note)
     note = _add_all(builder, members, data)
-    return builder.read(path.name, "; ".join(filter(None, (note, members.note))))
+    return builder.build(path.name, "; ".join(filter(None, (note, members.note))))
 
 
 def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
-    """Write the messages of a mailbox, and return a note on those that are not read."""
+    """Add the messages of a mailbox; return a note on those that are skipped."""
     number = 0
     for number, raw in enumerate(_messages(data), 1):
-        if number > MOST_MESSAGES:
-            return f"only its first {MOST_MESSAGES:,} messages were read"
+        if number > MAX_MESSAGES:
+            return f"only its first {MAX_MESSAGES:,} messages were read"
         message = _parsed(raw)
         place = f"message {number}"
         try:
@@ -90,7 +90,7 @@ def _parsed(data: bytes) -> EmailMessage:
 
 
 def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: str = "") -> None:
-    """Write the headers, the body as plain text, and the attachments: all names, then what can be read."""
+    """Add the headers, the body as plain text, the names of all attachments, then those that can be read."""
     headers = [f"{name}: {value}" for name in SHOWN if (value := _header(message, name))]
     attachments = list(_attachments(message))
     names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
@@ -108,14 +108,14 @@ def _header(message: Message, name: str) -> str:
     """A header on one line; "" if it is missing or cannot be decoded."""
     try:
         return one_line(str(message.get(name, "")))
-    except Exception:  # The parser of headers raises many kinds of error for malformed ones.
+    except Exception:  # Malformed headers raise many kinds of error.
         return ""
 
 
 def _body(message: EmailMessage) -> str:
     try:
         part = message.get_body(("plain", "html"))
-    except Exception:  # Likewise for malformed structures.
+    except Exception:  # As do malformed structures.
         part = None
     if part is None:
         return ""
@@ -125,13 +125,13 @@ def _body(message: EmailMessage) -> str:
 
 
 def _kind(part: Message) -> str:
-    """What stands for the name of an attachment without one."""
+    """The label of an attachment without a file name."""
     kind = part.get_content_type()
     return "message.eml" if kind == MESSAGE else kind
 
 
 def _content(part: Message) -> bytes:
-    """The content of an attachment; a message is one in whole."""
+    """The content of an attachment; a forwarded message is returned whole."""
     if part.get_content_type() == MESSAGE:
         return b"".join(bytes(inner) for inner in part.get_payload() if isinstance(inner, Message))
     payload = part.get_payload(decode=True)
@@ -146,7 +146,7 @@ def _decoded(payload: bytes, charset: str) -> str:
 
 
 def _attachments(message: EmailMessage) -> Iterator[Message]:
-    """The attachments and the forwarded messages, without what is in those."""
+    """The attachments and forwarded messages, but not their own attachments."""
     parts: list[Message] = [message]
     while parts:
         part = parts.pop()

@@ -1,4 +1,4 @@
-"""JSON without line breaks: written with them, so that a passage and a quotation have an end."""
+"""JSON without line breaks: reformatted, so that passages and quotations end with a line."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import msgspec
 from msgspec import Raw
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
 SUFFIX = ".json"
-# A line of so many characters holds several values.
+# A longer line holds several values.
 LONG_LINE = 1_000
 
 
 def is_minified(beginning: str) -> bool:
-    """Whether a text in JSON has hardly any line breaks, by its beginning."""
+    """Whether the beginning of a JSON text has no line breaks."""
     return len(beginning) > LONG_LINE and "\n" not in beginning[:LONG_LINE].strip()
 
 
-def read(path: Path, data: bytes) -> Read:
-    """The elements of a list, a line each unless they are long; of other values all parts, a line each.
+def read(path: Path, data: bytes) -> FileText:
+    """One line per list element, unless it is long; other values are indented.
 
     The places are the elements of the list. Raises NotText.
     """
     text = decode(data).text
     try:
         if not text.startswith("["):
-            return Read(msgspec.json.format(text, indent=2) + "\n", path.name)
+            return FileText(msgspec.json.format(text, indent=2) + "\n", path.name)
         elements = msgspec.json.decode(text, type=list[Raw])
         lines, places = ["["], []
         for number, element in enumerate(elements, 1):
@@ -38,5 +38,5 @@ def read(path: Path, data: bytes) -> Read:
                 written = msgspec.json.format(written, indent=2)
             lines += f"{written.decode()}{',' if number < len(elements) else ''}".split("\n")
     except (msgspec.DecodeError, RecursionError):
-        return Read(text, path.name)
-    return Read("\n".join([*lines, "]", ""]), path.name, places=places)
+        return FileText(text, path.name)
+    return FileText("\n".join([*lines, "]", ""]), path.name, places=places)

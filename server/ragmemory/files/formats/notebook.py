@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from ragcommon.text.rules import atx_heading
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, clean, fenced
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, clean, fenced
 
 Lines = str | list[str]
-# Characters of a cell's output: logs of a training run say little.
-MOST_OUTPUT = 4_000
+# Characters of a cell's output; the rest is mostly training logs.
+MAX_OUTPUT = 4_000
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
@@ -36,7 +36,7 @@ class Notebook(Struct, frozen=True):
     metadata: dict[str, object] = {}
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a notebook of version 4. Raises NotText."""
     try:
         notebook = msgspec.json.decode(data, type=Notebook)
@@ -54,8 +54,8 @@ def read(path: Path, data: bytes) -> Read:
         if source.strip():
             builder.add(fenced(source, language), f"cell {number}")
         if output := "".join(map(_printed, cell.outputs)).strip("\n"):
-            builder.add(fenced(output[:MOST_OUTPUT]), f"cell {number}")
-    return builder.read(title or path.name)
+            builder.add(fenced(output[:MAX_OUTPUT]), f"cell {number}")
+    return builder.build(title or path.name)
 
 
 def _language(metadata: dict[str, object]) -> str:

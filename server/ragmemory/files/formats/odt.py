@@ -1,4 +1,4 @@
-"""ODT: headings, paragraphs, lists and tables, in their order."""
+"""ODT: headings, paragraphs, lists and tables in document order."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
-from ragmemory.files.formats.read import Read, TextBuilder, one_line, stated_title
+from ragmemory.files.formats.file_text import FileText, TextBuilder, one_line, stated_title
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 KIND = "OpenDocument"
-# Elements within lists, sections and frames in each other.
-DEEPEST = 100
-# Repeated cells and spaces beyond this many fill a page.
-MOST_REPEATED = 100
+# Nesting depth of lists, sections and frames.
+MAX_DEPTH = 100
+# More repeated cells or spaces only fill the page.
+MAX_REPEATED = 100
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 LEFT_OUT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content"))
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a document. Raises NotText."""
     archive = open_archive(data, KIND)
     content = xml(archive, "content.xml", KIND)
@@ -32,15 +32,15 @@ def read(path: Path, data: bytes) -> Read:
     if "meta.xml" in archive.namelist():
         about = xml(archive, "meta.xml", KIND).iter()
         title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
-    return builder.read(title or first or path.name)
+    return builder.build(title or first or path.name)
 
 
 def _blocks(parent: Element, builder: TextBuilder, depth: int) -> str:
-    """Write the blocks of an element, and return the first heading."""
+    """Add the blocks of an element; return the first heading."""
     first = ""
     for element in parent:
         name = local(element.tag)
-        if name in LEFT_OUT or depth > DEEPEST:
+        if name in LEFT_OUT or depth > MAX_DEPTH:
             continue
         if name == "h":
             level = attribute(element, "outline-level", "1")
@@ -61,7 +61,7 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int) -> str:
 
 def _items(items: Element, depth: int) -> list[str]:
     lines: list[str] = []
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return lines
     for item in items:
         text = " ".join(one_line(_text(part, 0)) for part in item if local(part.tag) in ("p", "h"))
@@ -87,7 +87,7 @@ def _rows(grid: Element) -> list[list[str]]:
 
 
 def _own_rows(grid: Element) -> Iterator[Element]:
-    """The rows of a table, without those of the tables in its cells, whose text its cells have."""
+    """The rows of a table, but not those of nested tables, whose text is part of the cells."""
     for part in grid:
         if local(part.tag) == "table-row":
             yield part
@@ -96,8 +96,8 @@ def _own_rows(grid: Element) -> Iterator[Element]:
 
 
 def _text(element: Element, depth: int) -> str:
-    """The text of an element, with the white space that has elements of its own."""
-    if depth > DEEPEST:
+    """The text of an element, with the white space that ODT encodes as elements."""
+    if depth > MAX_DEPTH:
         return "".join(element.itertext())
     parts = [element.text or ""]
     for child in element:
@@ -116,4 +116,4 @@ def _text(element: Element, depth: int) -> str:
 
 def _repeated(element: Element, name: str) -> int:
     count = attribute(element, name, "1")
-    return min(int(count), MOST_REPEATED) if count.isdecimal() else 1
+    return min(int(count), MAX_REPEATED) if count.isdecimal() else 1

@@ -1,4 +1,4 @@
-"""The places of a text without pages: its headings, and the paragraphs and rows of tables below each."""
+"""The places of a text without pages: headings, and the paragraphs and table rows below each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 from ragcommon.text.places import Place
 from ragmemory.ingest.blocks import is_table_rule, markdown_blocks
 
-# Characters of a heading in the name of a place.
-MOST_CHARACTERS = 60
+# Characters of a heading in a place label.
+MAX_CHARACTERS = 60
 
 
-class Part(NamedTuple):
-    """What begins with a line and has a name of its own, such as a message.
+class NamedPart(NamedTuple):
+    """A part that begins at a line and has its own name, such as a message.
 
-    Its paragraphs are `counted`, or it is one place.
+    `counted`: its paragraphs are numbered places; otherwise the part is one place.
     """
 
     line: int
@@ -24,13 +24,13 @@ class Part(NamedTuple):
     counted: bool
 
 
-WHOLE = Part(1, "", counted=True)
+WHOLE = NamedPart(1, "", counted=True)
 
 
-def paragraph_places(text: str, parts: Sequence[Part]) -> list[Place]:
+def paragraph_places(text: str, parts: Sequence[NamedPart]) -> list[Place]:
     """The places of Markdown: "Costs > Travel", "Costs > Travel ¶ 2", "Costs table 1 row 3", "message 2 ¶ 1".
 
-    An item of a list is a paragraph, as in Word. Outside of `parts` they are counted below each heading.
+    A list item is a paragraph, as in Word. Outside of `parts`, paragraphs are numbered below each heading.
     """
     places: list[Place] = []
     counts = Counter[str]()
@@ -72,9 +72,9 @@ def _rows(table: str, line: int, above: str, counts: Counter[str], is_continued:
 
 
 def _short(heading: str) -> str:
-    """A path of headings, each cut to MOST_CHARACTERS."""
+    """A path of headings, each truncated to MAX_CHARACTERS."""
     names = heading.split(" > ") if heading else []
     cut = (
-        name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1].rstrip()}…" for name in names
+        name if len(name) <= MAX_CHARACTERS else f"{name[: MAX_CHARACTERS - 1].rstrip()}…" for name in names
     )
     return " > ".join(cut)

@@ -1,4 +1,4 @@
-"""PDF: the text of each page, with its headings. Scanned pages, which hold only an image, have none."""
+"""PDF: the text of each page, with its headings. Scanned pages, which are only images, have no text."""
 
 from __future__ import annotations
 
@@ -10,37 +10,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragcommon.files.decoding import NotText
+from ragmemory.files.formats.file_text import (
+    Damaged,
+    FileText,
+    MissingExtra,
+    TextBuilder,
+    listed,
+    stated_title,
+)
 from ragmemory.files.formats.layout import Box, arranged, crossings
 from ragmemory.files.formats.pdf_headings import (
-    Entry,
+    Bookmark,
     Line,
     headings,
     repeated,
     with_headings,
     without_repeated,
 )
-from ragmemory.files.formats.read import Damaged, MissingExtra, Read, TextBuilder, stated_title
 
 if TYPE_CHECKING:
     import pypdfium2
 
-MOST_PAGES = 10_000
-# A word that is divided at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen.
+MAX_PAGES = 10_000
+# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen.
 DIVIDED = re.compile("[\ufffe\x02](?:\r?\n)?")
-# Jumps in the text of a page from which on its layout is looked at, and from which on it must be understood.
-LEAST_JUMPS = 3
+# From this many jumps in reading order on, the layout of a page is analysed, and a failure is reported.
+MIN_JUMPS = 3
 MANY_JUMPS = 12
-# Beyond these the text is taken as it is in the file: arranging it takes 4 µs for each character.
-MOST_RECTS = 20_000
-MOST_ARRANGED = 50_000
-# Pages that are named one by one.
-MOST_NAMED = 10
+# Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
+MAX_RECTS = 20_000
+MAX_ARRANGED = 50_000
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 MARK = b"%PDF-"
 MARK_WITHIN = 1024
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a PDF; its places are the pages. Raises NotText."""
     if MARK not in data[:MARK_WITHIN]:
         raise Damaged("PDF")
@@ -57,7 +62,7 @@ def read(path: Path, data: bytes) -> Read:
             raise NotText("is encrypted with a password") from None
         raise Damaged("PDF") from None
     count = len(document)
-    pages = [_page(document, number) for number in range(min(count, MOST_PAGES))]
+    pages = [_page(document, number) for number in range(min(count, MAX_PAGES))]
     found = headings([page.lines for page in pages], list(_outline(document)))
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
     heads = repeated([page.text for page in pages])
@@ -70,20 +75,20 @@ def read(path: Path, data: bytes) -> Read:
     notes = [_without_text(blank, count)] if blank else []
     if unsure:
         notes.append(f"the order of columns or cells could not be told on p. {_ranges(unsure)}")
-    if count > MOST_PAGES:
-        notes.append(f"only the first {MOST_PAGES:,} of its {count:,} pages were read")
+    if count > MAX_PAGES:
+        notes.append(f"only the first {MAX_PAGES:,} of its {count:,} pages were read")
     title = document.get_metadata_dict().get("Title", "")
-    return builder.read(stated_title(title) or path.name, "; ".join(notes))
+    return builder.build(stated_title(title) or path.name, "; ".join(notes))
 
 
 class _Page(NamedTuple):
     text: str
-    is_sure: bool  # its order is known
-    lines: list[Line]  # as they are in the file
+    is_sure: bool  # whether the reading order is known
+    lines: list[Line]  # in the order of the file
 
 
 def _page(document: pypdfium2.PdfDocument, number: int) -> _Page:
-    """A page, without text if it is damaged."""
+    """Read a page; a damaged one has no text."""
     import pypdfium2
 
     try:
@@ -97,17 +102,17 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> _Page:
 
 
 def _read(page: pypdfium2.PdfTextPage) -> _Page:
-    """A page by its columns and tables, or as PDFium gives it.
+    """Read a page in the order of its columns and tables, or as PDFium returns it.
 
-    Prose is told by the boxes of its lines: those of all characters take ten times as long.
+    Plain prose is detected by the boxes of its lines: those of all characters take ten times as long.
     """
     plain: str = page.get_text_bounded()
     lines = list(_lines(page))
     count = page.count_rects()
-    if count > MOST_RECTS or page.count_chars() > MOST_ARRANGED:
+    if count > MAX_RECTS or page.count_chars() > MAX_ARRANGED:
         return _Page(_joined(plain), True, lines)
     jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
-    text = arranged(list(_characters(page))) if jumps >= LEAST_JUMPS else None
+    text = arranged(list(_characters(page))) if jumps >= MIN_JUMPS else None
     return _Page(_joined(text or plain), text is not None or jumps < MANY_JUMPS, lines)
 
 
@@ -116,11 +121,11 @@ def _joined(text: str) -> str:
 
 
 def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
-    """The lines of a page with their font sizes: those of the first, the middle and the last character."""
+    """The lines of a page with their font sizes: the smallest of the first, middle and last character."""
     from pypdfium2.raw import FPDFText_GetFontSize
 
     text: str = page.get_text_range()
-    if len(text) != page.count_chars():  # Offsets in the text are no numbers of characters.
+    if len(text) != page.count_chars():  # Offsets in the text do not match character indexes.
         return
     for found in LINE.finditer(text):
         places = found.start(), (found.start() + found.end()) // 2, found.end() - 1
@@ -128,12 +133,12 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
         yield Line(found[0], round(min(sizes), 1))
 
 
-def _outline(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
+def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
     for bookmark in document.get_toc():
         target = bookmark.get_dest()
         page = target.get_index() if target else None
         if page is not None:
-            yield Entry(page, bookmark.level + 1, bookmark.get_title())
+            yield Bookmark(page, bookmark.level + 1, bookmark.get_title())
 
 
 def _characters(page: pypdfium2.PdfTextPage) -> Iterator[tuple[str, Box]]:
@@ -159,5 +164,4 @@ def _ranges(numbers: Sequence[int]) -> str:
         run_numbers = [number for _, number in run]
         first, last = run_numbers[0], run_numbers[-1]
         ranges.append(f"{first}" if first == last else f"{first}–{last}")
-    rest = f" and {len(ranges) - MOST_NAMED} more ranges" if len(ranges) > MOST_NAMED else ""
-    return f"{', '.join(ranges[:MOST_NAMED])}{rest}"
+    return listed(ranges, " ranges")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line, stated_title, table
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line, stated_title, table
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
 
 KIND = "PowerPoint"
-# Groups of shapes in groups of shapes.
-DEEPEST = 20
+# Nesting depth of grouped shapes.
+MAX_DEPTH = 20
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a presentation. Raises NotText."""
     presentation, slides = open_office(data, KIND, _open)
     builder, first = TextBuilder(), ""
@@ -30,7 +30,7 @@ def read(path: Path, data: bytes) -> Read:
         builder.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
     stated = stated_title(presentation.core_properties.title or "")
     is_stated = stated and stated != "PowerPoint Presentation"
-    return builder.read(stated if is_stated else first or path.name)
+    return builder.build(stated if is_stated else first or path.name)
 
 
 def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:
@@ -51,7 +51,7 @@ def _title(slide: Slide) -> str:
 
 
 def _parts(slide: Slide) -> Iterator[str]:
-    """The texts of a slide but its title, then the speaker's notes."""
+    """The texts of a slide except its title, then the speaker notes."""
     title = slide.shapes.title
     for shape in slide.shapes:
         if title is None or shape.shape_id != title.shape_id:
@@ -64,7 +64,7 @@ def _parts(slide: Slide) -> Iterator[str]:
 
 def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
     if getattr(shape, "has_table", False):
-        # The library's rows take time with the square of their number.
+        # python-pptx's own iteration over rows takes quadratic time.
         rows = [[cell.text for cell in row.tc_lst] for row in shape.table._tbl.tr_lst]
         yield "\n".join(table(rows))
     elif shape.has_text_frame:
@@ -73,6 +73,6 @@ def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
         ]
         lines = [f"{'  ' * level}- {text}" for level, text in paragraphs if text]
         yield lines[0].strip()[2:] if len(lines) == 1 else "\n".join(lines)
-    elif depth < DEEPEST:
+    elif depth < MAX_DEPTH:
         for inner in getattr(shape, "shapes", ()):
             yield from _texts(inner, depth + 1)

@@ -1,4 +1,4 @@
-"""reStructuredText: its headings become those of Markdown; the rest, and the numbers of lines, stay."""
+"""reStructuredText: headings become Markdown headings; all else, and the line numbers, stay the same."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.read import MARKDOWN, Read, one_line
+from ragmemory.files.formats.file_text import MARKDOWN, FileText, one_line
 
 # A line of one punctuation character, repeated.
 ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")
-# What Markdown would read as a heading.
+# Would be a heading in Markdown.
 NUMBER_SIGN = re.compile(r"^( {0,3})(?=#{1,6}\s)")
-MOST_LEVELS = 6
+MAX_LEVELS = 6
 
 
-def read(path: Path, data: bytes) -> Read:
-    """The text with Markdown's headings. Raises NotText."""
+def read(path: Path, data: bytes) -> FileText:
+    """The text with Markdown headings. Raises NotText."""
     text, encoding, is_guessed = decode(data)
     lines = text.split("\n")
-    levels: list[str] = []  # the adornments in the order of their first use, which is that of the levels
+    levels: list[str] = []  # adornments in order of first use, which defines the levels
     title = ""
     at = 0
     while at < len(lines):
@@ -31,19 +31,19 @@ def read(path: Path, data: bytes) -> Read:
         style, name, count = found
         if style not in levels:
             levels.append(style)
-        level = min(levels.index(style) + 1, MOST_LEVELS)
-        # As many lines as before: a citation names the line in the file.
+        level = min(levels.index(style) + 1, MAX_LEVELS)
+        # Keep the number of lines: citations refer to lines of the file.
         lines[at : at + count] = ["" if row != count - 2 else f"{'#' * level} {name}" for row in range(count)]
         title = title or name
         at += count
     note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
-    return Read("\n".join(lines), title or path.name, note, media_type=MARKDOWN)
+    return FileText("\n".join(lines), title or path.name, note, media_type=MARKDOWN)
 
 
 def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """The style, the text and the number of lines of the heading that begins here, if one does.
+    """The style, text and number of lines of the heading that begins here, if any.
 
-    A title is between two equal adornments; or it is below an empty line, and above a line as long as itself.
+    A title has equal adornments above and below; or it follows an empty line and is underlined in full.
     """
     above, *rest = lines[at : at + 3]
     if len(rest) == 2 and ADORNMENT.match(above.rstrip()) and rest[1].rstrip() == above.rstrip():

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
 BEGINNING = b"{\\rtf"
-# The paragraph is a heading of this level, from 0.
+# Marks a paragraph as a heading of this level, from 0.
 LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
-# It stands for the level in the text until the paragraphs are known; no text holds it.
+# Precedes the level in the converted text until the paragraphs are split; occurs in no text.
 MARK = "\x01"
-# Pictures: reading them one digit after another takes long.
+# Hexadecimal picture data, which striprtf would parse digit by digit.
 PICTURE = re.compile(r"(?<![0-9a-fA-F\r\n])[0-9a-fA-F\r\n]{1000,}+")
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a document, without its headers, footers and notes. Raises NotText."""
     if not data.lstrip().startswith(BEGINNING):
         raise Damaged("RTF")
@@ -24,7 +24,7 @@ def read(path: Path, data: bytes) -> Read:
 
     source = PICTURE.sub("", data.decode("cp1252", errors="replace"))
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
-    # Characters beyond U+FFFF come in halves.
+    # Characters beyond U+FFFF come as surrogate pairs.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
     builder, title, rows = TextBuilder(by_paragraph=True), "", list[list[str]]()
     for line in text.split("\n"):
@@ -41,4 +41,4 @@ def read(path: Path, data: bytes) -> Read:
         else:
             builder.add(line.strip())
     builder.add_rows(rows)
-    return builder.read(title or path.name)
+    return builder.build(title or path.name)

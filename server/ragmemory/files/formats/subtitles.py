@@ -1,4 +1,4 @@
-"""Subtitles (.srt, .vtt): what is said, in paragraphs; the places are times."""
+"""Subtitles (.srt, .vtt): the spoken text in paragraphs; the places are times."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
 CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,9}"
 TIMES = re.compile(rf"{CLOCK}[^\S\n]{{1,9}}-->[^\S\n]{{1,9}}{CLOCK}")
 # <i>, <v Speaker>, {\an8}
 MARKUP = re.compile(r"<(?!v[ .])[^<>]*>|\{\\[^{}]*\}")
 SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>\s][^<>]*)>\s*")
-# A paragraph ends with the first sentence after this many characters, or a pause of this many seconds.
+# A paragraph ends with the first sentence end after this many characters, or at a pause.
 USUAL_CHARACTERS = 300
 PAUSE_SECONDS = 4
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of subtitles. Raises NotText."""
     builder = TextBuilder()
     text: list[str] = []
@@ -43,7 +43,7 @@ def read(path: Path, data: bytes) -> Read:
     if not is_found:
         raise Damaged("subtitle")
     builder.add(" ".join(text), _clock(began))
-    return builder.read(path.name)
+    return builder.build(path.name)
 
 
 def _said(lines: str) -> str:

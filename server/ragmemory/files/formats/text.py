@@ -1,4 +1,4 @@
-"""Plain text, Markdown and source code: as they are."""
+"""Plain text, Markdown and source code, unchanged."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 from ragcommon.files.decoding import decode
 from ragcommon.text.rules import atx_heading
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     text, encoding, is_guessed = decode(data)
     note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
-    return Read(text, title_of(path, text), note)
+    return FileText(text, title_of(path, text), note)
 
 
 def title_of(path: Path, text: str) -> str:

@@ -1,15 +1,15 @@
-"""XLSX: each sheet as a table below paragraphs; the places are the rows, or their only cells."""
+"""XLSX: each sheet as paragraphs and a table; the places are rows, or cells that are alone in their row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragcommon.text.places import cell_label, row_label
+from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 KIND = "Excel"
-MOST_ROWS = 100_000
-MOST_COLUMNS = 200
-# Formulas without a value that are named one by one.
-MOST_NAMED = 10
+MAX_ROWS = 100_000
+MAX_COLUMNS = 200
 
 
 class Unknown:
-    """Stands for the value of a formula that was never calculated."""
+    """The value of a formula that was never calculated."""
 
 
 UNKNOWN = Unknown()
 
 
-def read(path: Path, data: bytes) -> Read:
+def read(path: Path, data: bytes) -> FileText:
     """The values of a workbook, as they were last calculated. Raises NotText."""
     workbook = open_office(data, KIND, _open)
-    builder, left = TextBuilder(), MOST_ROWS
+    builder, left = TextBuilder(), MAX_ROWS
     notes: list[str] = []
     unknown: list[str] = []  # cells
     for sheet in workbook.worksheets:
@@ -48,13 +46,13 @@ def read(path: Path, data: bytes) -> Read:
         for number, values in _rows(workbook, sheet):
             unknown += [cell_label(name, at, number) for at, value in values.items() if value is UNKNOWN]
             shown = {at: text for at, value in values.items() if (text := _shown(value)).strip()}
-            if any(column >= MOST_COLUMNS for column in shown):
-                notes.append(f"only its first {MOST_COLUMNS} columns were read")
-            filled = [column for column in shown if column < MOST_COLUMNS]
+            if any(column >= MAX_COLUMNS for column in shown):
+                notes.append(f"only its first {MAX_COLUMNS} columns were read")
+            filled = [column for column in shown if column < MAX_COLUMNS]
             if not filled:
                 continue
             if not left:
-                notes.append(f"only its first {MOST_ROWS:,} rows were read")
+                notes.append(f"only its first {MAX_ROWS:,} rows were read")
                 break
             left -= 1
             builder.add(heading, f"sheet {name}")
@@ -67,10 +65,9 @@ def read(path: Path, data: bytes) -> Read:
                 builder.add(shown[filled[0]], place)
         builder.add_rows(rows, places)
     if unknown:
-        notes.append(
-            f"has no calculated values in {_listed(unknown)}: open it in a spreadsheet program and save it"
-        )
-    return builder.read(path.name, "; ".join(dict.fromkeys(notes)))
+        cells = listed(unknown, " cells")
+        notes.append(f"has no calculated values in {cells}: open it in a spreadsheet program and save it")
+    return builder.build(path.name, "; ".join(dict.fromkeys(notes)))
 
 
 def _open(file: IO[bytes]) -> Workbook:
@@ -84,10 +81,10 @@ def _open(file: IO[bytes]) -> Workbook:
 
 
 def _rows(workbook: Workbook, sheet: ReadOnlyWorksheet) -> Iterator[tuple[int, dict[int, object]]]:
-    """The rows that a sheet holds, with their numbers, from 1, and the values by their columns, from 0.
+    """The rows present in a sheet: their numbers, from 1, and their values by column, from 0.
 
-    The library's own method also gives the rows and cells that are not there: a million of them if only the
-    last one is. And it believes the size that the file states.
+    openpyxl's own iterator also yields missing rows and cells, a million of them if only the last one exists,
+    and trusts the dimensions that the file declares.
     """
     from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
@@ -103,11 +100,6 @@ def _rows(workbook: Workbook, sheet: ReadOnlyWorksheet) -> Iterator[tuple[int, d
         parser = Parser(source, sheet._shared_strings, True, workbook.epoch, *formats)
         for number, cells in parser.parse():
             yield number, {cell["column"] - 1: cell["value"] for cell in cells}
-
-
-def _listed(cells: Sequence[str]) -> str:
-    rest = len(cells) - MOST_NAMED
-    return ", ".join(cells[:MOST_NAMED]) + (f" and {rest:,} more cells" if rest > 0 else "")
 
 
 def _shown(value: object) -> str:

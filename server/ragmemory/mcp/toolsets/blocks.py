@@ -115,8 +115,8 @@ def block_tools(memory: Memory) -> list[Tool]:
     ) -> EditedDocument:
         """Store a new document in memory. It is an error if there is one with this uri already."""
         with wire_errors():
-            library = (await memory()).library
-            return await library.create(title, content, uri, origin_of(call, group))
+            editor = (await memory()).block_editor
+            return await editor.create(title, content, uri, origin_of(call, group))
 
     return [create_document, *_search_tools(memory), *_editing_tools(memory)]
 
@@ -143,11 +143,11 @@ def _search_tools(memory: Memory) -> list[Tool]:
         if below and (query or not document):
             raise InvalidArguments("$.below", "needs a document, and no query")
         with wire_errors():
-            library = (await memory()).library
+            editor = (await memory()).block_editor
             if query:
-                found, notice = await library.search(query, document, kind, passages)
+                found, notice = await editor.search(query, document, kind, passages)
             else:
-                found, notice = await library.blocks(document, below, kind), ""
+                found, notice = await editor.blocks(document, below, kind), ""
         blocks, next_cursor = page_of([_listed(block) for block in found], cursor)
         return BlockPage(blocks=blocks, next_cursor=next_cursor, notice=notice)
 
@@ -164,8 +164,8 @@ def _search_tools(memory: Memory) -> list[Tool]:
         next_cursor: str | UnsetType = UNSET
         size, after = 0, divmod(start_of(cursor), _BLOCKS)
         with wire_errors():
-            library = (await memory()).library
-            async with aclosing(library.containing(query, document, after)) as found:
+            editor = (await memory()).block_editor
+            async with aclosing(editor.containing(query, document, after)) as found:
                 async for position, block in found:
                     listed = _listed(block)
                     size += len(msgspec.json.encode(listed))
@@ -196,8 +196,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
         with wire_errors():
-            library = (await memory()).library
-            return await library.insert(
+            editor = (await memory()).block_editor
+            return await editor.insert(
                 document, version, content, block, position, origin_of(call, group), write_back=write_back
             )
 
@@ -218,8 +218,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
         with wire_errors():
-            library = (await memory()).library
-            return await library.update(
+            editor = (await memory()).block_editor
+            return await editor.update(
                 document,
                 version,
                 block,
@@ -244,8 +244,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings it back.
         """
         with wire_errors():
-            library = (await memory()).library
-            return await library.delete(
+            editor = (await memory()).block_editor
+            return await editor.delete(
                 document, version, block, origin_of(call, group), section=section, write_back=write_back
             )
 

@@ -104,8 +104,8 @@ def document_tools(memory: Memory) -> list[Tool]:
     ) -> HeadingPage:
         """List the headings of a document with the lines of their sections, which get_document returns."""
         with wire_errors():
-            library = (await memory()).library
-            found = await library.blocks(document, kind="heading")
+            editor = (await memory()).block_editor
+            found = await editor.blocks(document, kind="heading")
         headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
         return HeadingPage(headings=headings, next_cursor=next_cursor)
 

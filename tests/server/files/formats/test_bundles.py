@@ -84,7 +84,7 @@ def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_l
 
 def test_archives_in_each_other_are_read_only_so_deep() -> None:
     data = archive({"a.txt": "Deep."})
-    for _ in range(members.DEEPEST - 1):
+    for _ in range(members.MAX_DEPTH - 1):
         data = archive({"in.zip": data})
     assert "Deep." in read(Path("a.zip"), data).text
     with pytest.raises(NotText, match=r"these files in it were not read: .*is more than 3 levels deep"):
@@ -92,7 +92,7 @@ def test_archives_in_each_other_are_read_only_so_deep() -> None:
 
 
 def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members._Left.__init__, "__defaults__", (3, 1_000, 3))
+    monkeypatch.setattr(members._Budget.__init__, "__defaults__", (3, 1_000, 3))
     inner = archive({"a.txt": "A", "b.txt": "B"})
     found = read(Path("a.zip"), archive({"in.zip": inner, "c.txt": "C", "d.txt": "D"}))
     assert "# b.txt" in found.text
@@ -106,7 +106,7 @@ def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.Monke
 def test_a_file_that_swells_is_decompressed_only_so_far(
     compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundles, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(bundles, "MAX_BYTES", 1 << 20)
     with pytest.raises(NotText, match="holds more than 1 MiB when it is decompressed"):
         read(Path("a.tar.gz"), compress(tar({".hidden": bytes(2 << 20)})))
 

@@ -9,8 +9,8 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.chats import is_export, read
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.reading import read_file
 
 CHATGPT = [
@@ -93,7 +93,7 @@ def test_the_places_are_the_messages_of_the_conversations() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", '[{"mapping": {}}]', '{"type": "message"}', '{"ts": "1.2"}'])
-def test_other_json_is_no_export(text: str) -> None:
+def test_other_json_is_not_an_export(text: str) -> None:
     assert not is_export(text)
 
 
@@ -107,4 +107,4 @@ def test_json_is_parsed_only_if_it_is_an_export(tmp_path: Path) -> None:
     export.write_text(json.dumps(CLAUDE), encoding="utf-8")
     other.write_text('{"a": 1}', encoding="utf-8")
     assert read_file(export) == Parser("chats")
-    assert isinstance(read_file(other), Read)
+    assert isinstance(read_file(other), FileText)

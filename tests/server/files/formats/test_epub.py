@@ -34,7 +34,7 @@ def test_an_entity_is_refused() -> None:
 
 
 def test_an_archive_that_is_too_large_when_decompressed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(archives, "MAX_BYTES", 1 << 20)
     data = archive({**MEMBERS, "zeros": bytes(1 << 20)})
     assert len(data) < 5_000
     with pytest.raises(NotText, match="holds more than 1 MiB when it is decompressed"):
@@ -51,7 +51,7 @@ def test_a_member_that_is_larger_than_declared_is_not_read_beyond_that() -> None
 
 
 def test_an_archive_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
     with pytest.raises(NotText, match="holds more than 2 files"):
         read(BOOK, archive(MEMBERS))
 

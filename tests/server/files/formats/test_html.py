@@ -100,12 +100,12 @@ def test_the_time_is_in_proportion_to_the_size_of_the_page(page: str, text: str)
 
 
 def test_only_tags_are_left_out_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "MOST_OPEN", 3)
-    monkeypatch.setattr(html, "MOST_REOPENED", 2)
+    monkeypatch.setattr(html, "MAX_OPEN", 3)
+    monkeypatch.setattr(html, "MAX_REOPENED", 2)
     assert text_of("<div><div><div><div>A</div>B</div></div></div><ul><li>C</ul>") == "A B\n\n- C\n"
     assert text_of("<b>A<b>B<b>C</b>D</b></b> <b>E</b>") == "ABCD E\n"
     script = "<script>'<div><div><div><div>'; if (a<b) {}</script><!-- <div> -->"
     assert text_of(f"{script}<ul><li>One<li>Two</ul>") == "- One\n- Two\n"
-    monkeypatch.setattr(html, "MOST_ATTRIBUTES", 10)
+    monkeypatch.setattr(html, "MAX_ATTRIBUTES", 10)
     long = 'title="a b c d e f g h i j k l m n"'
     assert text_of(f"<p hidden {long}>No<p hidden a b c d e f g h i j>Yes") == "Yes\n"

@@ -101,7 +101,7 @@ def test_a_heading_over_several_columns_does_not_hide_them() -> None:
     assert found.count("| tea | ") == 12
 
 
-def test_lists_counted_lines_and_notes_in_the_margin_are_no_tables() -> None:
+def test_lists_numbered_lines_and_marginal_notes_are_not_tables() -> None:
     for mark in ("•", "1.", "(a)", "–"):
         assert text_of(*rows(*[(mark, "Boil it")] * 4, columns=(50, 80))) is None
     assert text_of(*rows(*[("12", "The court heard the case in May")] * 4, columns=(50, 80))) is None
@@ -117,7 +117,7 @@ def test_text_that_runs_up_the_margin_is_in_no_row() -> None:
     assert found.startswith("u\np\nw\na\nr\nd\n\n| Kind | Minutes |\n")
 
 
-def test_crossings_are_counted_at_gaps_and_where_the_text_goes_on_beside() -> None:
+def test_crossings_are_counted_at_gaps_and_where_the_text_continues_to_the_right() -> None:
     def box(left: float, bottom: float) -> Box:
         return Box(left, bottom, left + 50, bottom + HEIGHT)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
+from ragmemory.files.formats import file_text as limits
 from ragmemory.files.formats import mail
-from ragmemory.files.formats import read as limits
-from ragmemory.files.formats.mail import LONGEST_HEADER, read
+from ragmemory.files.formats.mail import MAX_HEADER, read
 
 
 def message(
@@ -47,7 +47,7 @@ def test_a_message_has_its_headers_its_body_and_the_names_of_attachments() -> No
 def test_a_header_is_cut_off_before_it_takes_long_to_read() -> None:
     words = "word " * 20_000
     found = read(Path("a.eml"), f"Subject: {words}\nTo: Bob <bob@example.org>\n\nHello.\n".encode())
-    assert found.title == words[:LONGEST_HEADER].strip()
+    assert found.title == words[:MAX_HEADER].strip()
     assert found.text.endswith("Hello.\n")
 
 
@@ -86,12 +86,12 @@ def mailbox(*messages: EmailMessage) -> bytes:
 
 def test_a_mailbox_of_many_messages_is_read_as_far_as_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     box = mailbox(*(message(f"No. {number}", "Hello.\n") for number in range(1, 5)))
-    monkeypatch.setattr(mail, "MOST_MESSAGES", 2)
+    monkeypatch.setattr(mail, "MAX_MESSAGES", 2)
     found = read(Path("a.mbox"), box)
     assert found.note == "only its first 2 messages were read"
     assert "# No. 2" in found.text
     assert "# No. 3" not in found.text
-    monkeypatch.setattr(limits, "MOST_CHARACTERS", 170)
+    monkeypatch.setattr(limits, "MAX_CHARACTERS", 170)
     found = read(Path("a.mbox"), box)
     assert found.note == "holds more than 170 characters of text, and was read only up to message 2"
     assert "# No. 2" in found.text

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.minified import LONG_LINE, read
-from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser
 from ragmemory.files.reading import read_file
 
 FILE = Path("people.json")
@@ -32,17 +32,17 @@ def test_other_values_have_no_places(text: str) -> None:
     assert read(FILE, text.encode()).places == []
 
 
-def test_what_is_no_json_stays_as_it_is() -> None:
+def test_text_that_is_not_json_stays_unchanged() -> None:
     assert read(FILE, b'{"a": 1,}').text == '{"a": 1,}'
 
 
-def test_only_json_without_line_breaks_is_written_anew(tmp_path: Path) -> None:
+def test_only_json_without_line_breaks_is_reformatted(tmp_path: Path) -> None:
     values = ["a value"] * LONG_LINE
     for name, text, expected in (
         ("a.json", json.dumps(values), Parser),
-        ("b.json", json.dumps(values, indent=1), Read),
-        ("c.jsonl", json.dumps(values), Read),
-        ("d.json", "[1, 2]", Read),
+        ("b.json", json.dumps(values, indent=1), FileText),
+        ("c.jsonl", json.dumps(values), FileText),
+        ("d.json", "[1, 2]", FileText),
     ):
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.notebook import MOST_OUTPUT, read
+from ragmemory.files.formats.notebook import MAX_OUTPUT, read
 
 FILE = Path("a.ipynb")
 
@@ -45,10 +45,10 @@ def test_text_code_and_output_are_read_cell_by_cell() -> None:
 
 
 def test_a_long_output_is_cut() -> None:
-    log = {"output_type": "stream", "text": "x" * (MOST_OUTPUT + 1)}
+    log = {"output_type": "stream", "text": "x" * (MAX_OUTPUT + 1)}
     assert (
         len(read(FILE, notebook({"cell_type": "code", "source": "run()", "outputs": [log]})).text)
-        < MOST_OUTPUT + 100
+        < MAX_OUTPUT + 100
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ragcommon.text.places import label
-from ragmemory.files.formats.paragraphs import Part, paragraph_places
+from ragmemory.files.formats.paragraphs import NamedPart, paragraph_places
 
 TEXT = """\
 Before.
@@ -33,7 +33,7 @@ Four.
 """
 
 
-def named(text: str, *parts: Part) -> list[tuple[str, str]]:
+def named(text: str, *parts: NamedPart) -> list[tuple[str, str]]:
     lines = text.split("\n")
     return [(lines[line - 1], name) for line, name in paragraph_places(text, parts)]
 
@@ -64,7 +64,7 @@ def test_a_range_names_its_heading_once() -> None:
 
 
 def test_in_a_part_paragraphs_are_counted_from_its_beginning_or_it_is_one_place() -> None:
-    parts = [Part(1, "message 1", counted=True), Part(11, "attachment a", counted=False)]
+    parts = [NamedPart(1, "message 1", counted=True), NamedPart(11, "attachment a", counted=False)]
     assert named(TEXT, *parts) == [
         ("Before.", "message 1 ¶ 1"),
         ("# Budget", "message 1 ¶ 2"),
@@ -89,5 +89,7 @@ def test_a_paragraph_that_is_cut_into_blocks_is_counted_once() -> None:
 
 def test_the_time_is_in_proportion_to_the_number_of_parts() -> None:
     spent = os.times().user
-    assert paragraph_places("One.", [Part(1, "message 1", counted=False)] * 400_000) == [(1, "message 1")]
+    assert paragraph_places("One.", [NamedPart(1, "message 1", counted=False)] * 400_000) == [
+        (1, "message 1")
+    ]
     assert os.times().user - spent < 4

@@ -12,7 +12,7 @@ import pytest
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import pdf as module
 from ragmemory.files.formats.pdf import read
-from ragmemory.files.formats.pdf_headings import Entry, Line, headings
+from ragmemory.files.formats.pdf_headings import Bookmark, Line, headings
 from tests.support.documents import pdf
 
 pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
@@ -39,15 +39,15 @@ def test_pages_without_text_are_named() -> None:
 
 
 @pytest.mark.parametrize("title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc"])
-def test_a_title_that_a_program_made_up_is_none(title: str) -> None:
+def test_a_default_title_of_a_program_is_ignored(title: str) -> None:
     assert read(PAPER, pdf(["One."], title=title)).title == "paper.pdf"
     assert read(PAPER, pdf(["One."], title=f"The {title} case")).title == f"The {title} case".replace(
         "  ", " "
     )
 
 
-def test_only_so_many_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_PAGES", 2)
+def test_only_the_first_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PAGES", 2)
     paper = read(PAPER, pdf(["One.", "Two.", "Three."]))
     assert paper.text == "One.\n\nTwo.\n"
     assert paper.note == "only the first 2 of its 3 pages were read"
@@ -143,7 +143,7 @@ def test_articles_of_a_text_in_one_size_are_headings() -> None:
     assert text.count("\n# Article") + text.startswith("# Article 1") == 3
 
 
-def test_what_most_pages_repeat_is_no_text() -> None:
+def test_running_headers_and_footers_are_removed() -> None:
     said = [f"Of the {word} kite." for word in ("first", "second", "third", "last")]
     pages = [f"The Kite Review\n{one}\nPage {number}" for number, one in enumerate(said)]
     assert read(PAPER, pdf(pages)).text == "\n\n".join(said) + "\n"
@@ -151,7 +151,7 @@ def test_what_most_pages_repeat_is_no_text() -> None:
 
 def test_an_outline_names_the_headings() -> None:
     lines = [Line(text, 10.0) for text in ("7", "1 Flying", SAID, "Of strings", "and tails", SAID)]
-    outline = [Entry(0, 1, "Flying"), Entry(0, 2, "Of strings and tails"), Entry(0, 2, "Not there")]
+    outline = [Bookmark(0, 1, "Flying"), Bookmark(0, 2, "Of strings and tails"), Bookmark(0, 2, "Not there")]
     found = headings([lines], outline)
     assert [(one.line, one.lines, one.level, one.title) for one in found] == [
         (1, 1, 1, "1 Flying"),

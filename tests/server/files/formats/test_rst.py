@@ -88,7 +88,7 @@ def test_headings_become_those_of_markdown_and_lines_keep_their_numbers() -> Non
     "text",
     ["one\n--\n", "a paragraph\nof two lines\n------------\n", "  indented\n  ========\n", "----\n\ntext\n"],
 )
-def test_other_lines_are_no_headings(text: str) -> None:
+def test_other_lines_are_not_headings(text: str) -> None:
     assert "#" not in read(FILE, text.encode()).text
 
 

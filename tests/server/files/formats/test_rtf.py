@@ -52,7 +52,7 @@ def test_what_holds_no_text_is_refused(data: bytes) -> None:
         read(FILE, data)
 
 
-def test_digits_that_are_no_picture_are_passed_over_once() -> None:
+def test_digits_outside_pictures_are_scanned_once() -> None:
     spent = os.times().user
     assert PICTURE.sub("", f"{'f' * 999}z" * 2_000).count("z") == 2_000
     assert os.times().user - spent < 1

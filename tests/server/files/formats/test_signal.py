@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.reader import Parser
+from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.signal import is_export, read
 from ragmemory.files.reading import read_file
 
@@ -93,7 +93,7 @@ def test_conversations_of_one_file_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"date": 1}', '{"a": {"envelope": {}}}', '[{"sent_at": 1}]'])
-def test_other_json_is_no_export(text: str) -> None:
+def test_other_json_is_not_an_export(text: str) -> None:
     assert not is_export(text)
 
 

@@ -135,8 +135,8 @@ def test_formulas_that_were_never_calculated_are_named() -> None:
         read(FILE, saved(workbook))
 
 
-def test_only_so_many_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ROWS", 2)
+def test_only_the_first_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ROWS", 2)
     found = read(FILE, made())
     assert "Cups" not in found.text
     assert found.note == "only its first 2 rows were read"

@@ -1,4 +1,4 @@
-"""Which module reads which file: what its first bytes say, and its name where they allow several formats."""
+"""Choose the module for a file, by its first bytes, and by its name where they are ambiguous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import NoText, NotText, decode
 from ragmemory.files.formats import chats, minified, signal
 from ragmemory.files.formats.archives import OLE
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.file_text import FileText
 
 # Extensions by module. All other files are text.
 _MODULES = {
@@ -38,16 +38,16 @@ _MODULES = {
     for extension in (f".{name}" for name in extensions.split())
 }
 TEXT = "text"
-# Modules whose files are no text: by their first bytes they are told from all others.
+# Binary formats, which are recognised by their first bytes.
 KINDS = {
     **{"bundles": "an archive", "docx": "a Word file", "epub": "an EPUB file"},
     **{"odt": "an OpenDocument file", "pdf": "a PDF file", "pptx": "a PowerPoint file"},
     **{"rtf": "an RTF file", "xlsx": "an Excel file"},
 }
-# Modules for text that a plain text file may hold, too.
+# Text formats that also occur in files named .txt.
 MARKUP = {"html": "a web page", "mail": "an e-mail"}
 PLAIN = frozenset(("", ".txt", ".text"))
-# The members by which the formats that are ZIP archives are told apart.
+# Members that identify formats based on ZIP.
 MEMBERS = {
     **{"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"},
     **{"META-INF/container.xml": "epub", "content.xml": "odt"},
@@ -55,12 +55,12 @@ MEMBERS = {
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 COMPRESSED = re.compile(rb"\x1f\x8b\x08|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\xfd7zXZ\0")
 TAR, TAR_AT = b"ustar", 257
-# A text about PDF may begin with the same word: then its line goes on, or no object follows.
+# A text about PDF may begin with the same word, but not be followed by a line end and an object.
 PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.DOTALL)
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-# The headers of a message, also in a mailbox; one that a person typed has no MIME version.
+# The headers of a message or mailbox. Hand-typed headers have no MIME version.
 MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE)
 MAIL_WITHIN = 16_384
 BEGINNING = 2_048
@@ -69,31 +69,30 @@ JSON = frozenset((".json", ".jsonl", ".ndjson"))
 
 
 class Parser(Struct, frozen=True):
-    """Reads files with a module of this folder, which is imported when it is first called."""
+    """A picklable parser: imports a module of this folder when it is called."""
 
     module: str
 
-    def __call__(self, path: Path, data: bytes) -> Read:
+    def __call__(self, path: Path, data: bytes) -> FileText:
         """Raises NotText; any other exception is a parser's bug."""
-        # It may have been chosen by the name alone.
-        return read(path, data)
+        return read(path, data)  # Detects the format again: the name alone may have chosen it.
 
 
 def parser_for(path: Path) -> Parser | None:
-    """The parser of a file by its extension, as long as its content is not known; None for text."""
+    """The parser for a file extension, before the content is read; None for text."""
     module = _module_for(path)
     return Parser(module) if module != TEXT else None
 
 
-def read(path: Path, data: bytes) -> Read:
-    """Read a file with the module for it. Raises NotText; any other exception is a parser's bug."""
+def read(path: Path, data: bytes) -> FileText:
+    """Detect the format of a file and read it. Raises NotText; any other exception is a parser's bug."""
     module, named = module_of(path, data), _module_for(path)
     note = ""
     kinds = KINDS | MARKUP
     if module != named and (module in kinds or named in KINDS):
         note = f"is {kinds.get(module, 'text')}, not what its name says"
     try:
-        found: Read = import_module(f"ragmemory.files.formats.{module}").read(path, data)
+        found: FileText = import_module(f"ragmemory.files.formats.{module}").read(path, data)
     except NotText as error:
         if not note:
             raise
@@ -124,7 +123,7 @@ def module_of(path: Path, data: bytes) -> str:
 
 
 def _module_for(path: Path) -> str:
-    """The module by the name of a file alone."""
+    """The module for a file extension."""
     return _MODULES.get(path.suffix.lower(), TEXT)
 
 
@@ -137,7 +136,7 @@ def _module_of_zip(data: bytes, named: str) -> str:
 
 
 def _module_of_other(beginning: bytes, named: str) -> str:
-    """The module for a file that is not of the format that its name says: mostly a page of an error."""
+    """The module for a file whose content contradicts its name: mostly an HTML error page."""
     if HTML.match(beginning):
         return "html"
     with suppress(NotText):
@@ -153,7 +152,7 @@ def _module_of_plain(data: bytes) -> str:
 
 
 def _module_of_json(path: Path, data: bytes) -> str:
-    """The module for a text in JSON, some of which are recognised by their content."""
+    """The module for JSON: chat exports and minified files are recognised by their content."""
     beginning = data[: chats.BEGINNING].decode("utf-8-sig", errors="replace")
     if chats.is_export(beginning):
         return "chats"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats import read as module
-from ragmemory.files.formats.read import TextBuilder, clean, fenced, table
+from ragmemory.files.formats import file_text as module
+from ragmemory.files.formats.file_text import TextBuilder, clean, fenced, table
 
 
 def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
@@ -15,7 +15,7 @@ def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
     builder.add("  \n", "p. 2")
     builder.add("three", "p. 3")
     builder.add_rows([["a", "b"], ["c"]], ["row 1", "row 2"])
-    found = builder.read("A\n title")
+    found = builder.build("A\n title")
     lines = found.text.split("\n")
     assert [(lines[line - 1], label) for line, label in found.places] == [
         *(("one", "p. 1"), ("three", "p. 3")),
@@ -25,7 +25,7 @@ def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
 
 
 def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 10)
     builder = TextBuilder()
     builder.add("12345")
     with pytest.raises(NotText, match="holds more than 10 characters of text"):

@@ -20,9 +20,17 @@ from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place
+from ragmemory.blocks.block_view import (
+    BlockView,
+    decoded,
+    encoded,
+    folded,
+    format_of,
+    matching_blocks,
+    view_of,
+)
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
 from ragmemory.blocks.labels import labels
-from ragmemory.blocks.opened import Opened, decoded, encoded, folded, format_of, holding, opened_from
 from ragmemory.blocks.outline import changed, outline
 from ragmemory.blocks.tree import Kind, Tree
 from ragmemory.errors import (
@@ -49,21 +57,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Search: a text, the most hits, a filter.
+# Search: a text, the number of hits, a filter.
 Query = Callable[[str, int, Metadata | None], Awaitable[QueryResult]]
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
-# Called with a document's id, and the ids of its blocks that have changed or are gone.
+# Called with a document's id, and the ids of its changed or removed blocks.
 OnChange = Callable[[str, Sequence[str]], None]
 
-# Blocks that the outcome of an edit describes.
-MOST_EDITED = 50
+# Blocks that the outcome of an edit lists.
+MAX_REPORTED = 50
 _PHRASE = re.compile(r'"([^"]*)"|(\S+)')
 _GLOB = re.compile(r"[*?\[]")
 
 
-class Library:
-    """The blocks of one memory's documents."""
+class BlockEditor:
+    """Lists, searches and edits the blocks of the documents in one memory."""
 
     def __init__(
         self,
@@ -83,25 +91,25 @@ class Library:
     # Read
 
     async def block(self, document: str, block: str) -> tuple[DocumentInfo, ShownBlock]:
-        """A block with all that is below it, and its document. Raises DocumentNotFound, BlockNotFound."""
-        opened = await self._opened(document)
-        return opened.stored.info, opened.shown(opened.place(block), whole=True)
+        """A block with its descendants, and its document. Raises DocumentNotFound, BlockNotFound."""
+        view = await self._view(document)
+        return view.stored.info, view.shown(view.find(block), whole=True)
 
     async def blocks(self, document: str, below: str = "", kind: Kind | None = None) -> list[ShownBlock]:
-        """The blocks of a document in its order: all, or one with those below it; of one kind.
+        """The blocks of a document in order: all, or one and its descendants; optionally of one kind.
 
         Raises DocumentNotFound, BlockNotFound.
         """
-        opened = await self._opened(document)
-        places = opened.tree.below(opened.place(below)) if below else range(len(opened.outline))
-        return [opened.shown(place) for place in places if kind in (None, opened.tree.nodes[place].kind)]
+        view = await self._view(document)
+        indexes = view.tree.below(view.find(below)) if below else range(len(view.outline))
+        return [view.shown(index) for index in indexes if kind in (None, view.tree.nodes[index].kind)]
 
     async def search(
         self, query: str, document: str = "", kind: Kind | None = None, passages: int = 10
     ) -> tuple[list[ShownBlock], str]:
         """The blocks in the best passages for a query, best first, and the notice of the search.
 
-        Without a kind, headings and lists are left out. Raises DocumentNotFound and what a query raises.
+        Without a kind, headings and lists are omitted. Raises DocumentNotFound and the errors of a query.
         """
         filter = None
         if document:
@@ -109,54 +117,54 @@ class Library:
             filter = {"uri": _GLOB.sub(r"[\g<0>]", uri)}
         result = await self._query(query, passages, filter)
         found: dict[tuple[str, int], ShownBlock] = {}
-        opened: dict[str, Opened] = {}
+        views: dict[str, BlockView] = {}
         for hit in result.hits:
-            with suppress(DocumentNotFound):  # It was removed in the meantime.
-                if hit.document_id not in opened:
-                    opened[hit.document_id] = await self._opened(hit.document_id)
-                one = opened[hit.document_id]
-                for place in one.places_in(hit.start_line, hit.end_line, kind):
-                    found.setdefault((hit.document_id, place), one.shown(place))
+            with suppress(DocumentNotFound):  # removed in the meantime
+                if hit.document_id not in views:
+                    views[hit.document_id] = await self._view(hit.document_id)
+                view = views[hit.document_id]
+                for index in view.indexes_in(hit.start_line, hit.end_line, kind):
+                    found.setdefault((hit.document_id, index), view.shown(index))
         return list(found.values()), result.notice
 
     async def containing(
         self, query: str, document: str = "", start: tuple[int, int] = (0, 0)
     ) -> AsyncGenerator[tuple[tuple[int, int], ShownBlock], None]:
-        """The blocks that hold all words of a query, in their text or in the headings above; by uri.
+        """The blocks that contain all words of a query, in their text or the headings above, by uri.
 
-        Words in double quotes must stand together. `start` is where the search begins: it skips as many
-        documents, and as many matching blocks of the next one. Each block comes with the start of a search
-        that goes on after it. Raises BadArgument, DocumentNotFound.
+        Words in double quotes are a phrase. `start` is the number of documents to skip, and of matching
+        blocks in the next one. Each block comes with the `start` that continues after it. Raises BadArgument,
+        DocumentNotFound.
         """
         folds = (folded(phrase or word) for phrase, word in _PHRASE.findall(query))
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
-            raise BadArgument("query", "holds no words")
+            raise BadArgument("query", "contains no words")
         document_id = (await self._store.documents.find(document)).document_id if document else ""
         documents = await self._store.documents.holding(phrases, document_id)
         skipped = start[1]
         for number in range(start[0], len(documents)):
             try:
-                opened = await self._opened(documents[number])
-            except DocumentNotFound:  # It was removed in the meantime.
+                view = await self._view(documents[number])
+            except DocumentNotFound:  # removed in the meantime
                 continue
-            places = await to_thread.run_sync(holding, opened, phrases)
-            for count, place in enumerate(places[skipped:], skipped + 1):
-                yield (number, count), opened.shown(place)
+            indexes = await to_thread.run_sync(matching_blocks, view, phrases)
+            for count, index in enumerate(indexes[skipped:], skipped + 1):
+                yield (number, count), view.shown(index)
             skipped = 0
 
     async def block_ids(self, document_id: str, prefix: str) -> list[str]:
         """The ids of a document's blocks that begin with `prefix`; none if there is no such document."""
         try:
-            opened = await self._opened(document_id)
+            view = await self._view(document_id)
         except DocumentNotFound:
             return []
-        return [entry.id for entry in opened.outline if entry.id.startswith(prefix)]
+        return [entry.id for entry in view.outline if entry.id.startswith(prefix)]
 
     # Edit
 
     async def create(self, title: str, content: str, uri: str, origin: Origin) -> EditedDocument:
-        """Store a new document; without `uri` it is Markdown, and its uri is made from the title.
+        """Store a new document; without `uri` it is Markdown, and its uri is derived from the title.
 
         Raises BadArgument, DocumentExists.
         """
@@ -173,7 +181,7 @@ class Library:
         entries = outline(tree)
         try:
             done = await self._submit(Write(document, origin, edit=Edit(version, encoded(entries))))
-        except StaleVersion:  # Another client has created it in the meantime.
+        except StaleVersion:  # Another client created it in the meantime.
             raise DocumentExists(document.uri) from None
         edited = Edited(tree, entries, list(range(len(entries))))
         return await self._outcome(done, edited, version, [], document.digest)
@@ -195,9 +203,9 @@ class Library:
         """
         check_unicode("content", content)
 
-        def change(opened: Opened) -> Edited:
-            place = opened.place(block) if block else None
-            return insert(opened.tree, opened.outline, place, position, content)
+        def change(view: BlockView) -> Edited:
+            index = view.find(block) if block else None
+            return insert(view.tree, view.outline, index, position, content)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
@@ -215,8 +223,8 @@ class Library:
         """Replace a block: see `editing.update`. Raises what `insert` raises."""
         check_unicode("content", content)
 
-        def change(opened: Opened) -> Edited:
-            return update(opened.tree, opened.outline, opened.place(block), content, section=section)
+        def change(view: BlockView) -> Edited:
+            return update(view.tree, view.outline, view.find(block), content, section=section)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
@@ -232,58 +240,55 @@ class Library:
     ) -> EditedDocument:
         """Remove a block: see `editing.delete`. Raises what `insert` raises."""
 
-        def change(opened: Opened) -> Edited:
-            return delete(opened.tree, opened.outline, opened.place(block), section=section)
+        def change(view: BlockView) -> Edited:
+            return delete(view.tree, view.outline, view.find(block), section=section)
 
         return await self._edit(document, version, change, origin, write_back=write_back)
 
     async def note_changes(self, document_ids: Sequence[str]) -> None:
-        """Call `on_change` for the blocks of documents that were written or removed as a whole."""
+        """Call `on_change` for the blocks of documents that were rewritten or removed as a whole."""
         try:
-            await self._note_changes(document_ids)
+            for before in await self._store.outlines.find(document_ids):
+                try:
+                    await self._view(before.document_id)  # Announces the changed blocks.
+                except DocumentNotFound:
+                    self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
         except RagMemoryError as error:
             logger.warning("Changes of blocks were not announced: %s", error)
 
-    async def _note_changes(self, document_ids: Sequence[str]) -> None:
-        for before in await self._store.outlines.find(document_ids):
-            try:
-                await self._opened(before.document_id)
-            except DocumentNotFound:
-                self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
-
-    async def _opened(self, document: str) -> Opened:
+    async def _view(self, document: str) -> BlockView:
         stored = await self._store.documents.whole(document)
-        opened = await to_thread.run_sync(opened_from, stored)
-        if opened.new_outline != stored.outline and self._store.is_writable:
-            await self._keep(opened)
-        return opened
+        view = await to_thread.run_sync(view_of, stored)
+        if view.encoded_outline != stored.outline and self._store.is_writable:
+            await self._keep(view)
+        return view
 
-    async def _keep(self, opened: Opened) -> None:
-        """Keep the ids of blocks from when they are first seen: then a block that changes is recognised."""
-        info = opened.stored.info
+    async def _keep(self, view: BlockView) -> None:
+        """Store the ids of blocks when they are first seen, so that a changed block keeps its id."""
+        info = view.stored.info
         try:
-            row = StoredOutline(info.document_id, opened.stored.digest, opened.new_outline)
+            row = StoredOutline(info.document_id, view.stored.digest, view.encoded_outline)
             await self._store.outlines.save([row])
         except RagMemoryError as error:
             logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
             return
-        if different := changed(decoded(opened.stored.outline), opened.outline):
+        if different := changed(decoded(view.stored.outline), view.outline):
             self._on_change(info.document_id, different)
 
     async def _edit(
         self,
         document: str,
         version: int,
-        change: Callable[[Opened], Edited],
+        change: Callable[[BlockView], Edited],
         origin: Origin,
         *,
         write_back: bool,
     ) -> EditedDocument:
-        opened = await self._opened(document)
-        stored, info = opened.stored, opened.stored.info
+        view = await self._view(document)
+        stored, info = view.stored, view.stored.info
         if version != stored.version:
             raise StaleVersion(info.uri, version, stored.version)
-        edited = await to_thread.run_sync(change, opened)
+        edited = await to_thread.run_sync(change, view)
         text = edited.tree.text
         metadata = _metadata(stored, text)
         new = await to_thread.run_sync(complete, text, metadata)
@@ -295,44 +300,44 @@ class Library:
             roots = of_stored(self._store.path, self._roots)
             rewriting = await to_thread.run_sync(Rewriting, info.uri, roots, stored.text, text)
         try:
-            # The file keeps its stamp, so that the next sync does not take back an edit of memory alone.
+            # An edit of memory alone keeps the stamp, so that the next sync does not revert it.
             stamp = "" if rewriting else stored.stamp
             edit = Edit(version, encoded(edited.outline), rewriting.replace if rewriting else None)
             new = replace(new, stamp=stamp, places=places)
             done = await self._submit(Write(new, origin, edit=edit))
         except RagMemoryError:
-            if rewriting:  # The commit failed after the file was replaced.
+            if rewriting:  # The commit may have failed after the file was replaced.
                 await rewriting.put_back()
             raise
         finally:
             if rewriting:
                 rewriting.discard()
-        if different := changed(opened.outline, edited.outline):
+        if different := changed(view.outline, edited.outline):
             self._on_change(info.document_id, different)
         kept = {entry.id for entry in edited.outline}
-        removed = [entry.id for entry in opened.outline if entry.id not in kept]
+        removed = [entry.id for entry in view.outline if entry.id not in kept]
         path = str(rewriting.path) if rewriting and done.status != "unchanged" else ""
         return await self._outcome(done, edited, version, removed, new.digest, path)
 
     async def _outcome(
         self, done: Injected, edited: Edited, version: int, removed: list[str], digest: bytes, file: str = ""
     ) -> EditedDocument:
-        # If another client has written the document in the meantime, the next edit must be refused.
+        # Return the old version if another client has written since, so that the next edit is refused.
         with suppress(DocumentNotFound):
             current = await self._store.documents.whole(done.document_id)
             if current.digest == digest:
                 version = current.version
         names = labels(edited.tree)
         blocks = []
-        for place in edited.written[:MOST_EDITED]:
-            lines = edited.tree.lines(*edited.tree.span(place, section=True))
-            entry = edited.outline[place]
-            blocks.append(EditedBlock(entry.id, place + 1, names[place], entry.kind, *lines))
+        for index in edited.written[:MAX_REPORTED]:
+            lines = edited.tree.lines(*edited.tree.span(index, section=True))
+            entry = edited.outline[index]
+            blocks.append(EditedBlock(entry.id, index + 1, names[index], entry.kind, *lines))
         return EditedDocument(done.document_id, done.uri, done.status, version, blocks, removed, file)
 
 
 def _metadata(stored: DocumentText, text: str) -> Metadata:
-    """The metadata after an edit: the uri stays, though it may be a hash; the title of a file follows."""
+    """The metadata after an edit: the uri stays, even if it is a hash; a title from the text is updated."""
     info = stored.info
     metadata: dict[str, Any] = {**info.metadata, "uri": info.uri}
     path = path_in(info.uri)
@@ -342,7 +347,7 @@ def _metadata(stored: DocumentText, text: str) -> Metadata:
 
 
 def moved_places(places: Sequence[Place], before: str, after: str) -> list[Place]:
-    """The places of a text after an edit: those below the changed lines move with them."""
+    """The places of a text after an edit: those below the changed lines are shifted."""
     old, new = before.split("\n"), after.split("\n")
     first = common(old, new)
     end = len(old) - common(old[first:][::-1], new[first:][::-1])  # the last line that was changed
