@@ -60,10 +60,10 @@ IMAGES_NOT_SAVED = (
     "To attach them again, type the question."
 )
 # Seconds after which a script names the servers that it waits for.
-NOTICED_SECONDS = 1.0
+NOTICE_AFTER_SECONDS = 1.0
 
 
-class Keeps(Enum):
+class SaveMode(Enum):
     """How the turns of a `Conversation` are saved."""
 
     CONVERSATION = "conversation"
@@ -87,13 +87,13 @@ class Attached:
         return cls(attached(documents), [one.image for one in documents if one.image], untrusted)
 
 
-NOTHING = Attached()
+NO_ATTACHMENTS = Attached()
 
 
 class Conversation:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
+    `scope` is the part of `memory` that is asked, `save_mode` how turns are saved.
 
     The caller opens and closes `memory` and `servers`; the others of these start once there is a model. With
     `trust_read_only_hints`, tools that any server declares read-only run without asking.
@@ -114,7 +114,7 @@ class Conversation:
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
-        self.keeps = Keeps.CONVERSATION
+        self.save_mode = SaveMode.CONVERSATION
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
         self.model = ModelSelection(model, environ)
         self._all_limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
@@ -130,7 +130,7 @@ class Conversation:
             trust_read_only_hints=trust_read_only_hints,
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
-        self._unanswered = "", NOTHING
+        self._unanswered = "", NO_ATTACHMENTS
         # The images of the question of `last_turn`; turns are saved without them.
         self._images: Sequence[str] = ()
 
@@ -175,7 +175,7 @@ class Conversation:
         self._start_servers(emit)
         if self.servers.user is not None:
             return model
-        with anyio.move_on_after(NOTICED_SECONDS):
+        with anyio.move_on_after(NOTICE_AFTER_SECONDS):
             await self.servers.ready()
         if starting := self.servers.starting():
             names = one_line(", ".join(one.name for one in starting))
@@ -235,7 +235,7 @@ class Conversation:
         return self.session
 
     def _begin(self, session: Session) -> None:
-        self.session, self._unanswered, self._images = session, ("", NOTHING), ()
+        self.session, self._unanswered, self._images = session, ("", NO_ATTACHMENTS), ()
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id. Raises SessionError.
@@ -244,7 +244,7 @@ class Conversation:
         """
         store, here = self.sessions, self.session.session_id
         if session_id is None:
-            session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
+            session = await store.load_last(but=here, one_shots=self.save_mode is SaveMode.ONE_SHOT)
         else:
             session = await store.load(session_id)
         self._begin(session)
@@ -255,11 +255,11 @@ class Conversation:
         question: str,
         emit: Emit = ignore,
         approve: Approve | None = None,
-        attached: Attached = NOTHING,
+        attached: Attached = NO_ATTACHMENTS,
         *,
         replaced: Turn | None = None,
     ) -> Turn:
-        """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
+        """Answer a question; `emit` gets the events of the turn. The turn is saved as `save_mode` says.
 
         It takes the place of the turn `replaced`, if there is one. Raises RagChatError.
         """
@@ -358,17 +358,17 @@ class Conversation:
         emit: Emit,
         replaced: Turn | None = None,
     ) -> None:
-        """Add a turn to a session, and save it as `keeps` says."""
+        """Add a turn to a session, and save it as `save_mode` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered, self._images = ("", NOTHING), ()
-        if self.keeps is Keeps.NOTHING:
+        self._unanswered, self._images = ("", NO_ATTACHMENTS), ()
+        if self.save_mode is SaveMode.NOTHING:
             return
         try:
             await self.sessions.save_turn(
                 turn,
                 replaces=replaced.turn_id if replaced else None,
-                one_shot=self.keeps is Keeps.ONE_SHOT,
+                one_shot=self.save_mode is SaveMode.ONE_SHOT,
             )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))

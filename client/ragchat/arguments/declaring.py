@@ -48,7 +48,7 @@ def option(*names: str, **options: Any) -> Argument:
     return Argument(names, {"type": text_value, **options})
 
 
-def within(least: int, most: int) -> Callable[[str], int]:
+def int_between(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         try:
             value = int(text)
@@ -91,7 +91,7 @@ def is_address(url: str) -> bool:
 LIMIT = argument(
     "-n",
     "--limit",
-    type=within(1, 10_000),
+    type=int_between(1, 10_000),
     metavar="N",
     default=100,
     help="at most N lines (default: 100)",

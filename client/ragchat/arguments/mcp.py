@@ -30,7 +30,7 @@ def _host(text: str) -> str:
     return HOST_ALIASES.get(name, name)
 
 
-class Instead(argparse.Action):
+class ReplacesPositionals(argparse.Action):
     """An option with which the positional arguments of its command need not be given."""
 
     def __call__(
@@ -82,7 +82,7 @@ COMMANDS = (
                 metavar=("RECIPE", "FOLDER"),
                 nargs="*",
                 type=text_value,
-                action=Instead,
+                action=ReplacesPositionals,
                 help="instead of a command: a server that ragchat knows; without RECIPE, list them",
             ),
             argument(

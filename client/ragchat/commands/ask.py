@@ -11,15 +11,15 @@ from typing import Any
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import piped_text
-from ragchat.conversation import Conversation, Keeps
+from ragchat.conversation import Conversation, SaveMode
 from ragchat.turn.events import Event, Notice
 
 # Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
 # In `while read`, the text would be the rest of the loop's lines.
-FROM_STDIN = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
+STDIN_NOTICE = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
 # Files that are named because they were skipped, or read in an unusual way.
-LISTED = 10
+MAX_LISTED = 10
 
 
 async def ask(run: Invocation) -> int:
@@ -28,7 +28,7 @@ async def ask(run: Invocation) -> int:
     has_no_text = run.arguments.question == ["-"] or run.arguments.scope
     text = "" if has_no_text else piped_text()
     if text:
-        run.console.note(FROM_STDIN)
+        run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
         return await _answer(run, question)
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
@@ -38,16 +38,14 @@ async def ask(run: Invocation) -> int:
 
 
 async def _answer(run: Invocation, question: str, text: str = "") -> int:
-    async with run.conversation() as conversation:
+    save_mode = SaveMode.NOTHING if run.arguments.no_session else SaveMode.ONE_SHOT
+    async with run.conversation(save_mode) as conversation:
         if text or run.arguments.files:
-            from ragchat.ingest.given import load_given
+            from ragchat.ingest.question_files import load_question_files
 
-            report = await load_given(conversation.memory, run.arguments.files, text)
-            for line in report.remarks(LISTED, ""):
+            report = await load_question_files(conversation.memory, run.arguments.files, text)
+            for line in report.remarks(MAX_LISTED, ""):
                 run.console.note(line)
-        conversation.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
-        if run.arguments.session or run.arguments.resume:
-            await conversation.resume(run.arguments.session)
         if run.console.json:
             run.console.document(await _as_json(run, conversation, question))
         else:

@@ -18,7 +18,7 @@ from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, pa
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
-KEPT = "It is left as it is: edit it, or move it away first to get all defaults again."
+EXISTING_FILE_HINT = "It is left as it is: edit it, or move it away first to get all defaults again."
 PREAMBLE = """\
 # Settings of ragchat. Every key is commented out and shows its default;
 # remove the # to change it. `ragchat config show` prints the effective settings and their origins.
@@ -73,7 +73,7 @@ def init(run: Invocation) -> int:
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(template())
     except FileExistsError:
-        raise FileAlreadyExists(str(target), KEPT) from None
+        raise FileAlreadyExists(str(target), EXISTING_FILE_HINT) from None
     run.console.result({"path": str(target)}, f"Wrote {target}.")
     return 0
 

@@ -51,7 +51,7 @@ EXTRA = re.compile(r"extra == ['\"](\w+)")
 # The extras that read kinds of files.
 FORMATS = {"pdf": "PDF", "office": "Word, PowerPoint and Excel", "code": "source code"}
 # Bytes. During a large load the write-ahead log grows to about 100 MB before a checkpoint.
-LEAST_ROOM = 200_000_000
+MIN_FREE_BYTES = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
 PROBE = "A sentence that `ragchat doctor` stores and finds."
@@ -181,18 +181,18 @@ def folders(settings: Settings) -> Check:
             probe.unlink()
         except OSError as error:
             if obstacle_of(error, probe) == "full":
-                break  # _room says how much space is needed
+                break  # _check_free_space says how much space is needed
             hint = "Make your user its owner, or move everything with RAGCHAT_HOME."
             # Commands that only read still work on a full or read-only disk.
             status: Status = "warning" if obstacle_of(error, probe) else "fault"
             return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
-    return _room(settings)
+    return _check_free_space(settings)
 
 
-def _room(settings: Settings) -> Check:
+def _check_free_space(settings: Settings) -> Check:
     """Whether there is space for the next writes: a rebuilt index may be as large as the memory."""
     home, memory = settings.home, settings.memory_path
-    needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
+    needed = max(MIN_FREE_BYTES, memory.stat().st_size if memory.exists() else 0)
     for folder in (memory.parent, home.data, home.state):
         free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
         if free < needed:

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Any
 
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import ask_user, read_line
+from ragchat.commands.stdin import confirm, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
@@ -33,7 +33,6 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
-from ragchat.ui.context import YES
 from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
@@ -157,7 +156,7 @@ async def test(run: Invocation) -> int:
         manager.start()
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
-            if connection.state is ServerState.UNASKED and _agrees(run, connection.config):
+            if connection.state is ServerState.UNASKED and _confirms_start(run, connection.config):
                 manager.agree(connection.config.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
@@ -244,12 +243,12 @@ def _state(config: ServerConfig, permissions: Permissions) -> str:
     return "enabled" if permissions.may_start(config) else ServerState.UNASKED
 
 
-def _agrees(run: Invocation, config: ServerConfig) -> bool:
+def _confirms_start(run: Invocation, config: ServerConfig) -> bool:
     """Whether the user agrees to start a server that a project's file names."""
-    if run.console.json or not sys.stdin.isatty():
+    if not run.can_ask:
         return False
     run.console.note(f"{config.file} wants to start: {config.whole}")
-    return ask_user("Start it? [y/N] ").lower() in YES
+    return confirm("Start it?")
 
 
 def _find(run: Invocation, name: str) -> ServerConfig:

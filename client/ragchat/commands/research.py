@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ragchat.commands.invocation import Invocation
-from ragchat.conversation import Keeps
+from ragchat.conversation import SaveMode
 from ragchat.ingest.loading import load_text
 from ragchat.sessions.document import report_as_document
 from ragchat.turn.events import Emit, Event, Notice
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def research(run: Invocation) -> int:
     """The steps go to stderr. Exit code 1 if the report was to be stored in memory, and was not."""
     arguments = run.arguments
-    question = "" if arguments.goes_on else run.words(arguments.question)
+    question = "" if arguments.resume_stopped else run.words(arguments.question)
     notices: list[str] = []
     report: Report | None = None
 
@@ -27,10 +27,7 @@ async def research(run: Invocation) -> int:
             run.console.note(event.text)
             notices.append(event.text)
 
-    async with run.conversation() as conversation:
-        conversation.keeps = Keeps.ONE_SHOT
-        if arguments.session or arguments.resume:
-            await conversation.resume(arguments.session)
+    async with run.conversation(SaveMode.ONE_SHOT) as conversation:
         if run.console.json:
             report = await conversation.research(question, note)
         else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragmcp.client.features import OnProgress
 
 # Refused lines beyond this number are only counted; --json lists them all.
-LISTED = 20
+MAX_LISTED = 20
 
 
 async def export(run: Invocation) -> int:
@@ -119,9 +119,9 @@ def _show(run: Invocation, statuses: Counter[str], errors: dict[int, str]) -> No
         failure = Failure("IMPORT_FAILED", refused[0]) if refused else None
         console.document({**counts, "failed": failed}, failure)
         return
-    for sentence in refused[:LISTED]:
+    for sentence in refused[:MAX_LISTED]:
         console.note(sentence)
-    if len(refused) > LISTED:
-        console.note(f"{counted(len(refused) - LISTED, 'more line')} refused; --json lists them all.")
+    if len(refused) > MAX_LISTED:
+        console.note(f"{counted(len(refused) - MAX_LISTED, 'more line')} refused; --json lists them all.")
     parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     console.print(f"Imported {counted(sum(counts.values()), 'document')}: {parts}.")

@@ -27,10 +27,10 @@ from ragconfig.home import user_path
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `MAX_MS`.
-QUIET_MS, MAX_MS = 200, 2_000
+# A burst of changes ends when nothing has changed for `DEBOUNCE_MS`, or after `MAX_DELAY_MS`.
+DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often to look whether the folders still exist: a disk that is mounted again reports no change.
-LOOK_MS = 500
+POLL_MS = 500
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "failed")
@@ -86,7 +86,7 @@ class Watch:
             try:
                 await self._follow(present, now, before)
             except FileNotFoundError:  # It has disappeared since it was looked at.
-                await anyio.sleep(LOOK_MS / 1000)
+                await anyio.sleep(POLL_MS / 1000)
                 continue
             except BrokenPipeError:  # The reader of the lines has ended.
                 raise
@@ -103,15 +103,15 @@ class Watch:
         rounds = awatch(
             *roots,
             watch_filter=None,
-            debounce=MAX_MS,
-            step=QUIET_MS,
-            rust_timeout=LOOK_MS,
+            debounce=MAX_DELAY_MS,
+            step=DEBOUNCE_MS,
+            rust_timeout=POLL_MS,
             yield_on_timeout=True,
             ignore_permission_denied=True,
         )
         is_synced = False
         async with aclosing(rounds):
-            # The first round comes after LOOK_MS at the latest. The watch has begun then: no change is lost.
+            # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
                 if not is_synced:
                     await self._sync(roots, (), may_fail=bool(before))

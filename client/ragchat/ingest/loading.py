@@ -56,7 +56,7 @@ async def load_files(
     way, for a caller that may be cancelled: that ends the job. Raises RagChatError when memory cannot go on.
     """
     report = report or InjectReport()
-    if words := [source_uri(path) for path in without_addresses(paths, report)]:
+    if words := [source_uri(path) for path in without_urls(paths, report)]:
         start = partial(memory.start_ingestion, words, prune=prune, group=report.group)
         await _load(memory, start, on_progress, report)
     return report
@@ -77,7 +77,7 @@ async def sync_files(
     """
     report = report or InjectReport()
     named = [*paths]
-    words = [source_uri(path) for path in without_addresses(named, report)]
+    words = [source_uri(path) for path in without_urls(named, report)]
     if named and not words:
         return report
     parts = [source_uri(path) for path in within]
@@ -140,7 +140,7 @@ def source_uri(path: str | Path) -> str:
     return words if is_left_to_server else Path(words).absolute().as_uri()
 
 
-def without_addresses(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
+def without_urls(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
     """The paths but the addresses on the web among them, which are reported as failed."""
     files: list[str | Path] = []
     for path in paths:

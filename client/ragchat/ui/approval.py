@@ -17,7 +17,7 @@ CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 # Longer arguments stand above the question, in lines of their own.
 MAX_CALL = 200
 # Of those, so many lines are shown before the user asks for all.
-FIRST_LINES = 30
+MAX_PREVIEW_LINES = 30
 # Of the texts that are not the user's own, so many are named.
 MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
@@ -89,7 +89,7 @@ class Approvals:
         if _fits(arguments):
             return False
         lines = [*_lines(arguments, self._columns())]
-        shown = lines if whole else lines[:FIRST_LINES]
+        shown = lines if whole else lines[:MAX_PREVIEW_LINES]
         self._show("\n".join(shown))
         if cut := len(lines) > len(shown):
             self._show(f"These are {len(shown)} of {len(lines):,} lines: [f] shows all.")

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ragchat.sanitize import one_line
+
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
 
@@ -36,7 +38,8 @@ class ChatContext:
     status: Status
     interactive: bool = False
     approve: Approve | None = None
-    ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
+    # Ask the user to confirm something. Like `read` it is None without a terminal.
+    confirm: Callable[[str], Awaitable[bool]] | None = None
     # Read a value with completion; it returns None where the user cancels.
     read: Callable[[str, Completer], Awaitable[str | None]] | None = None
     # Start work that lasts at most as long as the chat, and print something of it above the prompt.
@@ -82,7 +85,6 @@ class ChatContext:
 
         Raises ModelError, and as `ServerManager.start`.
         """
-        from ragchat.sanitize import one_line
 
         if await self.conversation.model.find() is None:
             return

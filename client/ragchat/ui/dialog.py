@@ -11,7 +11,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings
 
-from ragchat.ui.prompt.type_ahead import drop_keys
+from ragchat.ui.prompt.type_ahead import discard_type_ahead
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -39,7 +39,7 @@ class Dialog:
         async with self._lock:
             with self._hold():
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
-                    drop_keys()
+                    discard_type_ahead()
                     yield _read
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:

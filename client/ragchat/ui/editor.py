@@ -14,7 +14,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from ragchat.errors import CommandNotPossible
-from ragchat.ui.interrupt import ignored_interrupts
+from ragchat.ui.interrupt import ignore_interrupts
 
 # How editors take a line, by the letters with which their names begin, as that of `idea64.exe` does.
 _FORMS = {
@@ -99,7 +99,7 @@ async def run(command: Sequence[str]) -> None:
     # A preprocessor of `less` would run on text that is not the user's own.
     environ = {name: value for name, value in os.environ.items() if name not in ("LESSOPEN", "LESSCLOSE")}
     try:
-        with ignored_interrupts():
+        with ignore_interrupts():
             code = await anyio.to_thread.run_sync(lambda: subprocess.call([found, *command[1:]], env=environ))
     except OSError as error:
         raise CommandNotPossible("open", f"{program} cannot be started: {error.strerror or error}") from None

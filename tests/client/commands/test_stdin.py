@@ -13,7 +13,7 @@ from ragchat.errors import StdinUnusable
 
 
 def test_stdin_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragcommon.files.decoding.LARGEST_BYTES", 1000)
+    monkeypatch.setattr("ragcommon.files.decoding.MAX_FILE_BYTES", 1000)
     with Path("/dev/zero" if sys.platform != "win32" else __file__).open("rb") as endless:
         monkeypatch.setattr(sys, "stdin", TextIOWrapper(endless))
         with pytest.raises(StdinUnusable) as caught:

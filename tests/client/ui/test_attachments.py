@@ -1,6 +1,6 @@
 """What a question mentions with @, and the prompts of servers: real servers, and a model that a test plays.
 
-Covers `ragchat.ingest.given` and `ragchat.servers.offers`.
+Covers `ragchat.ingest.question_files` and `ragchat.servers.offers`.
 """
 
 from __future__ import annotations

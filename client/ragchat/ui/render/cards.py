@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ragchat.ui.render.screen import Screen
 
 # Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.
-_ROWS_KEPT_FREE = 6
+_RESERVED_ROWS = 6
 # A line of a card that answers most likely begins with this where there is no bold.
 MARK, NO_MARK = "▸ ", "  "
-_FEWEST_ROWS = 3
+_MIN_ROWS = 3
 
 Row: TypeAlias = tuple[Text, bool]  # and whether it is of what answers most likely
 
@@ -48,13 +48,13 @@ def _fitting(
     console: Console, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
 ) -> list[list[Text]]:
     """The rows of as many cards as fit on the screen. The first one is cut around its best row."""
-    room = console.height - _ROWS_KEPT_FREE
+    room = console.height - _RESERVED_ROWS
     shown: list[list[Text]] = []
     for card in cards:
         link = next((link_of(one) for one in citations if one.n == card.n), "")
         rows: Sequence[Row] = list(_rows(console, card, highlight))
         if not shown:
-            rows = _around_best(rows, max(room - 2, _FEWEST_ROWS))
+            rows = _around_best(rows, max(room - 2, _MIN_ROWS))
         elif len(rows) + 2 > room:
             break
         room -= len(rows) + 2
@@ -67,7 +67,7 @@ def _place(card: Card, link: str, width: int) -> Text:
     line = Text(f"[{card.n}] ", "citation")
     line.append(_cut(one_line(card.location), width - line.cell_len), Style(link=link or None))
     headings, room = one_line(card.headings), width - line.cell_len - 2
-    if headings and room > _FEWEST_ROWS:
+    if headings and room > _MIN_ROWS:
         line.append(f"  {_cut(headings, room)}", "heading")
     return line
 

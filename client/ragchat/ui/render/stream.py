@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 # Deltas are collected for this long before they are drawn: models send single words, eyes read lines.
-GATHER_SECONDS = 0.05
+DRAW_DELAY_SECONDS = 0.05
 # An unfinished block of more characters is printed in parts: each drawing takes time in proportion to it.
 MAX_BLOCK = 8_000
 # The lines at the start of a block without which the rest of it would be another kind of block.
 _OPENING_LINES = {"fence": 1, "table_open": 2}
 # The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
-_ROWS_KEPT_FREE = 2
+_RESERVED_ROWS = 2
 
 
 class AnswerStream:
@@ -44,7 +44,7 @@ class AnswerStream:
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
-        """Take `text` and draw it within GATHER_SECONDS.
+        """Take `text` and draw it within DRAW_DELAY_SECONDS.
 
         Much text is drawn at once, so that no more can arrive than a terminal shows.
         """
@@ -52,7 +52,7 @@ class AnswerStream:
         if len(self._rest) > MAX_BLOCK:
             self.draw()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
+            self._timer = asyncio.get_running_loop().call_later(DRAW_DELAY_SECONDS, self.draw)
 
     def take(self, text: str) -> None:
         self._rest += sanitize(text)
@@ -108,7 +108,7 @@ class AnswerStream:
         lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
         if self._printed and not self._within:
             lines.insert(0, [])
-        for line in lines[-max(1, console.height - _ROWS_KEPT_FREE) :]:
+        for line in lines[-max(1, console.height - _RESERVED_ROWS) :]:
             yield from line
             yield Segment.line()
 

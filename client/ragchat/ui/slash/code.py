@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragchat.errors import ArgumentMissing
+from ragchat.sanitize import sanitize
 from ragchat.uris import short_path
 
 if TYPE_CHECKING:
@@ -21,9 +23,6 @@ async def trace(context: ChatContext, name: str) -> None:
     """Show the definitions of a symbol, what calls, uses and imports it, and what it calls."""
     from rich.table import Table
     from rich.text import Text
-
-    from ragchat.errors import ArgumentMissing
-    from ragchat.sanitize import sanitize
 
     if not name:
         raise ArgumentMissing("trace", "the name of a function, class or constant")

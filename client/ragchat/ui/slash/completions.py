@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from ragchat.uris import short_uri
+
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
     from ragchat.ui.slash.command import Complete, SlashCommand
 
-_OFFERED = 50
+_MAX_COMPLETIONS = 50
 _PATHS = PathCompleter(expanduser=True)
 
 
@@ -25,18 +27,17 @@ async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completio
     """Complete the whole argument as one path, which may contain spaces, else its last word."""
     for text in (argument, argument.rpartition(" ")[2]):
         found = list(_PATHS.get_completions(Document(text), CompleteEvent()))
-        for completion in found[:_OFFERED]:
+        for completion in found[:_MAX_COMPLETIONS]:
             yield completion
         if found:
             return
 
 
 async def documents(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    from ragchat.uris import short_uri
 
     if context is None:
         return
-    page = await context.memory.documents(_OFFERED, {"uri": f"*{_plain_glob(argument)}*"})
+    page = await context.memory.documents(_MAX_COMPLETIONS, {"uri": f"*{_plain_glob(argument)}*"})
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():
@@ -52,7 +53,9 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = await context.conversation.sessions.list(limit=_OFFERED, one_shots=False) if context else []
+    infos = (
+        await context.conversation.sessions.list(limit=_MAX_COMPLETIONS, one_shots=False) if context else []
+    )
     for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from ragchat.errors import CommandNotPossible, RagChatError
+from ragchat.sanitize import one_line, sanitize
+from ragchat.uris import short_location, short_uri
+from ragcommon.files.uris import path_in
+from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +32,7 @@ _VIEWED = _IMAGES | {
 }
 # Their text has other headings in memory, but the same lines.
 _SAME_LINES = (".rst", ".rest")
-_UNUSUAL = re.compile(r"[^\w .,()#¶-]+")
+_UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")
 _NAME_CHARACTERS = 80
 
 
@@ -42,12 +52,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
     """
     from anyio import Path, to_thread
 
-    from ragchat.errors import CommandNotPossible
-    from ragchat.sanitize import one_line
     from ragchat.ui import viewer
-    from ragchat.uris import short_uri
-    from ragcommon.files.uris import path_in
-    from ragcommon.text.places import page_in
 
     words = argument.split()
     place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
@@ -77,9 +82,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
 
 def _cited(context: ChatContext, number: str) -> CitedPlace:
     """Raises CommandNotPossible."""
-    from ragchat.errors import CommandNotPossible
     from ragchat.ui.render.sources import quoted_ranges
-    from ragchat.uris import short_location
 
     turn = context.conversation.last_turn
     assert turn is not None  # the table allows the command only then
@@ -133,7 +136,6 @@ def _line_in(text: str, place: CitedPlace) -> int | None:
 
 async def _edit(context: ChatContext, path: Path, line: int) -> None:
     """Show a file at a line, in the editor or else in the pager."""
-    import os
 
     from ragchat.ui import editor
 
@@ -150,19 +152,15 @@ async def _edit(context: ChatContext, path: Path, line: int) -> None:
 
 async def _show_text(context: ChatContext, place: CitedPlace) -> None:
     """Show the text of a document at the place, in the pager, from a private file that is then removed."""
-    import os
-    import tempfile
-    from pathlib import Path
 
     from anyio import to_thread
 
-    from ragchat.sanitize import sanitize
     from ragchat.ui import editor
 
     text, line = await _text(context, place)
     with tempfile.TemporaryDirectory(prefix="ragchat-open-", ignore_cleanup_errors=True) as folder:
         # Pagers show the name of the file, wherever they are in it.
-        name = _UNUSUAL.sub("_", place.name.rpartition("/")[2])[:_NAME_CHARACTERS].strip(" .")
+        name = _UNSAFE_IN_NAMES.sub("_", place.name.rpartition("/")[2])[:_NAME_CHARACTERS].strip(" .")
         file = Path(folder, f"{name}.txt")
         header = f"{place.name}\n\n"
         await to_thread.run_sync(file.write_bytes, (header + sanitize(text)).encode())
@@ -175,9 +173,6 @@ async def _text(context: ChatContext, place: CitedPlace) -> tuple[str, int]:
 
     Raises CommandNotPossible.
     """
-    from contextlib import suppress
-
-    from ragchat.errors import CommandNotPossible, RagChatError
 
     with suppress(RagChatError):
         text = (await context.memory.show(place.citation.document_id)).text

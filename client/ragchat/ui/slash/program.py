@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ragchat.errors import UnknownCommand
 from ragchat.ui.prompt.keys import KEY_HELP
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 
 async def show_help(context: ChatContext, argument: str, table: Sequence[SlashCommand]) -> None:
-    from ragchat.errors import UnknownCommand
 
     name = argument.removeprefix("/").lower()
     commands = [command for command in table if not name or name in command.names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,19 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from ragchat.errors import (
+    ArgumentMissing,
+    CommandNotPossible,
+    MemoryRefused,
+    PromptArgumentRefused,
+    RagChatError,
+    UnknownPrompt,
+)
 from ragchat.formatting import counted
+from ragchat.sanitize import one_line
+from ragchat.uris import short_uri
 from ragconfig.prompt_files import FOLDER, broken_in
+from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -21,8 +33,8 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo
 
 # What these ask for can be quoted without a model.
-_OUTLINES = frozenset({"summarize-document", "create-outline"})
-_OFFERED = 50
+_OFFLINE_PROMPTS = frozenset({"summarize-document", "create-outline"})
+_MAX_COMPLETIONS = 50
 _QUOTES = ('"', "'")
 # A value in quotation marks, and nothing beside it: the apostrophe of a word begins none.
 _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])(?:(?!\1).)*\1(?!\S)""")
@@ -52,12 +64,11 @@ class _Prompt:
 
     async def values(self, argument: str, typed: str, others: Mapping[str, str]) -> AsyncIterator[Completion]:
         """Completions of the value of an argument."""
-        from ragchat.uris import short_uri
 
         quote = typed[:1] if typed[:1] in _QUOTES else ""
         bare = typed.strip(quote) if quote else typed
         found = await self.source.complete_argument(self.info.name, argument, bare, others)
-        for value in found[:_OFFERED]:
+        for value in found[:_MAX_COMPLETIONS]:
             yield Completion(f"{quote}{value}{quote}", -len(typed), display=short_uri(value))
 
 
@@ -71,7 +82,6 @@ async def _of_memory(context: ChatContext) -> list[_Prompt]:
 
 async def _of_servers(context: ChatContext) -> list[_Prompt]:
     """Those of the servers that are ready; one that fails has none."""
-    from ragmcp.errors import RagMcpError
 
     found: list[_Prompt] = []
     for server, offers in context.conversation.servers.offers().items():
@@ -97,15 +107,9 @@ async def prompt(context: ChatContext, words: str) -> None:
             context.screen.note(problem, "warning")
         return
     if name not in known:
-        import difflib
-
-        from ragchat.errors import UnknownPrompt
-
         raise UnknownPrompt(name, difflib.get_close_matches(name, known, n=1))
     offline = await context.conversation.model.find() is None
-    if offline and name not in _OUTLINES:
-        from ragchat.errors import CommandNotPossible
-
+    if offline and name not in _OFFLINE_PROMPTS:
         raise CommandNotPossible(f"prompt {name}", "it needs a language model, and none is configured")
     chosen = known[name]
     values = await _ask(context, chosen, _given(chosen, given))
@@ -116,9 +120,6 @@ async def prompt(context: ChatContext, words: str) -> None:
 
 
 async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, str], *, offline: bool) -> None:
-    from ragchat.errors import CommandNotPossible, MemoryRefused, PromptArgumentRefused
-    from ragchat.uris import short_uri
-    from ragmcp.errors import RagMcpError
 
     try:
         filled = await chosen.source.fill_in(chosen.info.name, values)
@@ -152,7 +153,6 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
 
 def _given(chosen: _Prompt, text: str) -> dict[str, str]:
     """The values that follow a prompt's name. Raises PromptArgumentRefused."""
-    from ragchat.errors import PromptArgumentRefused
 
     values: dict[str, str] = {}
     for name, value in values_in(text, [one.name for one in chosen.arguments]):
@@ -199,8 +199,6 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
     ]
     if context.read is None:
         if required := [f"{one.name}=…" for one in missing if one.required is True]:
-            from ragchat.errors import ArgumentMissing
-
             raise ArgumentMissing(f"prompt {chosen.name}", " ".join(required))
         return values
     for one in missing:
@@ -216,8 +214,6 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
 def _list(context: ChatContext, known: Iterable[_Prompt]) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from ragchat.sanitize import one_line
 
     table = Table.grid(padding=(0, 2))
     table.add_column(overflow="fold")  # on a narrow screen, a name is still shown as it is typed
@@ -248,8 +244,6 @@ class _ValueCompleter(Completer):
     async def get_completions_async(
         self, document: Document, _: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        from ragchat.errors import RagChatError
-        from ragmcp.errors import RagMcpError
 
         try:
             async for value in self._prompt.values(self._argument, document.text, dict(self._others)):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable, UnknownSession
 from ragchat.formatting import counted, local
+from ragchat.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -23,8 +25,6 @@ async def new(context: ChatContext, _: str) -> None:
 async def show_sessions(context: ChatContext, words: str) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from ragchat.sanitize import one_line
 
     store = context.conversation.sessions
     table = Table.grid(padding=(0, 2))
@@ -45,10 +45,9 @@ async def show_sessions(context: ChatContext, words: str) -> None:
 
 
 async def resume(context: ChatContext, session_id: str) -> None:
-    from ragchat.errors import CommandNotPossible, NoSession, UnknownSession
 
     try:
-        session = await context.conversation.resume(session_id or None)
+        await context.conversation.resume(session_id or None)
     except UnknownSession as error:
         error.hint = "/sessions lists them."
         raise
@@ -57,29 +56,25 @@ async def resume(context: ChatContext, session_id: str) -> None:
             raise
         raise CommandNotPossible("resume", "there is no other past conversation") from None
     context.update_session_status()
-    show_last_turn(context)
-    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
+    show_resumed(context)
 
 
-def show_last_turn(context: ChatContext) -> None:
-    """Show the last question and answer, as a reminder."""
+def show_resumed(context: ChatContext) -> None:
+    """Show the last question and answer of a continued session, as a reminder."""
     from rich.text import Text
 
-    from ragchat.sanitize import sanitize
     from ragchat.ui.render.markdown import Markdown
 
-    turn = context.conversation.last_turn
-    if turn is not None:
-        context.screen.show(
-            Text(sanitize(turn.question), "name"), "", Markdown(sanitize(turn.answer.text)), ""
-        )
+    session = context.conversation.session
+    for turn in session.turns[-1:]:
+        question, answer = Text(sanitize(turn.question), "name"), Markdown(sanitize(turn.answer.text))
+        context.screen.show(question, "", answer, "")
+    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
 
 
 async def export(context: ChatContext, argument: str) -> None:
     """Write the conversation to a file. Raises NotWritable, FileAlreadyExists, OSError."""
     import anyio
-
-    from ragchat.errors import FileAlreadyExists, NotWritable
 
     session = context.conversation.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()

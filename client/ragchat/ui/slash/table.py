@@ -5,8 +5,10 @@ Completion needs the table as soon as the user types a slash, so this module imp
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
+from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 from ragchat.ui.slash import (
     answers,
     code,
@@ -169,7 +171,6 @@ def parse(line: str) -> tuple[str, str]:
 
 async def run(context: ChatContext, line: str) -> None:
     """Run the command in `line`. Raises UnknownCommand and the like, and what the command raises."""
-    from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 
     name, argument = parse(line)
     if ":" in name:  # the prompt of a server
@@ -177,8 +178,6 @@ async def run(context: ChatContext, line: str) -> None:
         return
     command = BY_NAME.get(name.lower())
     if command is None:
-        import difflib
-
         raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
     if argument and not command.arguments:
         raise UnexpectedArgument(command.name)

@@ -196,17 +196,17 @@ async def test_documents_are_listed_by_the_names_that_are_shown(asked: Room, wor
 
 async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room) -> None:
     questions: list[str] = []
-    replies = ["n", "y"]
+    replies = [False, True]
 
-    async def ask(question: str) -> str:
+    async def confirm(question: str) -> bool:
         questions.append(question)
         return replies.pop(0)
 
     assert "2 documents match *.md." in await asked.say("/forget *.md")
-    asked.context.ask = ask
+    asked.context.confirm = confirm
     assert await asked.run("/forget *.md") == "Nothing is removed.\n"
     assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them.\n"
-    assert questions == ["Remove 2 documents? [y/N] "] * 2
+    assert questions == ["Remove 2 documents?"] * 2
     assert asked.context.status.documents == 0
     assert await asked.run("/undo") == (
         "Undone: 2 documents were removed. What was removed is back in memory.\n"
