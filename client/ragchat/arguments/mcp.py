@@ -136,18 +136,8 @@ COMMANDS = (
         "start servers and list their tools",
         (argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
     ),
-    Command(
-        "mcp login",
-        "mcp:login",
-        "log in at a remote server",
-        (_NAME,),
-    ),
-    Command(
-        "mcp logout",
-        "mcp:logout",
-        "forget the login at a remote server",
-        (_NAME,),
-    ),
+    Command("mcp login", "mcp:login", "log in at a remote server", (_NAME,)),
+    Command("mcp logout", "mcp:logout", "forget the login at a remote server", (_NAME,)),
     Command(
         "mcp config",
         "mcp_config:config",

@@ -1,4 +1,4 @@
-"""What is stored: documents, their history, copies of the whole."""
+"""`ragchat memory`: documents, their history, exports and backups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ragchat.arguments.declaring import LIMIT, Command, argument, flag, int_betw
 DOCUMENT = argument("document", help="its URI, its id or the path of its file")
 
 
-# Of a write in the journal, and of the version of a document that it made.
+# The number of a write in the journal, and of the document version that it created.
 NUMBER = int_between(1, 2**63 - 1)
 
 

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
-from ragchat.arguments.declaring import Command, flag, is_address, no_fault, option
+from ragchat.arguments.declaring import Command, flag, is_address, option
 from ragchat.arguments.questions import CONVERSATION
 
 
@@ -75,7 +75,7 @@ def make_parser(*, commands: bool = True) -> Parser:
     _add_globals(parser, top=True)
     for argument in CONVERSATION:
         parser.add_argument(*argument.names, **argument.options)
-    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=no_fault)
+    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=lambda _: "")
     if commands:
         _add_commands(parser)
     return parser

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
 
-K = argument("-k", type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
+TOP_K = argument("-k", type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
 
 
 MODEL_CHOICE = (
@@ -53,7 +53,7 @@ ASK = Command(
     "answer one question, with sources",
     (
         argument("question", nargs="+", help="the question, or - to read it from stdin"),
-        K,
+        TOP_K,
         argument(
             "-f",
             "--file",
@@ -89,7 +89,7 @@ QUERY = Command(
     "query",
     "query:query",
     "search memory without asking a question",
-    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K, SCOPE),
+    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), TOP_K, SCOPE),
 )
 
 

@@ -35,14 +35,11 @@ def show(run: Invocation) -> int:
         value = without_password(settings.tables[table][name])
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     keys = {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
-    if run.console.json:
-        run.console.document({"settings": rows, "keys": keys})
-        return 0
-    run.console.table(
-        ("setting", "value", "from"), [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
-    )
-    for variable, is_set in keys.items():
-        run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
+    cells = [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
+    run.console.listing({"settings": rows, "keys": keys}, ("setting", "value", "from"), cells)
+    if not run.console.json:
+        for variable, is_set in keys.items():
+            run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
     return 0
 
 

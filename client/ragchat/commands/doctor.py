@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
@@ -45,7 +46,6 @@ from ragconfig.settings import USER_FILE, Settings
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 
-OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
 EXTRA = re.compile(r"extra == ['\"](\w+)")
 # The extras that read kinds of files.
@@ -112,38 +112,31 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
 
 
 def python() -> Check:
-    detail = f"{platform.python_version()} on {platform.platform(terse=True)}"
-    if sys.version_info >= OLDEST_PYTHON:
-        return Check("python", "ok", detail)
-    return Check("python", "fault", detail, "Install Python 3.11 or newer.")
+    return Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
 
 
 def packages() -> Check:
     """Whether the dependencies in the distribution's metadata are installed."""
-    needed = (line for line in metadata.requires("ragchat") or [] if "extra ==" not in line)
-    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
-    if missing := [name for name in names if not _is_installed(name)]:
+    if missing := _missing():
         return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
     return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
 
 
 def formats() -> Check:
     """Whether the libraries for all kinds of files are installed."""
-    needed = [(extra, name) for extra in FORMATS for name in _packages_of(extra)]
-    missing = [(extra, name) for extra, name in needed if not _is_installed(name)]
+    missing = {extra: names for extra in FORMATS if (names := _missing(extra))}
     if not missing:
         return Check("formats", "ok", f"with the libraries for {', '.join(FORMATS.values())}")
-    extras = dict(missing)
-    detail = f"not fully supported: {', '.join(FORMATS[extra] for extra in extras)}"
-    names = ", ".join(name for _, name in missing)
-    return Check(
-        "formats", "warning", f"{detail}; missing: {names}", f"pip install 'ragchat[{','.join(extras)}]'"
-    )
+    kinds = ", ".join(FORMATS[extra] for extra in missing)
+    detail = f"not fully supported: {kinds}; missing: {', '.join(chain.from_iterable(missing.values()))}"
+    return Check("formats", "warning", detail, f"pip install 'ragchat[{','.join(missing)}]'")
 
 
-def _packages_of(extra: str) -> list[str]:
-    needed = (line for line in metadata.requires("ragchat") or [] if EXTRA.findall(line) == [extra])
-    return [match[0] for line in needed if (match := PROJECT_NAME.match(line))]
+def _missing(*extra: str) -> list[str]:
+    """The packages that ragchat itself, or one of its extras, needs and that are not installed."""
+    needed = (line for line in metadata.requires("ragchat") or [] if EXTRA.findall(line) == [*extra])
+    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
+    return [name for name in names if not _is_installed(name)]
 
 
 def _is_installed(name: str) -> bool:
@@ -291,8 +284,8 @@ async def embedder(settings: Settings, config_file: Path | None) -> Check:
 async def _stored(settings: Settings, config_file: Path | None) -> Check:
     """Store and find a text in a temporary memory."""
     with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
-        apart = settings.with_memory(Path(folder) / "memory.db", "doctor")
-        async with open_memory(apart, config_file) as memory:
+        temporary = settings.with_memory(Path(folder) / "memory.db", "doctor")
+        async with open_memory(temporary, config_file) as memory:
             await memory.inject(PROBE)
             found = await memory.query(PROBE)
             stats = await memory.stats()

@@ -48,15 +48,12 @@ def _skip_reason(run: Invocation, found: Found, own: dict[str, ServerConfig]) ->
             return "it is there already" if name == found.name else f"it is there already, as {name}"
     if found.name in own:
         return "there is another server of this name"
+    if not found.of_project:
+        return ""
     # Other people may have written the files of a project.
-    return _consent_problem(run, found, found.config.whole) if found.of_project else ""
-
-
-def _consent_problem(run: Invocation, found: Found, command: str) -> str:
-    """Why a server of a project is left out, as a clause; "" if the user wants it."""
     if not run.can_ask:
         return "it comes with the project: run this command on a terminal to agree to it"
-    run.console.note(f"{found.file} names the server {found.name}: {command}")
+    run.console.note(f"{found.file} names the server {found.name}: {found.config.whole}")
     agreed = confirm("Add it for all your chats?")
     return "" if agreed else "it comes with the project, and you did not agree to it"
 

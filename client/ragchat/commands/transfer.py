@@ -16,6 +16,7 @@ from ragchat.formatting import counted
 from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, batches, line_of, new_file
 from ragchat.ui.render.progress import counting_bar
+from ragconfig.home import user_path
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -26,8 +27,6 @@ MAX_LISTED = 20
 
 
 async def export(run: Invocation) -> int:
-    from ragconfig.home import user_path
-
     console, name = run.console, run.arguments.file
     to_stdout = name == "-"
     path = user_path(name)
@@ -65,8 +64,6 @@ async def _write(
 
 async def import_(run: Invocation) -> int:
     """Exit code 1 if a line was refused; the others are stored."""
-    from ragconfig.home import user_path
-
     console, name = run.console, run.arguments.file
     with ExitStack() as stack:
         file: IO[bytes] = sys.stdin.buffer

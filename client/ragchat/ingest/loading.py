@@ -23,11 +23,11 @@ from ragcommon.contract.files import Ingestion
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# How long one request waits for the end of a job: the bar, which counts bytes, moves this often.
+# How long one request waits for a job to end. The progress bar moves this often.
 WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
-ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Progress(Struct):
@@ -96,7 +96,7 @@ async def _load(
     try:
         job = await _follow(memory, job, report, on_progress)
         if job.files and not report.outcomes:
-            # Another process has worked on the same job. Now its files are unchanged.
+            # Another process ran the same job. In a new one, its files count as unchanged.
             job = await start()
             job = await _follow(memory, job, report, on_progress)
     except anyio.get_cancelled_exc_class():
@@ -141,11 +141,11 @@ def source_uri(path: str | Path) -> str:
 
 
 def without_urls(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
-    """The paths but the addresses on the web among them, which are reported as failed."""
+    """The paths without the URLs among them, which are reported as failed."""
     files: list[str | Path] = []
     for path in paths:
-        if ADDRESS.match(str(path)):
-            reason = f"{path} is an address, and only files are loaded. Save it: curl -L -o page.html {path}"
+        if URL.match(str(path)):
+            reason = f"{path} is a URL, and only files are loaded. Save it first: curl -L -o page.html {path}"
             report.texts.append(Document(str(path), None, "failed", error=reason))
         else:
             files.append(path)

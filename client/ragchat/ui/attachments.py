@@ -36,7 +36,7 @@ _TEMPLATE = re.compile(r"([^{}]*)\{\+?(\w+)\}")
 
 
 async def attachments(context: ChatContext, question: str) -> list[DocumentText]:
-    """What a question mentions; other words that begin with @ are left alone.
+    """The files and resources that a question mentions; other words that begin with @ are ignored.
 
     Raises AttachmentUnusable.
     """
@@ -78,12 +78,12 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
 
 
 async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | Path]:
-    """The resource or the file of that name; nothing if there is none."""
+    """The resource or the file of that name; empty if there is none."""
 
     server, colon, uri = name.partition(":")
     if colon and uri:
         await context.await_server(lambda one: one == server)
-        if offers := _offers(context).get(server):
+        if offers := context.conversation.servers.offers().get(server):
             try:
                 return await offers.read(uri)
             except RagMcpError as error:
@@ -106,7 +106,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
         path = Path(name).expanduser().absolute()
         if not path.exists() or not name.strip("."):
             return []
-    except (OSError, RuntimeError, ValueError):  # no name of a file; `~name` of an unknown user
+    except (OSError, RuntimeError, ValueError):  # not a file name; `~name` of an unknown user
         return []
     if path.is_dir():
         raise AttachmentUnusable(name, "is a folder: /in asks the documents of a folder")
@@ -134,10 +134,6 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
     return replace(document, written_by=CLIENT_NAME)
 
 
-def _offers(context: ChatContext) -> dict[str, Offers]:
-    return context.conversation.servers.offers()
-
-
 async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Completion]:
     """Complete the mention at the end of `text`: paths first, which need no server."""
     if not (last := _LAST.search(text)):
@@ -149,7 +145,7 @@ async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Comp
         whole = typed + path.text
         shown = f'"{whole}"' if " " in whole else whole
         yield Completion(shown, -len(typed), display=path.display)
-    offers = _offers(context) if context else {}
+    offers = context.conversation.servers.offers() if context else {}
     server, colon, uri = typed.partition(":")
     if not colon:
         for name in offers:

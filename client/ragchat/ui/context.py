@@ -42,7 +42,7 @@ class ChatContext:
     confirm: Callable[[str], Awaitable[bool]] | None = None
     # Read a value with completion; it returns None where the user cancels.
     read: Callable[[str, Completer], Awaitable[str | None]] | None = None
-    # Start work that lasts at most as long as the chat, and print something of it above the prompt.
+    # Start work that ends with the chat at the latest, and print its output above the prompt.
     in_background: Callable[[Coroutine[Any, Any, None]], None] = no_background
     above_prompt: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     refresh: Callable[[], None] = lambda: None  # update the toolbar in the background
@@ -119,7 +119,7 @@ class ChatContext:
         return bool(next_ones)
 
     def show_progress(self, text: str) -> None:
-        """Show how far the answer is that the user waits for."""
+        """Show the current step of the answer that the user waits for."""
         if self._view is not None:
             self._view.show_progress(text)
 

@@ -27,15 +27,15 @@ class Read(Protocol):
 
 
 class Dialog:
-    """Whose turn it is to ask; `hold` stops other drawing for as long as its block runs."""
+    """Asks one question at a time; `hold` stops other drawing while its block runs."""
 
     def __init__(self, hold: Callable[[], AbstractContextManager[None]]) -> None:
         self._hold = hold
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Read]:
-        """Wait until no one else asks; the block then asks as often as it needs."""
+    async def exclusive(self) -> AsyncIterator[Read]:
+        """Wait until no other question is open; the block may then ask several."""
         async with self._lock:
             with self._hold():
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
@@ -44,7 +44,7 @@ class Dialog:
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:
         """One question."""
-        async with self.turn() as read:
+        async with self.exclusive() as read:
             return await read(question, completer)
 
     async def finished(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ragchat.errors import ScriptInvalid
 from ragchat.scripts import runner as script_runner
 from ragchat.scripts.runner import StepResult, check
-from ragchat.scripts.script import Expectation, listed, load_script
+from ragchat.scripts.script import Expectation, as_list, load_script
 from tests.support.processes import LONGEST_SECONDS
 
 
@@ -57,8 +57,8 @@ def test_what_is_injected_may_be_a_path_or_several(
     text = f"[variables]\nwho = 'Ada'\n[[step]]\ninject = {inject}"
     step = load_script(write(tmp_path, text)).step[0]
     assert step.inject is not None
-    assert listed(step.inject.path) == listed(paths)
-    assert step.title == ", ".join(listed(paths))
+    assert as_list(step.inject.path) == as_list(paths)
+    assert step.title == ", ".join(as_list(paths))
 
 
 IN_EXPECT = "contains belongs in expect = { … }."

@@ -1,4 +1,4 @@
-"""What starts while the user types: imports, the conversation, its memory server and its model."""
+"""Starts while the user types: imports, the conversation, its memory server and its model."""
 
 from __future__ import annotations
 
@@ -107,10 +107,7 @@ class Background:
         """Start the memory server before the first question, and offer the README if memory is empty."""
         from ragchat.ui.welcome import EMPTY_MEMORY, memory_line, readme
 
-        if line := memory_line(context):
-            async with self._above_prompt():
-                context.screen.note(line)
-                context.screen.show("")
+        await self._show_line(context, memory_line(context))
         await self._update_memory_status(context)
         # If the user has already asked something, the answer says that memory is empty.
         if context.status.documents == 0 and readme() and get_app().is_running:

@@ -1,6 +1,6 @@
 """Type-ahead: keys that the user presses while an answer streams wait for the next prompt.
 
-They answer no question: the user has not seen it.
+They never answer a question that the user has not seen.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 # Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.
 _RESERVED_ROWS = 6
-# A line of a card that answers most likely begins with this where there is no bold.
+# Marks a line that most likely holds the answer, where there is no bold.
 MARK, NO_MARK = "▸ ", "  "
 _MIN_ROWS = 3
 
-Row: TypeAlias = tuple[Text, bool]  # and whether it is of what answers most likely
+Row: TypeAlias = tuple[Text, bool]  # and whether it most likely holds the answer
 
 
 def show_cards(
@@ -73,7 +73,7 @@ def _place(card: Card, link: str, width: int) -> Text:
 
 
 def _cut(text: str, width: int) -> str:
-    """At most so many columns of a text: its beginning and its end."""
+    """`text` cut in the middle to at most `width` columns."""
     half = len(text) // 2
     first, last = text[:half], text[half:]
     cut = ""
@@ -84,7 +84,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
-    """Each row of a card on the screen, and whether it is of what answers most likely."""
+    """Each row of a card on the screen, and whether it most likely holds the answer."""
     start, (first, last) = 0, card.best
     has_bold = console.color_system is not None
     width = max(1, console.width - len(NO_MARK))
@@ -103,18 +103,18 @@ def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
 
 
 def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
-    """As many rows as there is room for, with the best ones; those left out above and below are counted."""
+    """The rows around the best one that fit into `room`, with the number of those left out on each side."""
     if len(rows) <= room:
         return rows
     best = next((place for place, (_, is_best) in enumerate(rows) if is_best), 0)
-    # Two rows for what is left out. What answers is near the top, so that what follows it is seen.
+    # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
     first = max(0, min(best - shown // 3, len(rows) - shown))
     return [*_left_out(rows[:first]), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 
 
 def _left_out(rows: Sequence[Row]) -> Sequence[Row]:
-    """How many rows these are, on a row; a single one takes no more room itself."""
+    """A row that counts these rows; a single row is shown instead, as it needs no more room."""
     if len(rows) < 2:
         return rows
     return [(Text(f"{NO_MARK}… {counted(len(rows), 'more row')}", "heading"), False)]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 async def research(context: ChatContext, question: str) -> None:
     """Write a report, and store it in memory if the user wants that."""
-
     if not question:
         raise ArgumentMissing("research", "a question")
 
@@ -56,7 +55,6 @@ async def show_sources(context: ChatContext, argument: str) -> None:
 
 async def show_more(context: ChatContext, _: str) -> None:
     """Show the next cards of the last answer."""
-
     if not context.show_more():
         raise CommandNotPossible("more", "the last answer has no further cards")
 
@@ -69,7 +67,6 @@ async def show_why(context: ChatContext, _: str) -> None:
 
 async def reasoning(context: ChatContext, argument: str) -> None:
     """Show the reasoning behind the last answer, or switch whether it is shown as it arrives."""
-
     if argument in ("on", "off"):
         context.shows_reasoning = argument == "on"
         context.screen.note(
@@ -90,8 +87,8 @@ async def retry(context: ChatContext, _: str) -> None:
 async def copy(context: ChatContext, _: str) -> None:
     from ragchat.ui import clipboard
 
-    means = await clipboard.copy(_last(context).answer.text, context.screen.out)
-    context.screen.note(f"Copied the answer to the clipboard with {means}.")
+    method = await clipboard.copy(_last(context).answer.text, context.screen.out)
+    context.screen.note(f"Copied the answer to the clipboard with {method}.")
 
 
 def _last(context: ChatContext) -> Turn:

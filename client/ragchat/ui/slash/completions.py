@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from ragchat.uris import short_uri
+from ragchat.uris import part_globs, short_uri
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
-    from ragchat.ui.slash.command import Complete, SlashCommand
+    from ragchat.ui.slash.command import Complete
 
 _MAX_COMPLETIONS = 50
 _PATHS = PathCompleter(expanduser=True)
-
-
-async def commands(argument: str, table: Iterable[SlashCommand]) -> AsyncIterator[Completion]:
-    for choice in matching(argument, ((command.name, command.help) for command in table)):
-        yield choice
 
 
 async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
@@ -34,10 +29,10 @@ async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completio
 
 
 async def documents(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-
     if context is None:
         return
-    page = await context.memory.documents(_MAX_COMPLETIONS, {"uri": f"*{_plain_glob(argument)}*"})
+    name = argument.replace("\\", "/").rpartition("/")[2]
+    page = await context.memory.documents(_MAX_COMPLETIONS, {"uri": part_globs(name)[0]})
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():
@@ -56,34 +51,17 @@ async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[
     infos = (
         await context.conversation.sessions.list(limit=_MAX_COMPLETIONS, one_shots=False) if context else []
     )
-    for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
+    async for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 
 
 def one_of(*choices: tuple[str, str]) -> Complete:
     """Some words, each with its meaning."""
-
-    async def complete(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-        for choice in matching(argument, choices):
-            yield choice
-
-    return complete
+    return lambda _, argument: matching(argument, choices)
 
 
-def matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
+async def matching(argument: str, choices: Iterable[tuple[str, str]]) -> AsyncIterator[Completion]:
     """The choices that begin with `argument`, each with its meaning."""
     for text, meaning in choices:
         if text.startswith(argument):
             yield Completion(text, -len(argument), display_meta=meaning)
-
-
-def _plain_glob(text: str) -> str:
-    """A glob for the last part of a path: case-insensitive, wildcards escaped, %20 for a space."""
-    name = text.replace("\\", "/").rpartition("/")[2]
-    return "".join("%20" if character == " " else _either_case(character) for character in name)
-
-
-def _either_case(character: str) -> str:
-    if character.isalpha():
-        return f"[{character.lower()}{character.upper()}]"
-    return f"[{character}]" if character in "*?[" else character

@@ -1,4 +1,4 @@
-"""/open: the place of a citation, in the file itself or in the text that was read from it."""
+"""/open: shows a citation in its file, or in the text that was read from the file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ragcommon.contract.search import Hit
 
 ORIGINAL = "--original"
-# What a viewer shows. The system would run other files, and other programs write to memory, which names them.
+# Files that are safe to hand to a viewer: the system would execute others, and any program can add to memory.
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
 _VIEWED = _IMAGES | {
     *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".odt", ".rtf", ".epub", ".eml"),
     *(".html", ".htm", ".xhtml"),
 }
-# Their text has other headings in memory, but the same lines.
+# In memory their text has other headings, but the same lines.
 _SAME_LINES = (".rst", ".rest")
 _UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")
 _NAME_CHARACTERS = 80
@@ -65,7 +65,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
         if not exists:
             raise CommandNotPossible("open", f"{short} no longer exists")
         if suffix not in _VIEWED and _is_converted(place, path):
-            raise CommandNotPossible("open", f"{short} is not a kind of file that a viewer is given")
+            raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
     if path is not None and exists and (suffix in _IMAGES or (suffix in _VIEWED and ORIGINAL in words)):
         page = page_in(place.name.removeprefix(short)) if suffix == ".pdf" else None
         await to_thread.run_sync(viewer.show, path, page)
@@ -173,7 +173,6 @@ async def _text(context: ChatContext, place: CitedPlace) -> tuple[str, int]:
 
     Raises CommandNotPossible.
     """
-
     with suppress(RagChatError):
         text = (await context.memory.show(place.citation.document_id)).text
         if line := _line_in(text, place):

@@ -36,7 +36,6 @@ ACTIONS = {
 
 async def mcp(context: ChatContext, argument: str) -> None:
     """Show the servers, or do one of `ACTIONS`. A file that cannot be used does not hide memory."""
-
     manager = context.conversation.servers
     action, _, name = argument.partition(" ")
     unusable: RagChatError | None = None
@@ -66,7 +65,6 @@ async def mcp(context: ChatContext, argument: str) -> None:
 
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
-
     if not name:
         raise ArgumentMissing(f"mcp {action}", "the name of a server")
     server = manager.server(name)
@@ -157,11 +155,10 @@ async def tools(context: ChatContext, _: str) -> None:
         )
 
 
-async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """The actions, then the names of the servers."""
     manager = context.conversation.servers if context else None
     names = {name: str(one.state) for name, one in manager.servers.items()} if manager else {}
     action, space, typed = argument.partition(" ")
     choices = names if space and action in ACTIONS else {**ACTIONS, **names}
-    for choice in matching(typed if space else argument, choices.items()):
-        yield choice
+    return matching(typed if space else argument, choices.items())

@@ -37,7 +37,7 @@ async def _show_help(context: ChatContext, argument: str) -> None:
 
 
 def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Completion]:
-    return completions.commands(argument, COMMANDS)
+    return completions.matching(argument, ((command.name, command.help) for command in COMMANDS))
 
 
 def _no_answer(context: ChatContext) -> str:
@@ -171,7 +171,6 @@ def parse(line: str) -> tuple[str, str]:
 
 async def run(context: ChatContext, line: str) -> None:
     """Run the command in `line`. Raises UnknownCommand and the like, and what the command raises."""
-
     name, argument = parse(line)
     if ":" in name:  # the prompt of a server
         await prompts.prompt(context, f"{name} {argument}".rstrip())

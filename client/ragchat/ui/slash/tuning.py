@@ -38,7 +38,6 @@ async def system(context: ChatContext, argument: str) -> None:
 
 
 async def _new_prompt(context: ChatContext, argument: str) -> str:
-
     if argument == "reset":
         return context.first_system_prompt
     if argument == "edit":

@@ -171,7 +171,7 @@ async def test_memory_cannot_name_a_program_that_the_viewer_would_run(desk: Desk
     await desk.room.context.memory.inject(text, {"uri": program.as_uri(), "media_type": "text/markdown"})
     await desk.room.say("How hot is green tea brewed?")
     shown, noted = await desk.open("1 --original")
-    assert "tool.desktop is not a kind of file that a viewer is given" in shown
+    assert "tool.desktop is not of a kind that is opened in a viewer" in shown
     assert not noted
 
 
