@@ -20,7 +20,7 @@ class Candidate(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
-    """A part of a document that an answer without a model shows, as it was written.
+    """A part of a document, verbatim, that an answer without a model shows.
 
     `best` is the range of `text`, in characters, that most likely holds the answer. `score` orders the cards
     of an answer. `chunk_id` is that of the best passage in the card.

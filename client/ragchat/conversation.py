@@ -131,7 +131,7 @@ class Conversation:
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
-        # The images of the question of `last_turn`; turns are saved without them.
+        # The images of the last question; turns are saved without them.
         self._images: Sequence[str] = ()
 
     async def __aenter__(self) -> Conversation:

@@ -92,7 +92,7 @@ _GLOBALS = (
 def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """Add the flags that may stand before or after the command.
 
-    After it they have no default, which would override a value before it.
+    After the command they have no default, because it would override a value given before it.
     """
     for argument in _GLOBALS:
         options = argument.options if top else {**argument.options, "default": argparse.SUPPRESS}

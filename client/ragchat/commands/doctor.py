@@ -357,7 +357,7 @@ async def other_servers(settings: Settings) -> list[Check]:
 
 
 def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
-    """A server that the user disabled is no fault, nor is one of a project that waits for consent."""
+    """Neither a disabled server nor a project's server that waits for consent is a fault."""
     name, state = f"server {connection.config.name}", connection.state
     if state is ServerState.READY:
         detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"

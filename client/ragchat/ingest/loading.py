@@ -31,7 +31,7 @@ URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Progress(Struct):
-    """How far the loading is; bytes are those of the files."""
+    """The progress of a load, in files and in the bytes of the files."""
 
     files: int
     bytes: int

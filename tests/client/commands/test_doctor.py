@@ -106,7 +106,7 @@ def test_python_sqlite_and_terminal_are_seen() -> None:
     assert [check.status for check in (doctor.python(), doctor.sqlite(), doctor.terminal())] == ["ok"] * 3
 
 
-def test_a_prompt_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_prompt_file_is_named(tmp_path: Path) -> None:
     settings = load_settings(None, {}, {"RAGCHAT_HOME": str(tmp_path)})
     assert doctor.prompt_files(settings).detail == "none of your own"
     file = settings.home.config / "prompts" / "mine.md"

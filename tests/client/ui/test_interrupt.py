@@ -35,7 +35,7 @@ async def test_ctrl_c_ends_the_work_and_the_next_one_nothing() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-async def test_ctrl_c_twice_in_one_work_is_no_more_than_once() -> None:
+async def test_pressing_ctrl_c_twice_is_like_pressing_it_once() -> None:
     interrupts, cleaned = Interrupts(), []
 
     async def work() -> None:

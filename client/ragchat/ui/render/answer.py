@@ -155,7 +155,7 @@ class AnswerView:
                 self._spinner.wait("Thinking")
             case Notice(text):
                 self._stream.finish()
-                self._screen.note(text)  # above the spinner, which goes on
+                self._screen.note(text)  # above the spinner, which keeps running
 
     def _show_cards(self, answer: Answer) -> None:
         """On a terminal as many cards as fit; a pipe gets all as Markdown."""

@@ -1,4 +1,4 @@
-"""Cards on a terminal: one line for the place, then the text as it was written."""
+"""Cards on a terminal: one line with the location, then the text verbatim."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class AnswerStream:
             self._timer = None
 
     def _print(self, text: str, *, within: bool = False) -> None:
-        """Print blocks; the last one goes on in the next text if it ends `within` it."""
+        """Print blocks. `within`: the text ends within a block, which the next text continues."""
         if not text.strip():
             return
         if not self._within:

@@ -1,4 +1,4 @@
-"""/index: load a repository, or other files and folders, while the chat goes on."""
+"""/index: loads a repository, or other files and folders, in the background."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _is_converted(place: CitedPlace, path: Path) -> bool:
 
 
 def _line_in_file(path: Path, place: CitedPlace) -> int | None:
-    """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
+    """The cited line of a text file; None if it does not hold the passage, or is not text."""
     from ragcommon.files.decoding import MAX_FILE_BYTES, NotText, decode
     from ragcommon.files.safe_open import read_regular
 
@@ -121,11 +121,11 @@ def _line_in_file(path: Path, place: CitedPlace) -> int | None:
 
 
 def _line_in(text: str, place: CitedPlace) -> int | None:
-    """The cited line of a text that may have changed: that of its passage, else of its quotation."""
+    """The cited line in a text that may have changed, found by the passage or else by the quotation."""
     from ragchat.grounding.quotes import quoted_lines
 
     citation, hit = place.citation, place.hit
-    if hit is None:  # the turn has kept no passage that could be looked for
+    if hit is None:  # the turn did not keep the passage, which could be searched for
         return place.line if place.line <= text.count("\n") + 1 else None
     starts = re.finditer(re.escape(hit.text.strip()), text)
     if lines := [text.count("\n", 0, found.start()) + 1 for found in starts]:

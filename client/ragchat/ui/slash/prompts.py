@@ -202,7 +202,7 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
         value = await context.read(f"{one.name}: ", _ValueCompleter(chosen, one.name, values))
         if value is None or (one.required is True and not value.strip()):
             return None
-        if value.strip():  # Else the server uses its own default.
+        if value.strip():  # Otherwise the server uses its own default.
             values[one.name] = _unquoted(value.strip())
     return values
 

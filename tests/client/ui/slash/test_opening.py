@@ -128,7 +128,7 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
     assert lines[int(line) - 1] == sentence
 
 
-async def test_a_document_that_is_no_file_opens_in_the_pager(desk: Desk) -> None:
+async def test_a_document_that_is_not_a_file_opens_in_the_pager(desk: Desk) -> None:
     text = "# Tea\n\nGreen tea is brewed at 75 degrees.\n\n\x1b[2J\n"
     await desk.room.context.memory.inject(text, {"uri": "note:tea"})
     await desk.room.say("How hot is green tea brewed?")
