@@ -16,14 +16,14 @@ class Candidate(Struct, frozen=True):
     hit: Hit
     used: bool
     reason: str  # why it was used or not
-    n: int = 0  # its number in the prompt or the offline answer; 0: it is not used
+    n: int = 0  # its number in the prompt or the offline answer; 0: not used
 
 
 class Card(Struct, frozen=True):
-    """A part of a document that an answer without a model shows, as it was written.
+    """A part of a document, verbatim, that an answer without a model shows.
 
-    `best` is where what answers most likely begins and ends in `text`, in characters. `score` orders the
-    cards of an answer. `chunk_id` is that of the best passage in it.
+    `best` is the range of `text`, in characters, that most likely holds the answer. `score` orders the cards
+    of an answer. `chunk_id` is that of the best passage in the card.
     """
 
     n: int  # from 1
@@ -68,9 +68,9 @@ class Answer(Struct, frozen=True):
     dropped_turns: int = 0  # of the history, because the budget was full
     unknown_citations: list[int] = field(default_factory=list)  # [n] of the answer that name no passage
     messages: list[Message] = field(default_factory=list)  # as sent, tool rounds included; empty offline
-    wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
+    wordings: list[str] = field(default_factory=list)  # rephrasings of the query, by the model
     unsupported: list[Unsupported] = field(default_factory=list)
-    # What the model read that is not the user's own. Saved turns have the older name.
+    # Texts the model read that are not the user's own. Saved turns use the older name.
     untrusted: list[str] = field(default_factory=list, name="foreign")
     cards: list[Card] = field(default_factory=list)  # without a model
     further: Further | None = None  # what /more shows
@@ -84,7 +84,7 @@ class Answer(Struct, frozen=True):
     def with_further(self) -> Answer:
         """The answer as if it had shown all of its cards at once."""
         further = self.further or Further([], [])
-        places = [*self.sources, *further.citations]
+        citations = [*self.sources, *further.citations]
         numbers = {citation.chunk_id: citation.n for citation in further.citations}
         candidates = [
             replace(one, used=True, n=numbers[one.hit.chunk_id]) if one.hit.chunk_id in numbers else one
@@ -93,8 +93,8 @@ class Answer(Struct, frozen=True):
         return replace(
             self,
             cards=[*self.cards, *further.cards],
-            citations=places if self.grounded else [],
-            nearest=[] if self.grounded else places,
+            citations=citations if self.grounded else [],
+            nearest=[] if self.grounded else citations,
             candidates=candidates,
             further=None,
         )

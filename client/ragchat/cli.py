@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))
     try:
-        if bad := next(filter(_is_no_text, words), None):
+        if bad := next(filter(_is_undecodable, words), None):
             parser.error(f"the argument {bad!r} is not UTF-8")
         arguments = parser.parse_args(words)
         if message := usage_error(arguments):
@@ -54,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _run(Invocation(arguments, Console(json=arguments.json)))
 
 
-def _is_no_text(word: str) -> bool:
-    """Whether a word has bytes that are not UTF-8, and is not the name of a file."""
+def _is_undecodable(word: str) -> bool:
+    """Whether an argument is not UTF-8 and does not name an existing file either."""
     try:
         word.encode()
     except UnicodeEncodeError:

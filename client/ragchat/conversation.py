@@ -60,22 +60,22 @@ IMAGES_NOT_SAVED = (
     "To attach them again, type the question."
 )
 # Seconds after which a script names the servers that it waits for.
-NOTICED_SECONDS = 1.0
+NOTICE_AFTER_SECONDS = 1.0
 
 
-class Keeps(Enum):
+class SaveMode(Enum):
     """How the turns of a `Conversation` are saved."""
 
     CONVERSATION = "conversation"
-    ONE_SHOT = "one shot"  # /resume does not offer a new session of these
+    ONE_SHOT = "one shot"  # not offered by /resume
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
 class Attached:
-    """What is attached to a question: `passages`, about which alone it is, and `images` as data URLs.
+    """The attachments of a question: `passages`, which replace a search, and `images` as data URLs.
 
-    `untrusted` names what in the question is not the user's own text.
+    `untrusted` names the parts of the question that are not the user's own text.
     """
 
     passages: Sequence[Candidate] = ()
@@ -87,15 +87,15 @@ class Attached:
         return cls(attached(documents), [one.image for one in documents if one.image], untrusted)
 
 
-NOTHING = Attached()
+NO_ATTACHMENTS = Attached()
 
 
 class Conversation:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
+    `scope` is the part of `memory` that is searched, `save_mode` how turns are saved.
 
-    The caller opens and closes `memory` and `servers`; the others of these start once there is a model. With
+    The caller opens and closes `memory` and `servers`; the other servers start once a model is found. With
     `trust_read_only_hints`, tools that any server declares read-only run without asking.
     Raises SettingsError and PromptUnreadable for bad settings.
     """
@@ -114,7 +114,7 @@ class Conversation:
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
-        self.keeps = Keeps.CONVERSATION
+        self.save_mode = SaveMode.CONVERSATION
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
         self.model = ModelSelection(model, environ)
         self._all_limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
@@ -130,8 +130,8 @@ class Conversation:
             trust_read_only_hints=trust_read_only_hints,
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
-        self._unanswered = "", NOTHING
-        # The images of the question of `last_turn`; turns are saved without them.
+        self._unanswered = "", NO_ATTACHMENTS
+        # The images of the last question; turns are saved without them.
         self._images: Sequence[str] = ()
 
     async def __aenter__(self) -> Conversation:
@@ -175,7 +175,7 @@ class Conversation:
         self._start_servers(emit)
         if self.servers.user is not None:
             return model
-        with anyio.move_on_after(NOTICED_SECONDS):
+        with anyio.move_on_after(NOTICE_AFTER_SECONDS):
             await self.servers.ready()
         if starting := self.servers.starting():
             names = one_line(", ".join(one.name for one in starting))
@@ -185,7 +185,7 @@ class Conversation:
         return model
 
     async def use_memory(self, settings: Settings) -> None:
-        """Go on with the memory that these settings name. Raises SettingsError."""
+        """Switch to the memory that these settings name. Raises SettingsError."""
         self.memory, self.settings = await self.servers.open_memory(settings), settings
         self.scope.use(self.memory)
 
@@ -210,7 +210,7 @@ class Conversation:
 
     @property
     def history_tokens(self) -> int:
-        """How many of them the history takes at most, as estimated for budgets."""
+        """How many tokens of the context the history takes at most, by the estimate that budgets use."""
         room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self._prompts.system)
         return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
@@ -235,7 +235,7 @@ class Conversation:
         return self.session
 
     def _begin(self, session: Session) -> None:
-        self.session, self._unanswered, self._images = session, ("", NOTHING), ()
+        self.session, self._unanswered, self._images = session, ("", NO_ATTACHMENTS), ()
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id. Raises SessionError.
@@ -244,7 +244,7 @@ class Conversation:
         """
         store, here = self.sessions, self.session.session_id
         if session_id is None:
-            session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
+            session = await store.load_last(except_id=here, one_shots=self.save_mode is SaveMode.ONE_SHOT)
         else:
             session = await store.load(session_id)
         self._begin(session)
@@ -255,11 +255,11 @@ class Conversation:
         question: str,
         emit: Emit = ignore,
         approve: Approve | None = None,
-        attached: Attached = NOTHING,
+        attached: Attached = NO_ATTACHMENTS,
         *,
         replaced: Turn | None = None,
     ) -> Turn:
-        """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
+        """Answer a question; `emit` gets the events of the turn. The turn is saved as `save_mode` says.
 
         It takes the place of the turn `replaced`, if there is one. Raises RagChatError.
         """
@@ -277,7 +277,7 @@ class Conversation:
             answerer = Answerer(
                 model, self._prompts, self.toolbox, approve, attached.untrusted, attached.images
             )
-        async with _naming_near(model):
+        async with _suggesting_models(model):
             turn = await take_turn(
                 question,
                 session_id=session.session_id,
@@ -312,7 +312,7 @@ class Conversation:
     async def research(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Report:
         """Write a report on a question, from memory and the other servers; it is a turn of the session.
 
-        What was found is kept until then: after a stop or a kill, the same question goes on from there.
+        Findings are kept until then: after a stop or a kill, the same question continues from there.
         `question` "": the one that was stopped last. Raises RagChatError.
         """
         from ragchat.research.context import ResearchContext
@@ -338,7 +338,7 @@ class Conversation:
         file = StateFile(folder, question, documents)
         state = file.load() or ResearchState(question, documents)
         session = self.session
-        async with _naming_near(model):
+        async with _suggesting_models(model):
             report = await Research(state, file, context, emit).run(session.session_id)
         await self._add(report.turn, session, session.turns, emit)
         file.remove()
@@ -346,7 +346,7 @@ class Conversation:
 
     @property
     def _documents(self) -> str:
-        """The documents that are asked."""
+        """Identifies the documents that are searched: the memory and the scope."""
         server = self.settings.tables["memory_server"]["url"]
         return f"{server or self.settings.memory_path} {self.scope.name}".strip()
 
@@ -358,25 +358,25 @@ class Conversation:
         emit: Emit,
         replaced: Turn | None = None,
     ) -> None:
-        """Add a turn to a session, and save it as `keeps` says."""
+        """Add a turn to a session, and save it as `save_mode` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered, self._images = ("", NOTHING), ()
-        if self.keeps is Keeps.NOTHING:
+        self._unanswered, self._images = ("", NO_ATTACHMENTS), ()
+        if self.save_mode is SaveMode.NOTHING:
             return
         try:
             await self.sessions.save_turn(
                 turn,
                 replaces=replaced.turn_id if replaced else None,
-                one_shot=self.keeps is Keeps.ONE_SHOT,
+                one_shot=self.save_mode is SaveMode.ONE_SHOT,
             )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
 
 
 @asynccontextmanager
-async def _naming_near(model: Model | None) -> AsyncIterator[None]:
-    """Add to the error of an unknown model the names that its server has."""
+async def _suggesting_models(model: Model | None) -> AsyncIterator[None]:
+    """Add similar model names of the server to the error of an unknown model."""
     try:
         yield
     except UnknownModel as error:

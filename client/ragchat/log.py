@@ -19,7 +19,7 @@ LAST_LINE_BYTES = 1 << 12  # the same for its last line
 
 def start_log(folder: Path, *, verbose: bool) -> Path | None:
     """Log to a file in `folder`. None if it cannot be written: a full disk must not stop an answer."""
-    # Else every line that cannot be logged would print a traceback on the screen.
+    # Otherwise every line that cannot be logged would print a traceback on the screen.
     logging.raiseExceptions = False
     path = folder / LOG_FILE
     try:
@@ -58,7 +58,7 @@ class ServerLog:
         with suppress(OSError), self.path.open("rb") as log:
             log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
             lines = log.read().decode(errors="replace").split("\n")
-            # Docker says how to get help after it has said what is wrong.
+            # Docker prints how to get help after the error itself.
             said = (line.strip() for line in reversed(lines) if "--help" not in line)
             return next(filter(None, said), "")
         return ""

@@ -1,4 +1,4 @@
-"""URIs of documents: the URIs that a user's word may mean, the path in a URI, its short form."""
+"""URIs of documents: resolving what the user typed, globs, and short forms for display."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ragchat.sanitize import one_line
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place, file_name, location
 
-# Folders that are named before a file at most.
+# At most this many folders are shown before a file's name.
 _MAX_FOLDERS = 8
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
-# Documents with the answers of models, and how they are named before their URIs.
+# The labels of documents that models wrote, by the prefixes of their URIs.
 _BY_A_MODEL = {"ragchat:session/": "chat with a model, ", "ragchat:report/": "report by a model, "}
 # Characters of globs and paths, which stay as they are when a glob is encoded like a file's URI.
 _SYNTAX = "/~*?[]^!-"
@@ -115,7 +115,7 @@ def short_location(
 ) -> str:
     """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places.
 
-    What a model wrote is named so: it is no source of the user's own.
+    A document written by a model is labelled: it is not one of the user's own sources.
     """
     kind = next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
     return kind + one_line(location(short_uri(uri, title), lines, places))

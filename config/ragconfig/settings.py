@@ -275,7 +275,7 @@ def _unknown_variable(variable: str, rest: str, settings: Settings) -> UnknownSe
     near = [names[one] for names in (wholes, ends) for one in difflib.get_close_matches(rest, names, n=1)]
     nearest = [*near, *difflib.get_close_matches(variable[:SHOWN_CHARACTERS], known, n=1, cutoff=0.0)][0]
     origin = f"the environment variable {variable[:SHOWN_CHARACTERS]} (the nearest that exists is {nearest})"
-    hint = f"Did you mean {known[nearest]}?" if near else "`ragchat config show` lists all settings."
+    hint = f"Did you mean {nearest}?" if near else "`ragchat config show` lists all settings."
     return UnknownSetting(rest.replace("_", ".", 1), origin, known[nearest], hint)
 
 

@@ -1,4 +1,4 @@
-"""What reaches the screen, and how a failure is told."""
+"""What reaches the screen, and how a failure is described."""
 
 from __future__ import annotations
 

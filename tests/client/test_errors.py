@@ -1,4 +1,4 @@
-"""Every error of the chat but those of the model, with the sentence and the hint that the user reads."""
+"""Every error of the chat except those of the model, with the sentence and the hint that the user reads."""
 
 from __future__ import annotations
 

@@ -113,10 +113,10 @@ def test_a_mistake_in_a_file_is_named_with_its_place(home: Path, text: str, sent
 @pytest.mark.parametrize(
     ("variable", "nearest", "hint"),
     [
-        ("RAGCHAT_MODEL_NAEM", "RAGCHAT_MODEL_NAME", "Did you mean model.name?"),
-        ("RAGCHAT_MODEL", "RAGCHAT_MODEL_NAME", "Did you mean model.name?"),
-        ("RAGCHAT_TOPK", "RAGCHAT_RETRIEVAL_TOP_K", "Did you mean retrieval.top_k?"),
-        ("RAGCHAT_BASE_URL", "RAGCHAT_MODEL_BASE_URL", "Did you mean model.base_url?"),
+        ("RAGCHAT_MODEL_NAEM", "RAGCHAT_MODEL_NAME", "Did you mean RAGCHAT_MODEL_NAME?"),
+        ("RAGCHAT_MODEL", "RAGCHAT_MODEL_NAME", "Did you mean RAGCHAT_MODEL_NAME?"),
+        ("RAGCHAT_TOPK", "RAGCHAT_RETRIEVAL_TOP_K", "Did you mean RAGCHAT_RETRIEVAL_TOP_K?"),
+        ("RAGCHAT_BASE_URL", "RAGCHAT_MODEL_BASE_URL", "Did you mean RAGCHAT_MODEL_BASE_URL?"),
         ("RAGCHAT_HOEM", "RAGCHAT_HOME", "Did you mean RAGCHAT_HOME?"),
         ("RAGCHAT_MEMRY", "RAGCHAT_MEMORY", "Did you mean RAGCHAT_MEMORY?"),
         ("RAGCHAT_FOO", "RAGCHAT_HOME", "`ragchat config show` lists all settings."),

@@ -24,7 +24,7 @@ class ScriptedDialog(Dialog):
         self.shown.append(text)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Read]:
+    async def exclusive(self) -> AsyncIterator[Read]:
         yield self._reply
 
     async def _reply(self, question: str, _: Completer | None = None, default: str = "", /) -> str | None:

@@ -287,7 +287,7 @@ def test_an_address_is_no_file_and_the_others_are_loaded(ragchat: Program) -> No
     for words in (("inject", "http://127.0.0.1:9/a", "tea.md"), ("sync", "HTTPS://example.org/b", "tea.md")):
         done = ragchat(*words)
         assert done.code == 1
-        assert f"failed: {words[1]} is an address, and only files are loaded." in done.err
+        assert f"failed: {words[1]} is a URL, and only files are loaded." in done.err
         assert "1 failed" in done.out
     for alone in (("source", "add", "http://127.0.0.1:9/a"), ("sync", "ftp://example.org/b")):
         done = ragchat(*alone)

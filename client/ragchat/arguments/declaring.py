@@ -15,23 +15,18 @@ class Argument(NamedTuple):
     options: dict[str, Any]
 
 
-def no_fault(_: Namespace) -> str:
-    """The check of a command whose arguments argparse can check alone."""
-    return ""
-
-
 class Command(NamedTuple):
     """One line of the table. `target` is `module:function` in `ragchat.commands`; `alias` is another name.
 
-    `check` says what is wrong with the arguments that argparse accepts, for flags may stand on both
-    sides of the command; "" if nothing is.
+    `check` returns what is wrong with arguments that argparse accepts, such as flags that exclude each other
+    but may stand on both sides of the command; "" if nothing is.
     """
 
     name: str
     target: str
     help: str
     arguments: tuple[Argument, ...] = ()
-    check: Callable[[Namespace], str] = no_fault
+    check: Callable[[Namespace], str] = lambda _: ""
     alias: str = ""
 
 
@@ -48,14 +43,14 @@ def option(*names: str, **options: Any) -> Argument:
     return Argument(names, {"type": text_value, **options})
 
 
-def within(least: int, most: int) -> Callable[[str], int]:
+def int_between(minimum: int, maximum: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+        if not minimum <= value <= maximum:
+            raise argparse.ArgumentTypeError(f"{text} is not between {minimum} and {maximum}")
         return value
 
     return number
@@ -91,7 +86,7 @@ def is_address(url: str) -> bool:
 LIMIT = argument(
     "-n",
     "--limit",
-    type=within(1, 10_000),
+    type=int_between(1, 10_000),
     metavar="N",
     default=100,
     help="at most N lines (default: 100)",

@@ -30,7 +30,7 @@ def _host(text: str) -> str:
     return HOST_ALIASES.get(name, name)
 
 
-class Instead(argparse.Action):
+class ReplacesPositionals(argparse.Action):
     """An option with which the positional arguments of its command need not be given."""
 
     def __call__(
@@ -82,7 +82,7 @@ COMMANDS = (
                 metavar=("RECIPE", "FOLDER"),
                 nargs="*",
                 type=text_value,
-                action=Instead,
+                action=ReplacesPositionals,
                 help="instead of a command: a server that ragchat knows; without RECIPE, list them",
             ),
             argument(
@@ -136,18 +136,8 @@ COMMANDS = (
         "start servers and list their tools",
         (argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
     ),
-    Command(
-        "mcp login",
-        "mcp:login",
-        "log in at a remote server",
-        (_NAME,),
-    ),
-    Command(
-        "mcp logout",
-        "mcp:logout",
-        "forget the login at a remote server",
-        (_NAME,),
-    ),
+    Command("mcp login", "mcp:login", "log in at a remote server", (_NAME,)),
+    Command("mcp logout", "mcp:logout", "forget the login at a remote server", (_NAME,)),
     Command(
         "mcp config",
         "mcp_config:config",

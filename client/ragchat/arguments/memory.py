@@ -1,16 +1,16 @@
-"""What is stored: documents, their history, copies of the whole."""
+"""`ragchat memory`: documents, their history, exports and backups."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import LIMIT, Command, argument, flag, option, text_value, within
+from ragchat.arguments.declaring import LIMIT, Command, argument, flag, int_between, option, text_value
 
 DOCUMENT = argument("document", help="its URI, its id or the path of its file")
 
 
-# Of a write in the journal, and of the version of a document that it made.
-NUMBER = within(1, 2**63 - 1)
+# The number of a write in the journal, and of the document version that it created.
+NUMBER = int_between(1, 2**63 - 1)
 
 
 LAST = 0

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
-from ragchat.arguments.declaring import Command, flag, is_address, no_fault, option
+from ragchat.arguments.declaring import Command, flag, is_address, option
 from ragchat.arguments.questions import CONVERSATION
 
 
@@ -75,7 +75,7 @@ def make_parser(*, commands: bool = True) -> Parser:
     _add_globals(parser, top=True)
     for argument in CONVERSATION:
         parser.add_argument(*argument.names, **argument.options)
-    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=no_fault)
+    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=lambda _: "")
     if commands:
         _add_commands(parser)
     return parser
@@ -92,7 +92,7 @@ _GLOBALS = (
 def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """Add the flags that may stand before or after the command.
 
-    After it they have no default, which would override a value before it.
+    After the command they have no default, because it would override a value given before it.
     """
     for argument in _GLOBALS:
         options = argument.options if top else {**argument.options, "default": argparse.SUPPRESS}

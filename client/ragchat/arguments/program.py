@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, flag, option, text_value, within
+from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
 
 
 def _check_serve(arguments: Namespace) -> str:
@@ -22,7 +22,7 @@ COMMANDS = (
             argument("--host", type=text_value, help="the address to listen on (default: 127.0.0.1)"),
             argument(
                 "--port",
-                type=within(0, 65_535),
+                type=int_between(0, 65_535),
                 metavar="N",
                 help="the port, or 0 for any free one (default: 8765)",
             ),

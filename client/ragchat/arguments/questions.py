@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, flag, option, text_value, within
+from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
 
-K = argument("-k", type=within(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
+TOP_K = argument("-k", type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
 
 
 MODEL_CHOICE = (
@@ -42,7 +42,7 @@ def _check_ask(arguments: Namespace) -> str:
 
 
 def _check_research(arguments: Namespace) -> str:
-    if arguments.goes_on == bool(arguments.question):
+    if arguments.resume_stopped == bool(arguments.question):
         return "name a question, or use --resume"
     return ""
 
@@ -53,7 +53,7 @@ ASK = Command(
     "answer one question, with sources",
     (
         argument("question", nargs="+", help="the question, or - to read it from stdin"),
-        K,
+        TOP_K,
         argument(
             "-f",
             "--file",
@@ -77,7 +77,7 @@ RESEARCH = Command(
     "write a cited report from memory and the connected servers",
     (
         argument("question", nargs="*", help="the question, or - to read it from stdin"),
-        flag("--resume", dest="goes_on", help="go on with the one stopped last"),
+        flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
         flag("--inject", help="store the report in memory"),
         *CONVERSATION,
     ),
@@ -89,7 +89,7 @@ QUERY = Command(
     "query",
     "query:query",
     "search memory without asking a question",
-    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K, SCOPE),
+    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), TOP_K, SCOPE),
 )
 
 

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import tempfile
 from argparse import Namespace
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import piped_text
-from ragchat.conversation import Conversation, Keeps
-from ragchat.turn.events import Event, Notice
+from ragchat.conversation import SaveMode
+from ragchat.turn.events import Emit, Event, Notice
+from ragchat.turn.types import Turn
 
-# Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
+# All passages of a text that the user names are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
 # In `while read`, the text would be the rest of the loop's lines.
-FROM_STDIN = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
-# Files that are named because they were skipped, or read in an unusual way.
-LISTED = 10
+STDIN_NOTICE = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
+# At most this many skipped files, and remarks on files, are listed.
+MAX_LISTED = 10
 
 
 async def ask(run: Invocation) -> int:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     question = run.words(run.arguments.question)
-    has_no_text = run.arguments.question == ["-"] or run.arguments.scope
-    text = "" if has_no_text else piped_text()
+    ignores_stdin = run.arguments.question == ["-"] or run.arguments.scope
+    text = "" if ignores_stdin else piped_text()
     if text:
-        run.console.note(FROM_STDIN)
+        run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
         return await _answer(run, question)
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
@@ -38,36 +39,36 @@ async def ask(run: Invocation) -> int:
 
 
 async def _answer(run: Invocation, question: str, text: str = "") -> int:
-    async with run.conversation() as conversation:
+    save_mode = SaveMode.NOTHING if run.arguments.no_session else SaveMode.ONE_SHOT
+    async with run.conversation(save_mode) as conversation:
         if text or run.arguments.files:
-            from ragchat.ingest.given import load_given
+            from ragchat.ingest.question_files import load_question_files
 
-            report = await load_given(conversation.memory, run.arguments.files, text)
-            for line in report.remarks(LISTED, ""):
+            report = await load_question_files(conversation.memory, run.arguments.files, text)
+            for line in report.remarks(MAX_LISTED, ""):
                 run.console.note(line)
-        conversation.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
-        if run.arguments.session or run.arguments.resume:
-            await conversation.resume(run.arguments.session)
+        turn, notices = await show_turn(run, partial(conversation.ask, question))
         if run.console.json:
-            run.console.document(await _as_json(run, conversation, question))
-        else:
-            from ragchat.ui.render.answer import AnswerView
-            from ragchat.ui.render.screen import Screen
-
-            await AnswerView(Screen.open()).show(partial(conversation.ask, question))
+            # Not only the turn's own notices: that it could not be saved is not among them.
+            run.console.document({**turn.public(), "notices": notices})
         run.note_servers(conversation.servers)
     return 0
 
 
-async def _as_json(run: Invocation, conversation: Conversation, question: str) -> dict[str, Any]:
-    """The turn as JSON. Notices are part of it, and go to stderr."""
-    notices = []
+async def show_turn(
+    run: Invocation, take_turn: Callable[[Emit], Awaitable[Turn]]
+) -> tuple[Turn, Sequence[str]]:
+    """Take a turn and show it. With --json only its notices are shown, on stderr, and also returned."""
+    notices: list[str] = []
 
     def note(event: Event) -> None:
         if isinstance(event, Notice):
             run.console.note(event.text)
             notices.append(event.text)
 
-    turn = await conversation.ask(question, note)
-    # Not only the turn's own notices: that it could not be saved is not among them.
-    return {**turn.public(), "notices": notices}
+    if run.console.json:
+        return await take_turn(note), notices
+    from ragchat.ui.render.answer import AnswerView
+    from ragchat.ui.render.screen import Screen
+
+    return await AnswerView(Screen.open()).show(take_turn), notices

@@ -8,11 +8,10 @@ from ragchat.commands.invocation import Invocation
 
 
 async def chat(run: Invocation) -> int:
-    past = {"session_id": run.arguments.session, "resume": run.arguments.resume}
     if sys.stdin.isatty() and sys.stdout.isatty():
         from ragchat.ui.chat import interactive
 
-        return await interactive.run(run.home.state, run.conversation, **past)
+        return await interactive.run(run.home.state, run.conversation)
     from ragchat.ui.chat import piped
 
-    return await piped.run(run.conversation, **past)
+    return await piped.run(run.conversation)

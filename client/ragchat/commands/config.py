@@ -18,7 +18,7 @@ from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, pa
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
-KEPT = "It is left as it is: edit it, or move it away first to get all defaults again."
+EXISTING_FILE_HINT = "It is left as it is: edit it, or move it away first to get all defaults again."
 PREAMBLE = """\
 # Settings of ragchat. Every key is commented out and shows its default;
 # remove the # to change it. `ragchat config show` prints the effective settings and their origins.
@@ -35,14 +35,11 @@ def show(run: Invocation) -> int:
         value = without_password(settings.tables[table][name])
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     keys = {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
-    if run.console.json:
-        run.console.document({"settings": rows, "keys": keys})
-        return 0
-    run.console.table(
-        ("setting", "value", "from"), [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
-    )
-    for variable, is_set in keys.items():
-        run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
+    cells = [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
+    run.console.listing({"settings": rows, "keys": keys}, ("setting", "value", "from"), cells)
+    if not run.console.json:
+        for variable, is_set in keys.items():
+            run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
     return 0
 
 
@@ -73,7 +70,7 @@ def init(run: Invocation) -> int:
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(template())
     except FileExistsError:
-        raise FileAlreadyExists(str(target), KEPT) from None
+        raise FileAlreadyExists(str(target), EXISTING_FILE_HINT) from None
     run.console.result({"path": str(target)}, f"Wrote {target}.")
     return 0
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
@@ -45,13 +46,12 @@ from ragconfig.settings import USER_FILE, Settings
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 
-OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
 EXTRA = re.compile(r"extra == ['\"](\w+)")
 # The extras that read kinds of files.
 FORMATS = {"pdf": "PDF", "office": "Word, PowerPoint and Excel", "code": "source code"}
 # Bytes. During a large load the write-ahead log grows to about 100 MB before a checkpoint.
-LEAST_ROOM = 200_000_000
+MIN_FREE_BYTES = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
 PROBE = "A sentence that `ragchat doctor` stores and finds."
@@ -112,38 +112,31 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
 
 
 def python() -> Check:
-    detail = f"{platform.python_version()} on {platform.platform(terse=True)}"
-    if sys.version_info >= OLDEST_PYTHON:
-        return Check("python", "ok", detail)
-    return Check("python", "fault", detail, "Install Python 3.11 or newer.")
+    return Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
 
 
 def packages() -> Check:
     """Whether the dependencies in the distribution's metadata are installed."""
-    needed = (line for line in metadata.requires("ragchat") or [] if "extra ==" not in line)
-    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
-    if missing := [name for name in names if not _is_installed(name)]:
+    if missing := _missing():
         return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
     return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
 
 
 def formats() -> Check:
     """Whether the libraries for all kinds of files are installed."""
-    needed = [(extra, name) for extra in FORMATS for name in _packages_of(extra)]
-    missing = [(extra, name) for extra, name in needed if not _is_installed(name)]
+    missing = {extra: names for extra in FORMATS if (names := _missing(extra))}
     if not missing:
         return Check("formats", "ok", f"with the libraries for {', '.join(FORMATS.values())}")
-    extras = dict(missing)
-    detail = f"not fully supported: {', '.join(FORMATS[extra] for extra in extras)}"
-    names = ", ".join(name for _, name in missing)
-    return Check(
-        "formats", "warning", f"{detail}; missing: {names}", f"pip install 'ragchat[{','.join(extras)}]'"
-    )
+    kinds = ", ".join(FORMATS[extra] for extra in missing)
+    detail = f"not fully supported: {kinds}; missing: {', '.join(chain.from_iterable(missing.values()))}"
+    return Check("formats", "warning", detail, f"pip install 'ragchat[{','.join(missing)}]'")
 
 
-def _packages_of(extra: str) -> list[str]:
-    needed = (line for line in metadata.requires("ragchat") or [] if EXTRA.findall(line) == [extra])
-    return [match[0] for line in needed if (match := PROJECT_NAME.match(line))]
+def _missing(*extra: str) -> list[str]:
+    """The packages that ragchat itself, or one of its extras, needs and that are not installed."""
+    needed = (line for line in metadata.requires("ragchat") or [] if EXTRA.findall(line) == [*extra])
+    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
+    return [name for name in names if not _is_installed(name)]
 
 
 def _is_installed(name: str) -> bool:
@@ -181,18 +174,18 @@ def folders(settings: Settings) -> Check:
             probe.unlink()
         except OSError as error:
             if obstacle_of(error, probe) == "full":
-                break  # _room says how much space is needed
+                break  # _check_free_space says how much space is needed
             hint = "Make your user its owner, or move everything with RAGCHAT_HOME."
             # Commands that only read still work on a full or read-only disk.
             status: Status = "warning" if obstacle_of(error, probe) else "fault"
             return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
-    return _room(settings)
+    return _check_free_space(settings)
 
 
-def _room(settings: Settings) -> Check:
+def _check_free_space(settings: Settings) -> Check:
     """Whether there is space for the next writes: a rebuilt index may be as large as the memory."""
     home, memory = settings.home, settings.memory_path
-    needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
+    needed = max(MIN_FREE_BYTES, memory.stat().st_size if memory.exists() else 0)
     for folder in (memory.parent, home.data, home.state):
         free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
         if free < needed:
@@ -291,8 +284,8 @@ async def embedder(settings: Settings, config_file: Path | None) -> Check:
 async def _stored(settings: Settings, config_file: Path | None) -> Check:
     """Store and find a text in a temporary memory."""
     with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
-        apart = settings.with_memory(Path(folder) / "memory.db", "doctor")
-        async with open_memory(apart, config_file) as memory:
+        temporary = settings.with_memory(Path(folder) / "memory.db", "doctor")
+        async with open_memory(temporary, config_file) as memory:
             await memory.inject(PROBE)
             found = await memory.query(PROBE)
             stats = await memory.stats()
@@ -364,7 +357,7 @@ async def other_servers(settings: Settings) -> list[Check]:
 
 
 def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
-    """A server that the user disabled is no fault, nor is one of a project that waits for consent."""
+    """Neither a disabled server nor a project's server that waits for consent is a fault."""
     name, state = f"server {connection.config.name}", connection.state
     if state is ServerState.READY:
         detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
 # Skipped and failed files beyond this number are only counted, without -v or --json.
-LISTED = 20
+MAX_LISTED = 20
 # The error code of a sync of all sources when there are none: nothing was begun.
 NO_SOURCES = "NO_SOURCES"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -107,7 +107,7 @@ def _show(
     if run.console.json:
         run.console.document({**document, **report.public()}, failure or _first_failure(report, stopped))
         return
-    listed = sys.maxsize if run.arguments.verbose else LISTED
+    listed = sys.maxsize if run.arguments.verbose else MAX_LISTED
     lines = [
         *report.failures(listed, failure.message if failure else ""),
         *report.remarks(listed, remove),
@@ -124,6 +124,6 @@ def _show(
         if unfinished := report.unfinished():
             run.console.note(f"  {unfinished}")
         if begun or not failure:
-            run.console.note("  Invocation the same command again to continue.")
+            run.console.note("  Run the same command again to continue.")
     if begun or not stopped:
         run.console.print(report.summary())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,10 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragchat.console import Console
+from ragchat.console import Console, describe
+from ragchat.errors import EmptyQuestion
+from ragchat.servers.managed import ServerState
 
 if TYPE_CHECKING:
-    from ragchat.conversation import Conversation
+    from ragchat.conversation import Conversation, SaveMode
     from ragchat.memory.client import MemoryClient
     from ragchat.servers.manager import ServerManager
     from ragconfig.home import Home
@@ -85,7 +88,6 @@ class Invocation:
         Raises EmptyQuestion, StdinUnusable.
         """
         from ragchat.commands.stdin import read_stdin
-        from ragchat.errors import EmptyQuestion
 
         text = read_stdin() if words == ["-"] else " ".join(words)
         if not text.strip():
@@ -100,14 +102,22 @@ class Invocation:
         if made:
             self.console.note(made)
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether the user can be asked something. With --json the caller is a program."""
+        return not self.console.json and sys.stdin.isatty() and self.console.stderr.isatty()
+
     def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
         from ragchat.servers.memory.server import open_memory
 
         return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
 
     @asynccontextmanager
-    async def conversation(self) -> AsyncIterator[Conversation]:
-        """The conversation, with memory, the other servers and a new session."""
+    async def conversation(self, save_mode: SaveMode | None = None) -> AsyncIterator[Conversation]:
+        """The conversation, with memory and the other servers, in a new session or the one to continue.
+
+        Raises SessionError.
+        """
         from ragchat.conversation import Conversation
 
         arguments, settings = self.arguments, self.settings
@@ -116,14 +126,16 @@ class Invocation:
             async with Conversation(
                 settings, memory, servers, trust_read_only_hints=arguments.yes_read_only
             ) as conversation:
+                if save_mode is not None:
+                    conversation.save_mode = save_mode
                 if arguments.scope:
                     await conversation.scope.narrow(arguments.scope)
+                if arguments.session or arguments.resume:
+                    await conversation.resume(arguments.session)
                 yield conversation
 
     def note_servers(self, servers: ServerManager) -> None:
         """Say on stderr which of the other servers a model could not use."""
-        from ragchat.console import describe
-        from ragchat.servers.managed import ServerState
 
         for server in servers.connections.values():
             if server.state in (ServerState.STARTING, ServerState.LOGIN, ServerState.FAILED):

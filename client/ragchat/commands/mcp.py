@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Any
 
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import ask_user, read_line
+from ragchat.commands.stdin import confirm, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
@@ -33,7 +33,6 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
-from ragchat.ui.context import YES
 from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
@@ -58,7 +57,8 @@ def add(run: Invocation) -> int:
 
 def _entry(words: Sequence[str]) -> dict[str, Any]:
     first, *rest = words
-    return {"url": first} if _is_url(first) else {"command": first, "args": rest}
+    is_url = first.startswith(("http://", "https://"))
+    return {"url": first} if is_url else {"command": first, "args": rest}
 
 
 def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
@@ -88,16 +88,13 @@ def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[st
 
 def _list_recipes(run: Invocation) -> int:
     recipes = read_recipes()
-    if run.console.json:
-        described = [
-            {"name": name, "description": one.description, "needs": one.needs}
-            for name, one in recipes.items()
-        ]
-        run.console.document({"recipes": described})
-        return 0
+    described = [
+        {"name": name, "description": one.description, "needs": one.needs} for name, one in recipes.items()
+    ]
     rows = [(name, ", ".join(one.needs), one.description) for name, one in recipes.items()]
-    run.console.table(("recipe", "needs", "lends tools to"), rows)
-    run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
+    run.console.listing({"recipes": described}, ("recipe", "needs", "lends tools to"), rows)
+    if not run.console.json:
+        run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
     return 0
 
 
@@ -157,12 +154,12 @@ async def test(run: Invocation) -> int:
         manager.start()
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
-            if connection.state is ServerState.UNASKED and _agrees(run, connection.config):
+            if connection.state is ServerState.UNASKED and _confirms_start(run, connection.config):
                 manager.agree(connection.config.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
             await connection.wait_started()
-        results = [_tested(connection) for connection in chosen]
+        results = [_test_result(connection) for connection in chosen]
     if run.console.json:
         run.console.document({"servers": results})
     elif not results:
@@ -194,16 +191,13 @@ def logout(run: Invocation) -> int:
     was_logged_in = credentials.grant(config.url) is not None
     if was_logged_in:
         credentials.keep_grant(config.url, None)
-    if run.console.json:
-        run.console.document({"name": config.name, "logged_out": was_logged_in})
-    elif was_logged_in:
-        run.console.print(f"The login at {config.name} is forgotten on this machine.")
-    else:
-        run.console.print(f"You were not logged in at {config.name}.")
+    done = f"The login at {config.name} is forgotten on this machine."
+    text = done if was_logged_in else f"You were not logged in at {config.name}."
+    run.console.result({"name": config.name, "logged_out": was_logged_in}, text)
     return 0
 
 
-def _tested(connection: Connection) -> dict[str, Any]:
+def _test_result(connection: Connection) -> dict[str, Any]:
     result = _described(connection.config) | {"state": connection.state}
     result["tools"] = [tool.name for tool in connection.tools]
     if connection.failure is not None:
@@ -244,12 +238,12 @@ def _state(config: ServerConfig, permissions: Permissions) -> str:
     return "enabled" if permissions.may_start(config) else ServerState.UNASKED
 
 
-def _agrees(run: Invocation, config: ServerConfig) -> bool:
+def _confirms_start(run: Invocation, config: ServerConfig) -> bool:
     """Whether the user agrees to start a server that a project's file names."""
-    if run.console.json or not sys.stdin.isatty():
+    if not run.can_ask:
         return False
     run.console.note(f"{config.file} wants to start: {config.whole}")
-    return ask_user("Start it? [y/N] ").lower() in YES
+    return confirm("Start it?")
 
 
 def _find(run: Invocation, name: str) -> ServerConfig:
@@ -261,7 +255,3 @@ def _file(run: Invocation, scope: str) -> Path:
     if scope == Scope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import ask_user
+from ragchat.commands.stdin import confirm
 from ragchat.console import Failure, describe
 from ragchat.formatting import counted
 from ragchat.servers.configs import USER_FILE, Scope, ServerConfig, read_file, write_entry
 from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
-from ragchat.ui.context import YES
 from ragcommon.hosts import HOSTS
 
 ADDED, LEFT_OUT = "added", "left out"
@@ -32,7 +30,7 @@ def import_servers(run: Invocation) -> int:
             if isinstance(found, Unreadable):
                 failures.append(describe(found.error))
                 continue
-            reason = _reason_against(run, found, own)
+            reason = _skip_reason(run, found, own)
             if not reason and found.config is not None:
                 write_entry(file, found.name, found.config.entry)
                 own[found.name] = found.config
@@ -41,7 +39,7 @@ def import_servers(run: Invocation) -> int:
     return 1 if failures else 0
 
 
-def _reason_against(run: Invocation, found: Found, own: dict[str, ServerConfig]) -> str:
+def _skip_reason(run: Invocation, found: Found, own: dict[str, ServerConfig]) -> str:
     """Why a server is left out, as a clause; "" if it is added. This may ask the user."""
     if found.config is None or found.obstacle:
         return found.obstacle
@@ -50,16 +48,13 @@ def _reason_against(run: Invocation, found: Found, own: dict[str, ServerConfig])
             return "it is there already" if name == found.name else f"it is there already, as {name}"
     if found.name in own:
         return "there is another server of this name"
+    if not found.of_project:
+        return ""
     # Other people may have written the files of a project.
-    return _disagreement(run, found, found.config.whole) if found.of_project else ""
-
-
-def _disagreement(run: Invocation, found: Found, command: str) -> str:
-    """Why a server of a project is left out, as a clause; "" if the user wants it."""
-    if run.console.json or not sys.stdin.isatty():
+    if not run.can_ask:
         return "it comes with the project: run this command on a terminal to agree to it"
-    run.console.note(f"{found.file} names the server {found.name}: {command}")
-    agreed = ask_user("Add it for all your chats? [y/N] ").lower() in YES
+    run.console.note(f"{found.file} names the server {found.name}: {found.config.whole}")
+    agreed = confirm("Add it for all your chats?")
     return "" if agreed else "it comes with the project, and you did not agree to it"
 
 

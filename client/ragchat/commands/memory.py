@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
-from ragchat.commands.stdin import ask_user
+from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import about_one, listed, to_remove
-from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 from ragcommon.contract.history import Origin
+from ragcommon.contract.maintenance import Repaired
+from ragconfig.home import user_path
 
 
 async def ls(run: Invocation) -> int:
@@ -69,10 +69,9 @@ def _confirmed(run: Invocation, words: str, names: list[str]) -> list[str]:
     """The names, none if the user refuses. Raises NotConfirmed without a terminal."""
     if len(names) == 1 or run.arguments.yes:
         return names
-    if run.console.json or not (sys.stdin.isatty() and run.console.stderr.isatty()):
+    if not run.can_ask:
         raise NotConfirmed(len(names), words)
-    reply = ask_user(f"Remove {len(names):,} documents? [y/N] ")
-    return names if reply.lower() in YES else []
+    return names if confirm(f"Remove {len(names):,} documents?") else []
 
 
 async def log(run: Invocation) -> int:
@@ -100,85 +99,56 @@ def _writer(origin: Origin) -> str:
 
 
 async def backup(run: Invocation) -> int:
-    from ragconfig.home import user_path
-
     console = run.console
     file = str(user_path(run.arguments.file))
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Copying", shown=not console.json) as on_progress:
             done = await memory.backup(file, on_progress, force=run.arguments.force)
-    if console.json:
-        console.document(done)
-    else:
-        documents = counted(done.documents, "document")
-        console.print(f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
+    documents = counted(done.documents, "document")
+    console.result(done, f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
     return 0
 
 
 async def reembed(run: Invocation) -> int:
     console = run.console
-    if run.arguments.discard:
-        return await _discard(run)
     async with run.memory() as memory:
+        if run.arguments.discard:
+            stats = await memory.discard_embeddings()
+            left = f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
+            console.result(stats, left)
+            return 0
         with counting_bar(console.stderr, "Embedding", shown=not console.json) as on_progress:
             done = await memory.reembed(on_progress)
-    if console.json:
-        console.document(done)
-    else:
-        chunks = counted(done.computed, "chunk")
-        kept = done.chunks - done.computed
-        others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
-        console.print(f"Embedded {chunks} with {done.embedder}{others}.")
-        if done.kept_embedder:
-            console.note(
-                f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes): to go "
-                "back, set that embedder and run this command again, which computes only what is newer. "
-                "`ragchat memory reembed --discard` deletes them."
-            )
-    return 0
-
-
-async def _discard(run: Invocation) -> int:
-    async with run.memory() as memory:
-        stats = await memory.discard_embeddings()
-    run.console.result(
-        stats, f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
-    )
+    kept = done.chunks - done.computed
+    others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
+    console.result(done, f"Embedded {counted(done.computed, 'chunk')} with {done.embedder}{others}.")
+    if done.kept_embedder and not console.json:
+        console.note(
+            f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes). To go back, "
+            "set that embedder and run this command again: it embeds only newer chunks. "
+            "`ragchat memory reembed --discard` deletes them."
+        )
     return 0
 
 
 async def verify(run: Invocation) -> int:
-    """Exit code 1 if something is damaged, or with --repair, if something is left."""
-    console = run.console
-    if run.arguments.repair:
-        return await _repair(run)
+    """Exit code 1 if something is damaged, or with --repair, if damage remains."""
+    console, label = run.console, "Repairing" if run.arguments.repair else "Checking"
     async with run.memory() as memory:
-        with counting_bar(console.stderr, "Checking", shown=not console.json) as on_progress:
-            found = await memory.verify(on_progress)
+        with counting_bar(console.stderr, label, shown=not console.json) as on_progress:
+            check = memory.repair if run.arguments.repair else memory.verify
+            found = await check(on_progress)
     if console.json:
         console.document(found, None if found.ok else Failure("MEMORY_DAMAGED", found.problems[0]))
-    elif found.ok:
+        return 0 if found.ok else 1
+    if isinstance(found, Repaired):
+        if found.backup:
+            console.note(f"The file as it was is in {found.backup}.")
+        _list(run, [f"Repaired: {problem}" for problem in found.repaired], found.more_repaired)
+    _list(run, found.problems, found.more_problems)
+    if found.ok:
         console.print("The memory file is intact.")
-    else:
-        _list(run, found.problems, found.more_problems)
     return 0 if found.ok else 1
-
-
-async def _repair(run: Invocation) -> int:
-    console = run.console
-    async with run.memory() as memory:
-        with counting_bar(console.stderr, "Repairing", shown=not console.json) as on_progress:
-            done = await memory.repair(on_progress)
-    if console.json:
-        console.document(done, None if done.ok else Failure("MEMORY_DAMAGED", done.problems[0]))
-        return 0 if done.ok else 1
-    if done.backup:
-        console.note(f"The file as it was is in {done.backup}.")
-    _list(run, [f"Repaired: {problem}" for problem in done.repaired], done.more_repaired)
-    _list(run, done.problems, done.more_problems)
-    if done.ok:
-        console.print("The memory file is intact.")
-    return 0 if done.ok else 1
 
 
 def _list(run: Invocation, problems: Sequence[str], more: int) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ragchat.commands.ask import show_turn
 from ragchat.commands.invocation import Invocation
-from ragchat.conversation import Keeps
+from ragchat.conversation import SaveMode
 from ragchat.ingest.loading import load_text
 from ragchat.sessions.document import report_as_document
-from ragchat.turn.events import Emit, Event, Notice
+from ragchat.turn.events import Emit
 from ragchat.turn.types import Turn
 
 if TYPE_CHECKING:
@@ -18,33 +19,17 @@ if TYPE_CHECKING:
 async def research(run: Invocation) -> int:
     """The steps go to stderr. Exit code 1 if the report was to be stored in memory, and was not."""
     arguments = run.arguments
-    question = "" if arguments.goes_on else run.words(arguments.question)
-    notices: list[str] = []
-    report: Report | None = None
+    question = "" if arguments.resume_stopped else run.words(arguments.question)
+    reports: list[Report] = []
+    async with run.conversation(SaveMode.ONE_SHOT) as conversation:
 
-    def note(event: Event) -> None:
-        if isinstance(event, Notice):
-            run.console.note(event.text)
-            notices.append(event.text)
+        async def take_turn(emit: Emit) -> Turn:
+            reports.append(await conversation.research(question, emit))
+            return reports[0].turn
 
-    async with run.conversation() as conversation:
-        conversation.keeps = Keeps.ONE_SHOT
-        if arguments.session or arguments.resume:
-            await conversation.resume(arguments.session)
-        if run.console.json:
-            report = await conversation.research(question, note)
-        else:
-            from ragchat.ui.render.answer import AnswerView
-            from ragchat.ui.render.screen import Screen
-
-            async def take_turn(emit: Emit) -> Turn:
-                nonlocal report
-                report = await conversation.research(question, emit)
-                return report.turn
-
-            await AnswerView(Screen.open()).show(take_turn)
+        _, notices = await show_turn(run, take_turn)
         run.note_servers(conversation.servers)
-        assert report is not None
+        [report] = reports
         stored: dict[str, Any] = {}
         error = ""
         if arguments.inject:

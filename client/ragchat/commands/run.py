@@ -15,7 +15,7 @@ from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
 
 # Of the answer of a failed step.
-SHOWN_LINES = 20
+MAX_SHOWN_LINES = 20
 
 
 async def run(run: Invocation) -> int:
@@ -63,9 +63,12 @@ def show(run: Invocation, step: StepReport) -> None:
 def shown_lines(text: str) -> list[str]:
     """The lines of an answer that are shown; of a long one the first."""
     lines = text.strip().splitlines()
-    if len(lines) <= SHOWN_LINES:
+    if len(lines) <= MAX_SHOWN_LINES:
         return lines
-    return [*lines[:SHOWN_LINES], f"… {counted(len(lines) - SHOWN_LINES, 'more line')}; --json has them all"]
+    return [
+        *lines[:MAX_SHOWN_LINES],
+        f"… {counted(len(lines) - MAX_SHOWN_LINES, 'more line')}; --json has them all",
+    ]
 
 
 def summary(report: ScriptReport) -> str:

@@ -14,7 +14,7 @@ from ragchat.formatting import counted, local
 from ragchat.ingest.loading import failed, load_text
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
-from ragchat.sessions.export import record_of
+from ragchat.sessions.export import export_session, record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ async def rm(run: Invocation) -> int:
 async def export(run: Invocation) -> int:
     """Print Markdown; with --json, the whole session with its traces."""
     async with _store(run) as store:
-        if run.console.json:
-            run.console.document(record_of(await store.load(run.arguments.session_id)))
-        else:
-            run.console.print((await store.export(run.arguments.session_id, "markdown")).removesuffix("\n"))
+        session = await store.load(run.arguments.session_id)
+    run.console.result(record_of(session), export_session(session, "markdown").removesuffix("\n"))
     return 0
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ragchat.commands.inject import load_with_report
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
-from ragchat.commands.stdin import ask_user
+from ragchat.commands.stdin import confirm
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
-from ragchat.ingest.loading import source_uri, sync_files, without_addresses
+from ragchat.ingest.loading import source_uri, sync_files, without_urls
 from ragchat.ingest.report import Document, InjectReport
 from ragchat.memory.history import can_restore, new_group
-from ragchat.ui.context import YES
 from ragchat.ui.render.progress import loading_bar
 from ragchat.uris import references, short_uri
 
@@ -34,7 +32,7 @@ async def add(run: Invocation) -> int:
 
 
 async def _add(document: dict[str, Any], run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
-    paths = without_addresses(run.arguments.paths, report)
+    paths = without_urls(run.arguments.paths, report)
     added = await memory.add_sources([source_uri(path) for path in paths])
     document["sources"] = added
     for source in added:
@@ -115,12 +113,12 @@ async def rm(run: Invocation) -> int:
 
 async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) -> RemovedSource:
     forget = run.arguments.forget
-    if not (forget or run.console.json) and sys.stdin.isatty() and run.console.stderr.isatty():
+    if not forget and run.can_ask:
         sources = {source.uri: source for source in await memory.sources()}
         source = next((sources[uri] for uri in references(path) if uri in sources), None)
         if source and source.documents:
             documents = counted(source.documents, "document")
-            forget = ask_user(f"Remove its {documents} from memory, too? [y/N] ").lower() in YES
+            forget = confirm(f"Remove its {documents} from memory, too?")
     return await memory.remove_source(source_uri(path), forget=forget, group=group)
 
 

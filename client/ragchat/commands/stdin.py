@@ -1,4 +1,7 @@
-"""What the user pipes or types: read so that Ctrl-C ends it."""
+"""Read what the user pipes or types.
+
+These reads block the event loop and its handler of Ctrl-C, so Python's own handler interrupts them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
+
+from ragchat.errors import StdinUnusable
+from ragchat.ui.context import YES
+from ragchat.ui.interrupt import handling_interrupts
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -21,7 +26,6 @@ _FIRST_BYTE_SECONDS = 3.0
 
 def read_stdin(*, may_be_empty: bool = False) -> str:
     """All of stdin as text, decoded like a file. Raises StdinUnusable."""
-    from ragchat.errors import StdinUnusable
     from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
 
     data = _stdin(MAX_FILE_BYTES + 1)
@@ -48,23 +52,23 @@ def piped_text() -> str:
     if not is_pipe and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR):
         return ""
     if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
-        with _interruptible():
+        with handling_interrupts(signal.default_int_handler):
             ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
         if not ready:
             return ""
     return read_stdin(may_be_empty=True)
 
 
-def ask_user(question: str) -> str:
-    """What the user types in answer to a question on stderr."""
-    sys.stderr.write(question)
+def confirm(question: str) -> bool:
+    """Ask the user on stderr; only a yes confirms."""
+    sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    with _interruptible():
-        return sys.stdin.readline().strip()
+    with handling_interrupts(signal.default_int_handler):
+        return sys.stdin.readline().strip().lower() in YES
 
 
 async def read_line(question: str) -> str | None:
-    """As `ask_user`, while the event loop goes on, until cancelled; None at the end of stdin."""
+    """A line that the user types, or None at the end of stdin. The event loop runs on; may be cancelled."""
     import threading
 
     import anyio
@@ -88,18 +92,8 @@ async def read_line(question: str) -> str | None:
 def _stdin(most: int) -> bytes:
     """Up to `most` bytes."""
     data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
-    with _interruptible():
+    with handling_interrupts(signal.default_int_handler):
         # In parts: one `read` of all would run no handler for a signal that comes between two parts.
         while part := stdin.read1(min(_PART_BYTES, most - len(data))):
             data += part
     return bytes(data)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C interrupt a read of stdin, which blocks the event loop and its own handler."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)

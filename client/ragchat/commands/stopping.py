@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from types import FrameType
 from typing import Any
 
-Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+from ragchat.ui.interrupt import Handler, kill_servers
 
 # Windows has no SIGHUP.
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -69,7 +68,6 @@ def _die(number: int, _frame: FrameType | None) -> None:
 
     Not SIG_DFL as the handler: Python would report an error for a signal that arrived before it was set.
     """
-    if servers := sys.modules.get("ragmcp.stdio.process"):  # Without the module, no server was started.
-        servers.kill_all()
+    kill_servers()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

@@ -16,18 +16,17 @@ from ragchat.formatting import counted
 from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, batches, line_of, new_file
 from ragchat.ui.render.progress import counting_bar
+from ragconfig.home import user_path
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragmcp.client.features import OnProgress
 
 # Refused lines beyond this number are only counted; --json lists them all.
-LISTED = 20
+MAX_LISTED = 20
 
 
 async def export(run: Invocation) -> int:
-    from ragconfig.home import user_path
-
     console, name = run.console, run.arguments.file
     to_stdout = name == "-"
     path = user_path(name)
@@ -65,8 +64,6 @@ async def _write(
 
 async def import_(run: Invocation) -> int:
     """Exit code 1 if a line was refused; the others are stored."""
-    from ragconfig.home import user_path
-
     console, name = run.console, run.arguments.file
     with ExitStack() as stack:
         file: IO[bytes] = sys.stdin.buffer
@@ -119,9 +116,9 @@ def _show(run: Invocation, statuses: Counter[str], errors: dict[int, str]) -> No
         failure = Failure("IMPORT_FAILED", refused[0]) if refused else None
         console.document({**counts, "failed": failed}, failure)
         return
-    for sentence in refused[:LISTED]:
+    for sentence in refused[:MAX_LISTED]:
         console.note(sentence)
-    if len(refused) > LISTED:
-        console.note(f"{counted(len(refused) - LISTED, 'more line')} refused; --json lists them all.")
+    if len(refused) > MAX_LISTED:
+        console.note(f"{counted(len(refused) - MAX_LISTED, 'more line')} refused; --json lists them all.")
     parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     console.print(f"Imported {counted(sum(counts.values()), 'document')}: {parts}.")

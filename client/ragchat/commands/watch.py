@@ -27,15 +27,15 @@ from ragconfig.home import user_path
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `MAX_MS`.
-QUIET_MS, MAX_MS = 200, 2_000
-# How often to look whether the folders still exist: a disk that is mounted again reports no change.
-LOOK_MS = 500
+# A burst of changes ends when nothing has changed for `DEBOUNCE_MS`, or after `MAX_DELAY_MS`.
+DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
+# How often the paths are checked: a remounted disk reports no change.
+POLL_MS = 500
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "failed")
 
-# What tells a folder from another in its place.
+# Device and inode: they differ if another file or folder has taken the path.
 Identity = tuple[int, int]
 
 
@@ -85,8 +85,8 @@ class Watch:
                     self._show("missing", root.as_uri())
             try:
                 await self._follow(present, now, before)
-            except FileNotFoundError:  # It has disappeared since it was looked at.
-                await anyio.sleep(LOOK_MS / 1000)
+            except FileNotFoundError:  # It disappeared after the check.
+                await anyio.sleep(POLL_MS / 1000)
                 continue
             except BrokenPipeError:  # The reader of the lines has ended.
                 raise
@@ -97,21 +97,21 @@ class Watch:
     async def _follow(
         self, roots: Sequence[Path], now: dict[Path, Identity | None], before: dict[Path, Identity | None]
     ) -> None:
-        """Sync `roots` and then every change, until other files or folders are in their places."""
+        """Sync `roots` and then every change, until another file or folder takes one of their paths."""
         from watchfiles import awatch
 
         rounds = awatch(
             *roots,
             watch_filter=None,
-            debounce=MAX_MS,
-            step=QUIET_MS,
-            rust_timeout=LOOK_MS,
+            debounce=MAX_DELAY_MS,
+            step=DEBOUNCE_MS,
+            rust_timeout=POLL_MS,
             yield_on_timeout=True,
             ignore_permission_denied=True,
         )
         is_synced = False
         async with aclosing(rounds):
-            # The first round comes after LOOK_MS at the latest. The watch has begun then: no change is lost.
+            # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
                 if not is_synced:
                     await self._sync(roots, (), may_fail=bool(before))
@@ -166,7 +166,7 @@ class Watch:
         return True
 
     def _identities(self) -> dict[Path, Identity | None]:
-        """What is at the place of each root now; None if nothing is."""
+        """The identity of the file or folder at each root; None if there is none."""
         return {root: _identity(root) for root in self._roots}
 
     def _show(

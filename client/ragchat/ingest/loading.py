@@ -23,15 +23,15 @@ from ragcommon.contract.files import Ingestion
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-# How long one request waits for the end of a job: the bar, which counts bytes, moves this often.
+# How long one request waits for a job to end. The progress bar moves this often.
 WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
-ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Progress(Struct):
-    """How far the loading is; bytes are those of the files."""
+    """The progress of a load, in files and in the bytes of the files."""
 
     files: int
     bytes: int
@@ -56,7 +56,7 @@ async def load_files(
     way, for a caller that may be cancelled: that ends the job. Raises RagChatError when memory cannot go on.
     """
     report = report or InjectReport()
-    if words := [source_uri(path) for path in without_addresses(paths, report)]:
+    if words := [source_uri(path) for path in without_urls(paths, report)]:
         start = partial(memory.start_ingestion, words, prune=prune, group=report.group)
         await _load(memory, start, on_progress, report)
     return report
@@ -77,7 +77,7 @@ async def sync_files(
     """
     report = report or InjectReport()
     named = [*paths]
-    words = [source_uri(path) for path in without_addresses(named, report)]
+    words = [source_uri(path) for path in without_urls(named, report)]
     if named and not words:
         return report
     parts = [source_uri(path) for path in within]
@@ -96,7 +96,7 @@ async def _load(
     try:
         job = await _follow(memory, job, report, on_progress)
         if job.files and not report.outcomes:
-            # Another process has worked on the same job. Now its files are unchanged.
+            # Another process ran the same job. In a new one, its files count as unchanged.
             job = await start()
             job = await _follow(memory, job, report, on_progress)
     except anyio.get_cancelled_exc_class():
@@ -140,12 +140,12 @@ def source_uri(path: str | Path) -> str:
     return words if is_left_to_server else Path(words).absolute().as_uri()
 
 
-def without_addresses(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
-    """The paths but the addresses on the web among them, which are reported as failed."""
+def without_urls(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
+    """The paths without the URLs among them, which are reported as failed."""
     files: list[str | Path] = []
     for path in paths:
-        if ADDRESS.match(str(path)):
-            reason = f"{path} is an address, and only files are loaded. Save it: curl -L -o page.html {path}"
+        if URL.match(str(path)):
+            reason = f"{path} is a URL, and only files are loaded. Save it first: curl -L -o page.html {path}"
             report.texts.append(Document(str(path), None, "failed", error=reason))
         else:
             files.append(path)

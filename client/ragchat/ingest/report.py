@@ -40,7 +40,7 @@ class InjectReport(Struct):
     writes of the load have the `group`, so that they are undone as one.
     """
 
-    texts: list[Document] = field(default_factory=list)  # that were not in files
+    texts: list[Document] = field(default_factory=list)  # texts that are not files
     outcomes: list[FileOutcome] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     begun: int = 0
@@ -57,21 +57,20 @@ class InjectReport(Struct):
     @property
     def skipped(self) -> list[Skipped]:
         """The files that are no documents."""
-        return [Skipped(_path(one), one.reason) for one in self.outcomes if one.status == "skipped"]
+        return [Skipped(_path(one), one.reason) for one in self._with_status("skipped")]
 
     @property
     def missing(self) -> list[str]:
         """The URIs of documents whose files are no longer in the loaded folders."""
-        return [one.uri for one in self.outcomes if one.status == "missing"]
+        return [one.uri for one in self._with_status("missing")]
 
     @property
     def pruned(self) -> list[str]:
         """The URIs of documents that were removed, as their files are gone or no longer loaded."""
-        return [one.uri for one in self._removed]
+        return [one.uri for one in self._with_status("removed")]
 
-    @property
-    def _removed(self) -> list[FileOutcome]:
-        return [one for one in self.outcomes if one.status == "removed"]
+    def _with_status(self, status: str) -> list[FileOutcome]:
+        return [one for one in self.outcomes if one.status == status]
 
     @property
     def longest_list(self) -> int:
@@ -127,30 +126,26 @@ class InjectReport(Struct):
             parts.append(f"{counted(left, 'file')} not begun")
         return f"Interrupted: {', '.join(parts)}." if parts else ""
 
-    def failures(self, most: int, final: str = "") -> Iterator[str]:
-        """A line for each failed document, at most `most`.
+    def failures(self, limit: int, fatal: str = "") -> Iterator[str]:
+        """A line for each failed document, at most `limit`.
 
-        `final` is the error that ended the loading: documents that failed with it are only named.
+        `fatal` is the error that ended the loading: documents that failed with it are only named.
         """
-        errors = ((document.uri, document.error) for document in self.documents if document.error)
-        yield from _first(
-            "failed", [short_uri(uri) if error == final else error for uri, error in errors], most
-        )
+        failed = [
+            short_uri(one.uri) if one.error == fatal else one.error for one in self.documents if one.error
+        ]
+        yield from _limited("failed", failed, limit)
 
-    def remarks(self, most: int, remove: str) -> Iterator[str]:
-        """Lines about what was skipped, at most `most`, about encodings, and about missing files.
+    def remarks(self, limit: int, remove: str) -> Iterator[str]:
+        """Lines about what was skipped, at most `limit`, about encodings, and about missing files.
 
         `remove` is the command that removes a document.
         """
-        yield from _first(
-            "skipped",
-            [f"{short_path(Path(skipped.path))} {skipped.reason}" for skipped in self.skipped],
-            most,
-        )
-        yield from _first("note", self.remarks_on_files, most)
-        yield from _first(
-            "removed", [f"{short_uri(one.uri)} {one.reason}".rstrip() for one in self._removed], most
-        )
+        skipped = [f"{short_path(Path(one.path))} {one.reason}" for one in self.skipped]
+        yield from _limited("skipped", skipped, limit)
+        yield from _limited("note", self.remarks_on_files, limit)
+        removed = [f"{short_uri(one.uri)} {one.reason}".rstrip() for one in self._with_status("removed")]
+        yield from _limited("removed", removed, limit)
         if self.missing:
             files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"
             yield (
@@ -159,10 +154,10 @@ class InjectReport(Struct):
             )
 
 
-def _first(kind: str, lines: Sequence[str], most: int) -> Iterator[str]:
-    yield from (f"{kind}: {line}" for line in lines[:most])
-    if len(lines) > most:
-        yield f"{kind}: {len(lines) - most:,} more"
+def _limited(kind: str, lines: Sequence[str], limit: int) -> Iterator[str]:
+    yield from (f"{kind}: {line}" for line in lines[:limit])
+    if len(lines) > limit:
+        yield f"{kind}: {len(lines) - limit:,} more"
 
 
 def _path(outcome: FileOutcome) -> str:

@@ -17,8 +17,7 @@ from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
-from ragchat.memory.client import MemoryClient
-from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
+from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
 
 async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepResult:
     if step.path:
-        report = await load_files(memory, [folder / path for path in listed(step.path)])
+        report = await load_files(memory, [folder / path for path in as_list(step.path)])
     else:
         metadata = {"uri": step.uri} if step.uri else {}
         report = InjectReport([await load_text(memory, step.text, metadata)])
@@ -133,15 +132,17 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
 async def check(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
     text = _folded(result.text)
-    failures = [f"does not contain {part!r}" for part in listed(expect.contains) if _folded(part) not in text]
-    failures += [f"contains {part!r}" for part in listed(expect.not_contains) if _folded(part) in text]
+    failures = [
+        f"does not contain {part!r}" for part in as_list(expect.contains) if _folded(part) not in text
+    ]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if _folded(part) in text]
     failures += [
-        failure for pattern in listed(expect.matches) if (failure := await _mismatch(pattern, result.text))
+        failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
     failures += [
-        f"does not cite {wanted!r}"
-        for wanted in listed(expect.cites)
-        if not any(_is_cited(wanted, uri) for uri in result.uris)
+        f"does not cite {cited!r}"
+        for cited in as_list(expect.cites)
+        if not any(_is_cited(cited, uri) for uri in result.uris)
     ]
     if expect.grounded is not None and result.grounded != expect.grounded:
         failures.append("is grounded" if result.grounded else "is not grounded")

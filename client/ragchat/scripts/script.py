@@ -102,7 +102,7 @@ class Step(Struct, forbid_unknown_fields=True):
     @property
     def title(self) -> str:
         if self.inject is not None:
-            return ", ".join(listed(self.inject.path)) or self.inject.uri or self.inject.text
+            return ", ".join(as_list(self.inject.path)) or self.inject.uri or self.inject.text
         return self.ask or self.query or ""
 
 
@@ -129,7 +129,7 @@ def load_script(path: Path) -> Script:
     if not script.step:
         raise ScriptInvalid(str(path), "it has no [[step]]")
     for number, step in enumerate(script.step, 1):
-        if reason := _flaw(step):
+        if reason := _fault(step):
             raise ScriptInvalid(str(path), f"step {number} {reason}")
     return script
 
@@ -166,9 +166,8 @@ def _invalid(path: Path, message: str) -> ScriptInvalid:
     step, key = _step_and_key(place.rstrip("`"))
     if unknown := UNKNOWN_FIELD.match(reason):
         inside = f" in {key}" if key else ""
-        return ScriptInvalid(
-            str(path), f"{step}there is no key {unknown[1]}{inside}", _where(unknown[1], key, step)
-        )
+        hint = _hint_for_unknown_key(unknown[1], key, step)
+        return ScriptInvalid(str(path), f"{step}there is no key {unknown[1]}{inside}", hint)
     if wrong := WRONG_TYPE.match(reason):
         got = TYPES.get(wrong[2], wrong[2])
         hint = "Each step begins with the line [[step]]." if key == "step" else ""
@@ -194,7 +193,7 @@ def _step_and_key(place: str) -> tuple[str, str]:
     return step, re.sub(r"(.*)\[.*\]", r"each of \1", key)
 
 
-def _where(unknown: str, place: str, step: str) -> str:
+def _hint_for_unknown_key(unknown: str, place: str, step: str) -> str:
     """The table where an unknown key belongs, or else the nearest key of its own table."""
     shapes: dict[str, tuple[type[Struct], str]] = {
         "script": (Header, "under [script]"),
@@ -217,7 +216,7 @@ def _nearest(word: str, known: list[str]) -> str:
     return f"Known here: {', '.join(known)}." if known else ""
 
 
-def _flaw(step: Step) -> str:
+def _fault(step: Step) -> str:
     """The first fault of a step, "" if it has none."""
     kinds = [name for name in ("inject", "ask", "query") if getattr(step, name) is not None]
     if len(kinds) != 1:
@@ -228,12 +227,12 @@ def _flaw(step: Step) -> str:
         return "expects grounded, which only ask and query have"
     for name in ("contains", "not_contains", "matches", "cites"):
         wanted = getattr(step.expect, name)
-        if wanted is not None and not all(part.strip() for part in listed(wanted) or [""]):
+        if wanted is not None and not all(part.strip() for part in as_list(wanted) or [""]):
             return f"expects {name} = {wanted!r}, which is empty: name a text, or leave {name} out"
-    most = step.expect.max_seconds
-    if most is not None and not 0 < most < math.inf:
-        return f"expects max_seconds = {most:g}, which must be a number of seconds above 0"
-    for pattern in listed(step.expect.matches):
+    limit = step.expect.max_seconds
+    if limit is not None and not 0 < limit < math.inf:
+        return f"expects max_seconds = {limit:g}, which must be a number of seconds above 0"
+    for pattern in as_list(step.expect.matches):
         try:
             re.compile(pattern)
         except (re.error, OverflowError) as error:
@@ -243,5 +242,5 @@ def _flaw(step: Step) -> str:
     return ""
 
 
-def listed(value: OneOrMore | None) -> list[str]:
+def as_list(value: OneOrMore | None) -> list[str]:
     return [value] if isinstance(value, str) else value or []

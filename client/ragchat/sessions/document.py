@@ -19,7 +19,7 @@ _USER, _CHAT = "**You**", "**ragchat**"
 def as_document(session: Session) -> tuple[str, dict[str, Any]]:
     """Text and metadata of a session: its turns, in a form that memory recognises as a conversation.
 
-    The sources are left out: what they say is found in themselves. One with a report counts as `generated`.
+    The sources are left out: they can be found themselves. A session with a report is marked `generated`.
     """
     title = one_line(session.title)
     parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 from msgspec import structs
@@ -15,10 +15,8 @@ from ragchat.turn.types import Turn
 from ragcommon.text.places import label
 from ragcommon.text.rules import passage_names
 
-ExportKind: TypeAlias = Literal["markdown", "json"]
 
-
-def export(session: Session, kind: ExportKind) -> str:
+def export_session(session: Session, kind: Literal["markdown", "json"]) -> str:
     """The whole session as text."""
     if kind == "json":
         return msgspec.json.format(msgspec.json.encode(record_of(session)), indent=2).decode() + "\n"

@@ -16,7 +16,6 @@ import msgspec
 from ragchat.errors import AmbiguousSession, NoSession, UnknownSession
 from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
-from ragchat.sessions.export import ExportKind, export
 from ragchat.sessions.search import any_of, snippet, terms
 from ragchat.sessions.types import Session, SessionInfo, SessionMatch
 from ragchat.turn.types import Turn
@@ -121,13 +120,13 @@ class SessionStore:
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
         return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows])
 
-    async def load_last(self, but: str = "", *, one_shots: bool = True) -> Session:
-        """The session used last, except the one with the id `but`; with or without `one_shots`.
+    async def load_last(self, except_id: str = "", *, one_shots: bool = True) -> Session:
+        """The session used last, except the one with the id `except_id`; with or without `one_shots`.
 
         Raises NoSession.
         """
         last = await self.list(limit=2, one_shots=one_shots)
-        others = [info.session_id for info in last if info.session_id != but]
+        others = [info.session_id for info in last if info.session_id != except_id]
         if not others:
             raise NoSession
         return await self.load(others[0])
@@ -141,10 +140,6 @@ class SessionStore:
         return SessionInfo(
             session.session_id, session.title, session.created_at, updated_at, len(session.turns)
         )
-
-    async def export(self, session_id: str, kind: ExportKind) -> str:
-        """A session as Markdown or JSON. Raises UnknownSession, AmbiguousSession."""
-        return export(await self.load(session_id), kind)
 
     async def search(self, text: str, limit: int = 20) -> Sequence[SessionMatch]:
         """The turns with all words of `text`, else those with any of them; best first."""

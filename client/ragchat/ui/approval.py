@@ -1,4 +1,4 @@
-"""Ask the user whether the model may call a tool, and remember what they say for longer than once."""
+"""Asks the user whether the model may call a tool, and remembers answers that are to last."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ragchat.turn.approval import Question
 from ragchat.ui.dialog import Dialog, Read
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
-# Longer arguments stand above the question, in lines of their own.
+# Longer arguments are shown above the question, on separate lines.
 MAX_CALL = 200
-# Of those, so many lines are shown before the user asks for all.
-FIRST_LINES = 30
-# Of the texts that are not the user's own, so many are named.
+# Lines of them that are shown until the user asks for all.
+MAX_PREVIEW_LINES = 30
+# At most this many untrusted texts are named.
 MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 # A name with one of these could look like several arguments.
-_NO_NAME = frozenset(" =,()")
-# Before each line of a value, so that no value looks like something else on the screen.
+_AMBIGUOUS_IN_NAMES = frozenset(" =,()")
+# Before each line of a value, so that a value cannot imitate other output.
 _INDENT, _BAR = "  ", "  | "
 
 
 class Approvals:
-    """`dialog` asks the user, `show` shows text, which has `columns` to the right of the margin."""
+    """`dialog` asks the user; `show` prints text, for which `columns` returns the width."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Approvals:
 
     async def approve(self, question: Question) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
-        async with self._dialog.turn() as read:
+        async with self._dialog.exclusive() as read:
             self._explain(question)
             return await self._decide(question, read)
 
@@ -89,14 +89,14 @@ class Approvals:
         if _fits(arguments):
             return False
         lines = [*_lines(arguments, self._columns())]
-        shown = lines if whole else lines[:FIRST_LINES]
+        shown = lines if whole else lines[:MAX_PREVIEW_LINES]
         self._show("\n".join(shown))
         if cut := len(lines) > len(shown):
             self._show(f"These are {len(shown)} of {len(lines):,} lines: [f] shows all.")
         return cut
 
     async def _edited(self, arguments: dict[str, Any], read: Read) -> dict[str, Any]:
-        """The arguments that the user types as JSON; the same ones for anything else."""
+        """The arguments that the user types as JSON; unchanged if that is not valid."""
         shown = visible_json(msgspec.json.encode(arguments).decode())
         text = await read("Arguments as JSON: ", None, shown) or ""
         try:
@@ -112,7 +112,7 @@ def _call(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _newest(untrusted: Sequence[str]) -> str:
-    """The names of the texts that the model has read last."""
+    """The names of the texts that the model read last."""
     older = len(untrusted) - MAX_NAMED
     return one_line(", ".join(untrusted[-MAX_NAMED:])) + (f", and {older} before" if older > 0 else "")
 
@@ -125,7 +125,7 @@ def _in_line(arguments: dict[str, Any]) -> str:
 def _fits(arguments: dict[str, Any]) -> bool:
     """Whether the question has room for the arguments: they are short, and no text in them has lines."""
     shown = _in_line(arguments)
-    is_plain = "\\n" not in shown and all(_NO_NAME.isdisjoint(name) for name in arguments)
+    is_plain = "\\n" not in shown and all(_AMBIGUOUS_IN_NAMES.isdisjoint(name) for name in arguments)
     return len(shown) <= MAX_CALL and is_plain
 
 

@@ -13,6 +13,10 @@ from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
 from ragchat import CLIENT_NAME
+from ragchat.errors import AttachmentUnusable
+from ragchat.formatting import counted
+from ragchat.uris import short_path, short_uri
+from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
     from ragchat.memory.types import DocumentText
@@ -25,18 +29,17 @@ _PATH = re.compile(r"[/\\]|\.\w*[^\W\d]\w*$")
 _LAST = re.compile(r"(?<!\S)@(\S*)$")
 # What may follow a mention within a sentence.
 _PUNCTUATION = ".,;:!?)"
-_OFFERED = 50
+_MAX_COMPLETIONS = 50
 _PATHS = PathCompleter(expanduser=True)
 # A template whose only variable is its end.
 _TEMPLATE = re.compile(r"([^{}]*)\{\+?(\w+)\}")
 
 
 async def attachments(context: ChatContext, question: str) -> list[DocumentText]:
-    """What a question mentions; other words that begin with @ are left alone.
+    """The files and resources that a question mentions; other words that begin with @ are ignored.
 
     Raises AttachmentUnusable.
     """
-    from ragchat.errors import AttachmentUnusable
 
     found: list[DocumentText | Path] = []
     for mention in _MENTION.finditer(question):
@@ -53,8 +56,6 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
                 )
     if not found:
         return []
-    from ragchat.formatting import counted
-    from ragchat.uris import short_path, short_uri
 
     if await context.conversation.model.find() is None:
         first = found[0]
@@ -62,9 +63,9 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
         raise AttachmentUnusable(name, "needs a language model, and none is configured")
     documents = [one for one in found if not isinstance(one, Path)]
     if files := [one for one in found if isinstance(one, Path)]:
-        from ragchat.ingest.given import read_given
+        from ragchat.ingest.question_files import read_question_files
 
-        read, report = await read_given(
+        read, report = await read_question_files(
             files, context.conversation.settings, context.conversation.servers.separate_memory
         )
         documents += read
@@ -77,14 +78,12 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
 
 
 async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | Path]:
-    """The resource or the file of that name; nothing if there is none."""
-    from ragchat.errors import AttachmentUnusable
-    from ragmcp.errors import RagMcpError
+    """The resource or the file of that name; empty if there is none."""
 
     server, colon, uri = name.partition(":")
     if colon and uri:
         await context.await_server(lambda one: one == server)
-        if offers := _offers(context).get(server):
+        if offers := context.conversation.servers.offers().get(server):
             try:
                 return await offers.read(uri)
             except RagMcpError as error:
@@ -98,7 +97,6 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
 
     It may not be the database `sessions`.
     """
-    from ragchat.errors import AttachmentUnusable
     from ragchat.servers import media
     from ragcommon.files.decoding import MAX_FILE_BYTES
     from ragcommon.files.safe_open import KeptOpen, read_regular
@@ -108,7 +106,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
         path = Path(name).expanduser().absolute()
         if not path.exists() or not name.strip("."):
             return []
-    except (OSError, RuntimeError, ValueError):  # no name of a file; `~name` of an unknown user
+    except (OSError, RuntimeError, ValueError):  # not a file name; `~name` of an unknown user
         return []
     if path.is_dir():
         raise AttachmentUnusable(name, "is a folder: /in asks the documents of a folder")
@@ -125,7 +123,6 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
 
 
 def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
-    from ragchat.errors import AttachmentUnusable
     from ragchat.memory.types import DocumentText
     from ragchat.servers import media
 
@@ -137,22 +134,18 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
     return replace(document, written_by=CLIENT_NAME)
 
 
-def _offers(context: ChatContext) -> dict[str, Offers]:
-    return context.conversation.servers.offers()
-
-
 async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Completion]:
     """Complete the mention at the end of `text`: paths first, which need no server."""
     if not (last := _LAST.search(text)):
         return
     typed = last[1]
     for number, path in enumerate(_PATHS.get_completions(Document(typed), CompleteEvent())):
-        if number == _OFFERED:
+        if number == _MAX_COMPLETIONS:
             break
         whole = typed + path.text
         shown = f'"{whole}"' if " " in whole else whole
         yield Completion(shown, -len(typed), display=path.display)
-    offers = _offers(context) if context else {}
+    offers = context.conversation.servers.offers() if context else {}
     server, colon, uri = typed.partition(":")
     if not colon:
         for name in offers:
@@ -168,7 +161,7 @@ async def _resources(offers: Offers, typed: str) -> AsyncIterator[Completion]:
 
     wanted = typed.lower()
     matching = [one for one in await offers.resources() if wanted in f"{one.uri} {one.name}".lower()]
-    for resource in matching[:_OFFERED]:
+    for resource in matching[:_MAX_COMPLETIONS]:
         meta = or_none(resource.title) or resource.name
         yield Completion(resource.uri, -len(typed), display_meta=meta)
     for template in await offers.templates():
@@ -178,7 +171,7 @@ async def _resources(offers: Offers, typed: str) -> AsyncIterator[Completion]:
         prefix, variable = parts.groups()
         if typed.startswith(prefix):
             values = await offers.complete_variable(template, variable, typed.removeprefix(prefix))
-            for value in values[:_OFFERED]:
+            for value in values[:_MAX_COMPLETIONS]:
                 yield Completion(prefix + value, -len(typed), display_meta=template.name)
         elif prefix.startswith(typed):
             meta = or_none(template.title) or template.name

@@ -30,7 +30,7 @@ async def copy(text: str, console: Console) -> str:
 
 
 def _commands() -> list[tuple[str, ...]]:
-    """Commands that reach the clipboard of the user's screen. Over SSH, those of this machine do not."""
+    """Commands that reach the clipboard of the user's screen. Over SSH, no command of this machine does."""
     if os.environ.get("TMUX"):
         # tmux passes OSC 52 on only if it is configured to, but can set the clipboard itself.
         return [("tmux", "load-buffer", "-w", "-")]

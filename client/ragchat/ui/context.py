@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ragchat.sanitize import one_line
+
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
 
@@ -36,10 +38,11 @@ class ChatContext:
     status: Status
     interactive: bool = False
     approve: Approve | None = None
-    ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
+    # Ask the user to confirm something. Like `read` it is None without a terminal.
+    confirm: Callable[[str], Awaitable[bool]] | None = None
     # Read a value with completion; it returns None where the user cancels.
     read: Callable[[str, Completer], Awaitable[str | None]] | None = None
-    # Start work that lasts at most as long as the chat, and print something of it above the prompt.
+    # Start work that ends with the chat at the latest, and print its output above the prompt.
     in_background: Callable[[Coroutine[Any, Any, None]], None] = no_background
     above_prompt: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     refresh: Callable[[], None] = lambda: None  # update the toolbar in the background
@@ -82,7 +85,6 @@ class ChatContext:
 
         Raises ModelError, and as `ServerManager.start`.
         """
-        from ragchat.sanitize import one_line
 
         if await self.conversation.model.find() is None:
             return
@@ -117,7 +119,7 @@ class ChatContext:
         return bool(next_ones)
 
     def show_progress(self, text: str) -> None:
-        """Show how far the answer is that the user waits for."""
+        """Show the current step of the answer that the user waits for."""
         if self._view is not None:
             self._view.show_progress(text)
 

@@ -11,7 +11,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings
 
-from ragchat.ui.prompt.type_ahead import drop_keys
+from ragchat.ui.prompt.type_ahead import discard_type_ahead
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -27,24 +27,24 @@ class Read(Protocol):
 
 
 class Dialog:
-    """Whose turn it is to ask; `hold` stops other drawing for as long as its block runs."""
+    """Asks one question at a time; `hold` stops other drawing while its block runs."""
 
     def __init__(self, hold: Callable[[], AbstractContextManager[None]]) -> None:
         self._hold = hold
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Read]:
-        """Wait until no one else asks; the block then asks as often as it needs."""
+    async def exclusive(self) -> AsyncIterator[Read]:
+        """Wait until no other question is open; the block may then ask several."""
         async with self._lock:
             with self._hold():
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
-                    drop_keys()
+                    discard_type_ahead()
                     yield _read
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:
         """One question."""
-        async with self.turn() as read:
+        async with self.exclusive() as read:
             return await read(question, completer)
 
     async def finished(self) -> None:

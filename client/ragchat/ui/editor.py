@@ -14,9 +14,9 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from ragchat.errors import CommandNotPossible
-from ragchat.ui.interrupt import ignored_interrupts
+from ragchat.ui.interrupt import ignore_interrupts
 
-# How editors take a line, by the letters with which their names begin, as that of `idea64.exe` does.
+# How editors take a line, by the leading letters of their names: `idea64.exe` is `idea`.
 _FORMS = {
     "+{line} {path}": "vi vim nvim gvim mvim view nano pico emacs emacsclient micro kak kakoune joe jed ne"
     " mcedit gedit pluma bbedit",
@@ -29,9 +29,9 @@ _FORMS = {
 _FORM_OF = {name: form for form, names in _FORMS.items() for name in names.split()}
 _NAME = re.compile(r"[a-z+]*")
 _PLACEHOLDER = re.compile(r"\{(path|line)\}")
-# Those that take the line as `+7`.
+# Pagers that take the line as `+7`.
 _PAGERS = ("less", "more", "most", "lv", "moar", "moor")
-# What cmd.exe would read as more than an argument.
+# Characters that cmd.exe interprets within an argument.
 _SYNTAX_OF_CMD = re.compile(r'[&|<>^%!"]')
 
 
@@ -70,7 +70,7 @@ def pager_command(path: Path, line: int, environ: Mapping[str, str]) -> Command:
 
 
 def _split(words: str) -> list[str]:
-    """The words of a command. A path with spaces may stand there alone. Raises CommandNotPossible."""
+    """The words of a command, which may also be a bare path with spaces. Raises CommandNotPossible."""
     if PurePath(words).is_absolute() and Path(words).is_file():
         return [words]
     try:
@@ -88,7 +88,7 @@ def _name(program: str) -> str:
 
 
 async def run(command: Sequence[str]) -> None:
-    """Wait until a program has ended that has the terminal. Raises CommandNotPossible."""
+    """Run a program in the terminal until it ends. Raises CommandNotPossible."""
     program = command[0]
     # On Windows the commands of many editors are scripts, which only `which` finds.
     found = shutil.which(program) or program
@@ -99,7 +99,7 @@ async def run(command: Sequence[str]) -> None:
     # A preprocessor of `less` would run on text that is not the user's own.
     environ = {name: value for name, value in os.environ.items() if name not in ("LESSOPEN", "LESSCLOSE")}
     try:
-        with ignored_interrupts():
+        with ignore_interrupts():
             code = await anyio.to_thread.run_sync(lambda: subprocess.call([found, *command[1:]], env=environ))
     except OSError as error:
         raise CommandNotPossible("open", f"{program} cannot be started: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""What a server asks the user: a form, field by field, or a visit to a page."""
+"""Answers a server's request for input: a form, field by field, or a visit to a page."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Elicitation:
         self._show = show
 
     async def answer(self, server: str, request: Elicit) -> ElicitResult:
-        """What the user says. Raises InvalidParams for a form that cannot be shown."""
+        """The user's answer. Raises InvalidParams for a form that cannot be shown."""
         if request.mode == "url":
-            async with self._dialog.turn() as read:
+            async with self._dialog.exclusive() as read:
                 reply = await self._offer(server, request, read)
                 # Without an id the server cannot wait for the visit: it is asked again at once.
                 if reply.action == "accept" and request.elicitation_id is UNSET and not await _is_done(read):
                     return CANCELLED
                 return reply
         form = read_form(request.requested_schema)
-        async with self._dialog.turn() as read:
+        async with self._dialog.exclusive() as read:
             self._show(f"{server} asks: {request.message}", "name")
             self._show(f"{DECLINE} declines, Ctrl-C or Esc cancels.")
             return await self._fill_in(server, form, read)
@@ -101,7 +101,7 @@ class Elicitation:
 
     async def visit(self, server: str, request: Elicit, done: anyio.Event) -> bool:
         """Let the user visit a page, and wait until they or the server (`done`) say that they are done."""
-        async with self._dialog.turn() as read:
+        async with self._dialog.exclusive() as read:
             if (await self._offer(server, request, read)).action != "accept":
                 return False
             visited = True
@@ -117,23 +117,23 @@ class Elicitation:
 
         url = "" if request.url is UNSET else request.url
         try:
-            place = urlsplit(url)
-            host = (place.hostname or "").encode("idna").decode()
+            parts = urlsplit(url)
+            host = (parts.hostname or "").encode("idna").decode()
         except ValueError:
-            place, host = urlsplit(""), ""
+            parts, host = urlsplit(""), ""
         self._show(f"{server} wants you to open a page: {one_line(visible(request.message))}", "name")
         self._show(f"  Address: {visible(url)}")
         self._show(f"  Host:    {visible(host)}", "name")
-        # Browsers read a backslash as a slash: the host would not be the one that is shown.
+        # Browsers read a backslash as a slash, so the host could differ from the one shown.
         if (
-            place.scheme not in ("https", "http")
+            parts.scheme not in ("https", "http")
             or not host
             or not url.isprintable()
             or set(url) & set(" \\")
         ):
-            self._show("This is no address of a web page; it is declined.", "warning")
+            self._show("This is not the address of a web page: it is declined.", "warning")
             return DECLINED
-        if place.scheme == "http" or place.username is not None:
+        if parts.scheme == "http" or parts.username is not None:
             self._show("The address is not encrypted, or hides its host behind a name.", "warning")
         if is_near(host):
             self._show("The page is on this machine or in your own network.", "warning")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
+
+Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 
 
 class Interrupts:
@@ -47,28 +49,36 @@ class Interrupts:
         return True
 
 
+def kill_servers() -> None:
+    """Kill the processes of the servers that still run."""
+    if processes := sys.modules.get("ragmcp.stdio.process"):  # Without the module, no server was started.
+        processes.kill_all()
+
+
 @contextmanager
-def killing_interrupts() -> Iterator[None]:
-    """The first Ctrl-C kills the servers that still run; the next one does what it did before."""
+def handling_interrupts(handler: Handler) -> Iterator[None]:
+    """Handle Ctrl-C with `handler` while the block runs."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def kill_servers_on_interrupt() -> Iterator[None]:
+    """The first Ctrl-C kills the servers; the next is handled as before the block."""
+    before = signal.getsignal(signal.SIGINT)
 
     def kill(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
-        if servers := sys.modules.get("ragmcp.stdio.process"):  # Without the module, no server was started.
-            servers.kill_all()
+        kill_servers()
 
-    before = signal.signal(signal.SIGINT, kill)
-    try:
+    with handling_interrupts(kill):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def ignored_interrupts() -> Iterator[None]:
+def ignore_interrupts() -> AbstractContextManager[None]:
     """Leave Ctrl-C to another program that has the terminal."""
     # Not SIG_IGN, which the program would inherit.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return handling_interrupts(lambda *_: None)

@@ -18,8 +18,8 @@ from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Sample, SamplingResult
 
 CHOICES = "[y]es, [s]ession, ne[v]er, [N]o"
-# How much of each message is shown, in characters.
-SHOWN = 2_000
+# Characters of each message that are shown.
+MAX_SHOWN = 2_000
 
 
 class Sampling:
@@ -38,15 +38,15 @@ class Sampling:
         self._show = show
 
     async def answer(self, server: str, request: Sample) -> SamplingResult:
-        """What the model says, if the user allows it. Raises InputDeclined."""
+        """The model's reply, if the user allows the request. Raises InputDeclined."""
         if not self._permissions.may_sample(server):
-            raise InputDeclined("The user lets this server never use the model.")
+            raise InputDeclined("The user never lets this server use the model.")
         if request.tools:
             raise InputDeclined("The model of this chat does not call tools for a server.")
         if (model := await self._find_model()) is None:
             raise InputDeclined("No language model is configured here.")
         messages = _messages(request)
-        async with self._dialog.turn() as read:
+        async with self._dialog.exclusive() as read:
             self._show(
                 f"{server} wants to ask {model.name}, for at most {request.max_tokens:,} tokens:", "name"
             )
@@ -109,4 +109,4 @@ class _TextBlock(msgspec.Struct, tag="text"):
 
 
 def _shown(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text):,} characters)"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ragchat.errors import CommandNotPossible
 
-# How viewers of PDF take a page. They are known by their names in those of desktop entries.
+# How PDF viewers take a page. A viewer is recognized by its name within the desktop entry.
 _FORMS = {
     "--page-index={page} {path}": "evince atril xreader",
     "-p {page} {path}": "okular",
@@ -21,7 +21,7 @@ _FORMS = {
     "{path}#{page}": "qpdfview",
     "{uri}#page={page}": "firefox google-chrome chromium brave-browser microsoft-edge",
 }
-# Seconds after which a viewer that still runs has opened its file.
+# A viewer that still runs after this many seconds has opened its file.
 _STARTED_SECONDS = 2.0
 _ASKED_SECONDS = 5.0
 
@@ -78,7 +78,7 @@ def viewer_command(path: Path, page: int | None, environ: Mapping[str, str]) -> 
 
 
 def _form(entry: str) -> list[str]:
-    """The words of the viewer with this desktop entry; none if it is not known or not there."""
+    """The command of the viewer with this desktop entry; empty if it is unknown or not installed."""
     for form, names in _FORMS.items():
         for name in names.split():
             if name in entry and shutil.which(name):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted
 from ragchat.sanitize import one_line
+from ragchat.servers.managed import ServerState
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -42,7 +43,6 @@ def servers_line(context: ChatContext) -> str:
 
 def failed_line(context: ChatContext) -> str:
     """Which other servers did not start, or want a login; "" if none."""
-    from ragchat.servers.managed import ServerState
 
     bad = (ServerState.FAILED, ServerState.LOGIN)
     found = [one for one in context.conversation.servers.connections.values() if one.state in bad]

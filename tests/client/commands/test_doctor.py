@@ -94,9 +94,9 @@ def test_a_disk_that_is_almost_full_is_a_warning_that_says_how_much_is_needed(
 ) -> None:
     settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.LEAST_ROOM))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.MIN_FREE_BYTES))
     assert doctor.folders(settings).status == "ok"
-    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.LEAST_ROOM - 1))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.MIN_FREE_BYTES - 1))
     check = doctor.folders(settings)
     assert (check.status, check.detail) == ("warning", f"{tmp_path / 'data'} has only 200 MB free")
     assert "200 MB" in check.hint
@@ -106,7 +106,7 @@ def test_python_sqlite_and_terminal_are_seen() -> None:
     assert [check.status for check in (doctor.python(), doctor.sqlite(), doctor.terminal())] == ["ok"] * 3
 
 
-def test_a_prompt_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_prompt_file_is_named(tmp_path: Path) -> None:
     settings = load_settings(None, {}, {"RAGCHAT_HOME": str(tmp_path)})
     assert doctor.prompt_files(settings).detail == "none of your own"
     file = settings.home.config / "prompts" / "mine.md"

@@ -89,7 +89,7 @@ async def test_another_encoding_is_read_and_said(tmp_path: Path, docs: Path) -> 
     assert report.remarks_on_files == [f"{docs / 'old.txt'} is not UTF-8; it was read as cp1252."]
 
 
-async def test_documents_whose_files_are_gone_are_told_but_kept(tmp_path: Path, docs: Path) -> None:
+async def test_documents_whose_files_are_gone_are_reported_but_kept(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
         await load_files(memory, [docs])
         (docs / "c.md").unlink()
@@ -98,7 +98,7 @@ async def test_documents_whose_files_are_gone_are_told_but_kept(tmp_path: Path, 
         assert (await memory.stats()).documents == 3
 
 
-async def test_what_the_walk_passes_over_is_not_gone(tmp_path: Path, docs: Path) -> None:
+async def test_files_that_the_walk_skips_do_not_count_as_gone(tmp_path: Path, docs: Path) -> None:
     (docs / ".gitignore").write_text("*.log\n", encoding="utf-8")
     odd = os.fsdecode(b"caf\xe9 100%.log") if sys.platform == "linux" else "100%.log"
     files = [docs / name for name in ("x.log", ".hidden.md", odd)]

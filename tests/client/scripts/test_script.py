@@ -11,7 +11,7 @@ import pytest
 from ragchat.errors import ScriptInvalid
 from ragchat.scripts import runner as script_runner
 from ragchat.scripts.runner import StepResult, check
-from ragchat.scripts.script import Expectation, listed, load_script
+from ragchat.scripts.script import Expectation, as_list, load_script
 from tests.support.processes import LONGEST_SECONDS
 
 
@@ -51,14 +51,12 @@ def test_variables_stand_anywhere_in_a_step(tmp_path: Path) -> None:
     ("inject", "paths"),
     [("'notes/${who}.md'", "notes/Ada.md"), ("['a', 'b']", ["a", "b"]), ("{ path = 'a' }", "a")],
 )
-def test_what_is_injected_may_be_a_path_or_several(
-    tmp_path: Path, inject: str, paths: str | list[str]
-) -> None:
+def test_inject_takes_one_path_or_several(tmp_path: Path, inject: str, paths: str | list[str]) -> None:
     text = f"[variables]\nwho = 'Ada'\n[[step]]\ninject = {inject}"
     step = load_script(write(tmp_path, text)).step[0]
     assert step.inject is not None
-    assert listed(step.inject.path) == listed(paths)
-    assert step.title == ", ".join(listed(paths))
+    assert as_list(step.inject.path) == as_list(paths)
+    assert step.title == ", ".join(as_list(paths))
 
 
 IN_EXPECT = "contains belongs in expect = { … }."
@@ -196,7 +194,7 @@ RESULT = StepResult("The capital  of\nFrance is Paris.", ["file:///docs/france.m
         Expectation(grounded=True, max_seconds=2),
     ],
 )
-async def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None:
+async def test_a_met_expectation_gives_no_failure(expect: Expectation) -> None:
     assert await check(expect, RESULT, 1.0) == []
 
 
@@ -212,7 +210,7 @@ async def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None
         (Expectation(max_seconds=0.5), "took 1.00 s, more than 0.5 s"),
     ],
 )
-async def test_what_is_not_as_expected_is_one_sentence(expect: Expectation, failure: str) -> None:
+async def test_an_unmet_expectation_gives_one_sentence(expect: Expectation, failure: str) -> None:
     assert await check(expect, RESULT, 1.0) == [failure]
 
 

@@ -13,7 +13,7 @@ from ragchat.turn.types import Trace
 from tests.support.turns import hit, turn
 
 
-def test_a_document_holds_the_title_the_date_and_what_was_said() -> None:
+def test_a_document_holds_the_title_the_date_and_the_turns() -> None:
     turns = [
         turn("What is\ntea?", "> Tea is a drink. [1]"),
         turn("And coffee?", f"I do not know.\n\n{NOT_GROUNDED}", turn_id="t2"),

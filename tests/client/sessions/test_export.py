@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragchat.grounding.types import Citation
-from ragchat.sessions.export import export
+from ragchat.sessions.export import export_session
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
 from tests.support.turns import hit, turn
@@ -27,7 +27,7 @@ SESSION = Session(
 
 
 def test_markdown_holds_questions_answers_and_sources() -> None:
-    assert export(SESSION, "markdown") == (
+    assert export_session(SESSION, "markdown") == (
         "# What is tea?\n\nSession abc, 2026-01-01T00:00:00.000Z.\n\n"
         "## What is tea?\n\nWhat is\ntea?\n\n> Tea is a drink. [1]\n\n"
         "- [1] Notes, Tea, <file:///notes/1.md>, line 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
@@ -36,7 +36,7 @@ def test_markdown_holds_questions_answers_and_sources() -> None:
 
 
 def test_json_holds_everything() -> None:
-    exported = msgspec.json.decode(export(SESSION, "json"))
+    exported = msgspec.json.decode(export_session(SESSION, "json"))
     assert [Turn.of_record(msgspec.json.encode(turn)) for turn in exported.pop("turns")] == SESSION.turns
     assert msgspec.convert(exported, Session) == replace(SESSION, turns=[])
 
@@ -44,7 +44,7 @@ def test_json_holds_everything() -> None:
 def test_a_title_that_begins_the_heading_path_is_not_said_twice() -> None:
     cited = [Citation.of(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
     session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [turn("Why?", "So [1].", cited=cited)])
-    assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export(session, "markdown")
+    assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export_session(session, "markdown")
 
 
 def test_a_source_without_pages_is_cited_by_its_lines() -> None:
@@ -56,4 +56,4 @@ def test_a_source_without_pages_is_cited_by_its_lines() -> None:
             "2026-01-01T00:00:00.000Z",
             [turn("Why?", "So [1].", cited=[Citation.of(1, tea, quote)])],
         )
-        assert f"<file:///notes/1.md>, {lines}\n" in export(session, "markdown")
+        assert f"<file:///notes/1.md>, {lines}\n" in export_session(session, "markdown")

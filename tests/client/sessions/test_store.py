@@ -290,7 +290,7 @@ async def test_turns_are_saved_after_another_process_removed_the_write_ahead_log
             assert [kept.turn_id for kept in (await other.load("s1")).turns] == ["first", "second"]
 
 
-async def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     path.write_text("this is not a database, not at all", encoding="utf-8")
     async with SessionStore(path) as store:

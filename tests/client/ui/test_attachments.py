@@ -1,6 +1,6 @@
 """What a question mentions with @, and the prompts of servers: real servers, and a model that a test plays.
 
-Covers `ragchat.ingest.given` and `ragchat.servers.offers`.
+Covers `ragchat.ingest.question_files` and `ragchat.servers.offers`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def completions(room: Room, text: str) -> list[str]:
 
 
 def notes(room: Room) -> str:
-    """What was shown besides answers."""
+    """The notes on the screen, without the answers."""
     file = room.context.screen.err.file
     assert isinstance(file, StringIO)
     return file.getvalue()
@@ -90,7 +90,7 @@ async def test_a_file_is_attached_as_a_quoted_passage(room: Room, server: OpenAI
     assert room.context.conversation.last_turn.answer.untrusted == []
 
 
-async def test_a_name_with_spaces_is_quoted_and_punctuation_is_no_part_of_a_name(
+async def test_a_name_with_spaces_is_quoted_and_punctuation_does_not_belong_to_a_name(
     room: Room, server: OpenAIServer
 ) -> None:
     await handle(room.context, 'Compare @"my notes.txt" and @tea.md.')
@@ -104,7 +104,7 @@ async def test_other_words_with_an_at_sign_are_left_alone(room: Room, server: Op
     assert "75 degrees" not in sent(server)
 
 
-async def test_what_is_neither_text_nor_an_image_is_refused(
+async def test_a_file_that_is_neither_text_nor_an_image_is_refused(
     room: Room, server: OpenAIServer, tmp_path: Path
 ) -> None:
     (tmp_path / "noise.png").write_bytes(bytes(range(256)))
@@ -166,7 +166,7 @@ async def test_a_path_that_does_not_exist_is_named_and_nothing_is_asked(
 
 
 @pytest.mark.parametrize("word", ["@anna", "@anna,", "@2.0", "`@types/node`", "a@b.com", "@", "@..."])
-async def test_a_word_that_is_no_path_is_left_alone(room: Room, server: OpenAIServer, word: str) -> None:
+async def test_a_word_that_is_not_a_path_is_ignored(room: Room, server: OpenAIServer, word: str) -> None:
     await handle(room.context, f"What is {word} about")
     assert word in sent(server)
 

@@ -103,7 +103,7 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
         "https://127.0.0.1\\@a.example/",
     ],
 )
-async def test_what_is_no_web_page_is_declined_without_a_question(url: str) -> None:
+async def test_an_address_that_is_not_a_web_page_is_declined_without_asking(url: str) -> None:
     user = ScriptedDialog()
     assert (await visit(user, url)).action == "decline"
     assert user.asked == []

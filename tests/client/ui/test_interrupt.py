@@ -9,7 +9,7 @@ import sys
 import anyio
 import pytest
 
-from ragchat.ui.interrupt import Interrupts, ignored_interrupts, killing_interrupts
+from ragchat.ui.interrupt import Interrupts, ignore_interrupts, kill_servers_on_interrupt
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a raised SIGINT ends the process there")
 
@@ -35,7 +35,7 @@ async def test_ctrl_c_ends_the_work_and_the_next_one_nothing() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-async def test_ctrl_c_twice_in_one_work_is_no_more_than_once() -> None:
+async def test_pressing_ctrl_c_twice_is_like_pressing_it_once() -> None:
     interrupts, cleaned = Interrupts(), []
 
     async def work() -> None:
@@ -69,7 +69,7 @@ async def test_another_program_at_the_terminal_has_ctrl_c_for_itself() -> None:
     interrupts = Interrupts()
 
     async def edit() -> None:
-        with ignored_interrupts():
+        with ignore_interrupts():
             signal.raise_signal(signal.SIGINT)
             await anyio.lowlevel.checkpoint()
 
@@ -78,7 +78,7 @@ async def test_another_program_at_the_terminal_has_ctrl_c_for_itself() -> None:
 
 
 def test_while_servers_are_stopped_only_the_first_ctrl_c_does_not_end_the_chat() -> None:
-    with killing_interrupts():
+    with kill_servers_on_interrupt():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

@@ -104,7 +104,7 @@ async def test_never_is_remembered_for_that_server_until_it_is_removed(
     assert Permissions(tmp_path).may_sample("github")
 
 
-async def test_what_the_model_cannot_do_is_declined_with_a_reason(
+async def test_a_request_that_the_model_cannot_serve_is_declined_with_a_reason(
     tmp_path: Path, server: OpenAIServer
 ) -> None:
     image = {"type": "image", "data": "", "mimeType": "image/png"}

@@ -54,7 +54,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
-    # Else it would read the user's file again, which `read_given` does not follow.
+    # Else it would read the user's file again, which `read_question_files` does not follow.
     return kept | {"RAGCHAT_EMBEDDER_KIND": embedder["kind"]}
 
 

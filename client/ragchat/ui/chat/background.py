@@ -1,4 +1,4 @@
-"""What starts while the user types: imports, the conversation, its memory server and its model."""
+"""Starts while the user types: imports, the conversation, its memory server and its model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import get_app
 
@@ -30,16 +30,6 @@ _MODULES = (
 )
 
 
-class Past(NamedTuple):
-    """The past session to continue: by its id, or the last one."""
-
-    session_id: str | None
-    last: bool
-
-
-NO_PAST = Past(None, last=False)
-
-
 class Background:
     """Holds the conversation open in one task, as long as the chat lasts.
 
@@ -51,13 +41,11 @@ class Background:
         open_conversation: OpenConversation,
         make_context: Callable[[Conversation], ChatContext],
         above_prompt: Callable[[], AbstractAsyncContextManager[None]],
-        past: Past = NO_PAST,
     ) -> None:
         self.context: ChatContext | None = None
         self._open_conversation = open_conversation
         self._make_context = make_context
         self._above_prompt = above_prompt
-        self._past = past
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -104,12 +92,12 @@ class Background:
         self._tasks.append(asyncio.create_task(work))
 
     async def _prepare(self, conversation: Conversation) -> ChatContext:
-        from ragchat.ui.slash.sessions import resume
+        from ragchat.ui.slash.sessions import show_resumed
 
         context = self._make_context(conversation)
-        if any(self._past):
+        if conversation.last_turn is not None:
             async with self._above_prompt():
-                await resume(context, self._past.session_id or "")
+                show_resumed(context)
                 context.screen.show("")
         context.update_session_status()
         get_app().invalidate()
@@ -119,10 +107,7 @@ class Background:
         """Start the memory server before the first question, and offer the README if memory is empty."""
         from ragchat.ui.welcome import EMPTY_MEMORY, memory_line, readme
 
-        if line := memory_line(context):
-            async with self._above_prompt():
-                context.screen.note(line)
-                context.screen.show("")
+        await self._show_line(context, memory_line(context))
         await self._update_memory_status(context)
         # If the user has already asked something, the answer says that memory is empty.
         if context.status.documents == 0 and readme() and get_app().is_running:

@@ -14,12 +14,12 @@ from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.sanitize import one_line
-from ragchat.ui.chat.background import NO_PAST, Background, OpenConversation, Past
+from ragchat.ui.chat.background import Background, OpenConversation
 from ragchat.ui.dialog import Dialog
-from ragchat.ui.interrupt import Interrupts, killing_interrupts
+from ragchat.ui.interrupt import Interrupts, kill_servers_on_interrupt
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
-from ragchat.ui.prompt.type_ahead import silent_keys
+from ragchat.ui.prompt.type_ahead import echo_disabled
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
@@ -27,20 +27,17 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 # If servers take longer to end, the user sees their names.
-NOTICED_SECONDS = 0.5
+NOTICE_AFTER_SECONDS = 0.5
 
 
-async def run(
-    state: Path, open_conversation: OpenConversation, *, session_id: str | None = None, resume: bool = False
-) -> int:
+async def run(state: Path, open_conversation: OpenConversation) -> int:
     """Chat at the terminal until the user leaves; returns the exit code.
 
     `state` is the folder of the history. `open_conversation` is entered after the prompt is drawn.
-    `session_id` is the past session to continue; `resume` continues the last one.
-    Raises what entering `open_conversation` raises, and SessionError.
+    Raises what entering it raises.
     """
     with _session_of_terminal():
-        await Chat(state, open_conversation, past=Past(session_id, resume)).run()
+        await Chat(state, open_conversation).run()
     return 0
 
 
@@ -61,7 +58,6 @@ class Chat:
         state: Path,
         open_conversation: OpenConversation,
         *,
-        past: Past = NO_PAST,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
@@ -73,7 +69,7 @@ class Chat:
         self._dialog: Dialog | None = None
         self._handling = asyncio.Lock()
         self._background = Background(
-            open_conversation, self._make_context, partial(above_prompt, self._stdout), past
+            open_conversation, self._make_context, partial(above_prompt, self._stdout)
         )
         completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
@@ -83,7 +79,7 @@ class Chat:
         opening = asyncio.create_task(self._background.stay_open())
         opening.add_done_callback(self._end_prompt)
         try:
-            with silent_keys(), self._interrupts:
+            with echo_disabled(), self._interrupts:
                 while (text := await self._read()) is not None:
                     await self._handle(text)
                     if opening.done() or self._is_leaving():
@@ -94,9 +90,9 @@ class Chat:
     async def _close(self, opening: asyncio.Task[None]) -> None:
         """Stop everything. If a server takes long to end, the user sees which, and Ctrl-C ends it."""
         self._background.close()
-        notice = asyncio.get_running_loop().call_later(NOTICED_SECONDS, self._show_running)
+        notice = asyncio.get_running_loop().call_later(NOTICE_AFTER_SECONDS, self._show_running)
         try:
-            with killing_interrupts():
+            with kill_servers_on_interrupt():
                 await opening
         finally:
             notice.cancel()
@@ -131,7 +127,7 @@ class Chat:
     def _make_context(self, conversation: Conversation) -> ChatContext:
         from ragchat.servers.asking import User
         from ragchat.ui.approval import Approvals
-        from ragchat.ui.context import ChatContext
+        from ragchat.ui.context import YES, ChatContext
         from ragchat.ui.elicitation import Elicitation
         from ragchat.ui.render.screen import Screen
         from ragchat.ui.sampling import Sampling
@@ -142,10 +138,10 @@ class Chat:
         show = context.screen.note
         self._dialog = dialog = Dialog(context.held)
 
-        async def ask(question: str) -> str:
-            return await dialog.read(question) or ""
+        async def confirm(question: str) -> bool:
+            return (await dialog.read(f"{question} [y/N] ") or "").strip().lower() in YES
 
-        context.ask, context.read = ask, dialog.read
+        context.confirm, context.read = confirm, dialog.read
         context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.refresh = self._background.refresh
         approvals = Approvals(conversation.permissions, dialog, show, lambda: context.screen.err.width)

@@ -24,17 +24,12 @@ _READ_BYTES = 1 << 16
 MAX_LINE = 1_000_000  # characters; more than any model reads at once
 
 
-async def run(
-    open_conversation: OpenConversation, *, session_id: str | None = None, resume: bool = False
-) -> int:
+async def run(open_conversation: OpenConversation) -> int:
     """Answer until stdin ends. Returns 1 if a line failed, else 0.
 
-    `session_id` is the past session to continue; `resume` continues the last one. Raises what entering
-    `open_conversation` raises, SessionError and StdinUnusable.
+    Raises StdinUnusable, and what entering `open_conversation` raises.
     """
     async with open_conversation() as conversation:
-        if session_id or resume:
-            await conversation.resume(session_id)
         context = ChatContext(conversation, Screen.open(), Status())
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:

@@ -20,9 +20,10 @@ _SEPARATOR = " · "
 
 @dataclass
 class Status:
-    """None means not known yet. `tokens` are those of the session.
+    """The values of the toolbar; None: not known yet. `tokens` are those of the session.
 
-    `history` is its share of the model's context, in [0, 1], `left_out` how many turns no longer fit.
+    `history` is the share of the model's context that the history takes, in [0, 1]; `left_out` counts the
+    turns that no longer fit.
     """
 
     model: str = ""

@@ -1,6 +1,6 @@
 """Type-ahead: keys that the user presses while an answer streams wait for the next prompt.
 
-They answer no question: the user has not seen it.
+They never answer a question that the user has not seen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import clear_typeahead
 
 
-def drop_keys() -> None:
+def discard_type_ahead() -> None:
     """Forget the keys that were pressed before a question is shown."""
     keyboard = get_app_session().input
     if sys.platform == "win32":
@@ -30,7 +30,7 @@ def drop_keys() -> None:
 
 
 @contextmanager
-def silent_keys() -> Iterator[None]:
+def echo_disabled() -> Iterator[None]:
     """Do not echo keys while there is no prompt. The terminal keeps them, and the next prompt reads them."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ragchat.ui.render.screen import Screen
 
-# A shorter wait ends before the eye has found the spinner.
+# Shorter waits show no spinner.
 SPINNER_SECONDS = 0.25
 
 
@@ -60,7 +60,7 @@ class AnswerView:
         self._screen = screen
         self._spinner = _Spinner(screen.err)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
-        # While the user is asked something: what happened meanwhile.
+        # The events that arrive while the user is asked something; None otherwise.
         self._held: list[Event] | None = None
         self._released = asyncio.Event()
         self._released.set()
@@ -80,12 +80,12 @@ class AnswerView:
         return turn
 
     def show_progress(self, text: str) -> None:
-        """Show `text` as what the user waits for, if they wait."""
+        """Show `text` as the current step, if the user is waiting."""
         self._spinner.update(text)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While the body runs, nothing is drawn; afterwards what happened meanwhile is."""
+        """Draw nothing while the body runs, then the events that arrived meanwhile."""
         waited_for = self._spinner.what
         self.pause()
         self._held, self._released = [], asyncio.Event()
@@ -155,7 +155,7 @@ class AnswerView:
                 self._spinner.wait("Thinking")
             case Notice(text):
                 self._stream.finish()
-                self._screen.note(text)  # above the spinner, which goes on
+                self._screen.note(text)  # above the spinner, which keeps running
 
     def _show_cards(self, answer: Answer) -> None:
         """On a terminal as many cards as fit; a pipe gets all as Markdown."""

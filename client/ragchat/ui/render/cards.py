@@ -1,4 +1,4 @@
-"""Cards on a terminal: one line for the place, then the text as it was written."""
+"""Cards on a terminal: one line with the location, then the text verbatim."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ragchat.ui.render.screen import Screen
 
 # Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.
-_ROWS_KEPT_FREE = 6
-# A line of a card that answers most likely begins with this where there is no bold.
+_RESERVED_ROWS = 6
+# Marks a line that most likely holds the answer, where there is no bold.
 MARK, NO_MARK = "▸ ", "  "
-_FEWEST_ROWS = 3
+_MIN_ROWS = 3
 
-Row: TypeAlias = tuple[Text, bool]  # and whether it is of what answers most likely
+Row: TypeAlias = tuple[Text, bool]  # and whether it most likely holds the answer
 
 
 def show_cards(
@@ -48,13 +48,13 @@ def _fitting(
     console: Console, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
 ) -> list[list[Text]]:
     """The rows of as many cards as fit on the screen. The first one is cut around its best row."""
-    room = console.height - _ROWS_KEPT_FREE
+    room = console.height - _RESERVED_ROWS
     shown: list[list[Text]] = []
     for card in cards:
         link = next((link_of(one) for one in citations if one.n == card.n), "")
         rows: Sequence[Row] = list(_rows(console, card, highlight))
         if not shown:
-            rows = _around_best(rows, max(room - 2, _FEWEST_ROWS))
+            rows = _around_best(rows, max(room - 2, _MIN_ROWS))
         elif len(rows) + 2 > room:
             break
         room -= len(rows) + 2
@@ -67,13 +67,13 @@ def _place(card: Card, link: str, width: int) -> Text:
     line = Text(f"[{card.n}] ", "citation")
     line.append(_cut(one_line(card.location), width - line.cell_len), Style(link=link or None))
     headings, room = one_line(card.headings), width - line.cell_len - 2
-    if headings and room > _FEWEST_ROWS:
+    if headings and room > _MIN_ROWS:
         line.append(f"  {_cut(headings, room)}", "heading")
     return line
 
 
 def _cut(text: str, width: int) -> str:
-    """At most so many columns of a text: its beginning and its end."""
+    """`text` cut in the middle to at most `width` columns."""
     half = len(text) // 2
     first, last = text[:half], text[half:]
     cut = ""
@@ -84,7 +84,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
-    """Each row of a card on the screen, and whether it is of what answers most likely."""
+    """Each row of a card on the screen, and whether it most likely holds the answer."""
     start, (first, last) = 0, card.best
     has_bold = console.color_system is not None
     width = max(1, console.width - len(NO_MARK))
@@ -103,18 +103,18 @@ def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
 
 
 def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
-    """As many rows as there is room for, with the best ones; those left out above and below are counted."""
+    """The rows around the best one that fit into `room`, with the number of those left out on each side."""
     if len(rows) <= room:
         return rows
     best = next((place for place, (_, is_best) in enumerate(rows) if is_best), 0)
-    # Two rows for what is left out. What answers is near the top, so that what follows it is seen.
+    # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
     first = max(0, min(best - shown // 3, len(rows) - shown))
     return [*_left_out(rows[:first]), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 
 
 def _left_out(rows: Sequence[Row]) -> Sequence[Row]:
-    """How many rows these are, on a row; a single one takes no more room itself."""
+    """A row that counts these rows; a single row is shown instead, as it needs no more room."""
     if len(rows) < 2:
         return rows
     return [(Text(f"{NO_MARK}… {counted(len(rows), 'more row')}", "heading"), False)]

@@ -1,4 +1,4 @@
-"""The telling words of a question in a quotation. Pure."""
+"""Finds the significant words of a question in quotations. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Highlight:
 
     @cached_property
     def _terms(self) -> frozenset[str]:
-        telling = (word for word in content_words(self._question) if not is_general(word))
-        return frozenset(term for word in telling for term in index_terms(word))
+        significant = (word for word in content_words(self._question) if not is_general(word))
+        return frozenset(term for word in significant for term in index_terms(word))
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where such words begin and end, in order."""

@@ -28,7 +28,7 @@ _QUOTATIONS = ("blockquote_", "tbody_")
 def markdown_parser() -> MarkdownIt:
     """A parser of the dialect of answers: CommonMark with tables and strikethrough, HTML shown as text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # Else "[1]: notes.md" at the end of an answer would vanish as a link definition.
+    # Otherwise "[1]: notes.md" at the end of an answer would vanish as a link definition.
     return parser.disable("reference")
 
 

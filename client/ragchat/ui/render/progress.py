@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import IO, TYPE_CHECKING, Any
 
 from ragchat.console import is_styled
 
@@ -14,9 +14,33 @@ if TYPE_CHECKING:
     from ragmcp.client.features import OnProgress
 
 
-@contextmanager
-def loading_bar(stderr: IO[str], *, shown: bool = True) -> Iterator[OnLoading | None]:
+def loading_bar(stderr: IO[str], *, shown: bool = True) -> AbstractContextManager[OnLoading | None]:
     """A bar for loading files, whose rate and remaining time are in bytes. None if it cannot be drawn."""
+
+    def fields(state: Progress) -> dict[str, Any]:
+        files = f"{state.done_files:,} of {state.files:,} files"
+        return {"total": state.bytes, "completed": state.done_bytes, "files": files}
+
+    return _bar(stderr, "", fields, shown=shown, in_bytes=True)
+
+
+def counting_bar(
+    stderr: IO[str], label: str, *, shown: bool = True
+) -> AbstractContextManager[OnProgress | None]:
+    """A bar for a call of the memory server. None if it cannot be drawn."""
+    return _bar(stderr, label, lambda done, total, _: {"completed": done, "total": total}, shown=shown)
+
+
+@contextmanager
+def _bar(
+    stderr: IO[str],
+    label: str,
+    fields: Callable[..., dict[str, Any]],
+    *,
+    shown: bool,
+    in_bytes: bool = False,
+) -> Iterator[Callable[..., None] | None]:
+    """A bar, as the function that updates it with the arguments of `fields`. None if it cannot be drawn."""
     if not (shown and is_styled(stderr)):
         yield None
         return
@@ -30,30 +54,7 @@ def loading_bar(stderr: IO[str], *, shown: bool = True) -> Iterator[OnLoading | 
         progress.TransferSpeedColumn(),
         progress.TimeRemainingColumn(),
     )
-    with progress.Progress(*columns, console=make_console(stderr), transient=True) as bar:
-        task = bar.add_task("", total=None, files="")
-
-        def on_progress(state: Progress) -> None:
-            files = f"{state.done_files:,} of {state.files:,} files"
-            bar.update(task, total=state.bytes, completed=state.done_bytes, files=files)
-
-        yield on_progress
-
-
-@contextmanager
-def counting_bar(stderr: IO[str], label: str, *, shown: bool = True) -> Iterator[OnProgress | None]:
-    """A bar for a call of the memory server. None if it cannot be drawn."""
-    if not (shown and is_styled(stderr)):
-        yield None
-        return
-    from rich import progress
-
-    from ragchat.ui.render.screen import make_console
-
-    with progress.Progress(console=make_console(stderr), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-
-        def on_progress(done: float, total: float | None, _: str | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield on_progress
+    chosen = columns if in_bytes else progress.Progress.get_default_columns()
+    with progress.Progress(*chosen, console=make_console(stderr), transient=True) as bar:
+        task = bar.add_task(label, total=None, files="")
+        yield lambda *arguments: bar.update(task, **fields(*arguments))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, TextIO
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
@@ -41,6 +43,16 @@ class Screen:
         """Print a result. Strings are sanitized and have no markup."""
         for part in parts:
             self.out.print(sanitize(part) if isinstance(part, str) else part)
+
+    def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
+        """Print columns, the first in the style of a name. Returns whether there was a row."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(overflow="fold")  # a name must be readable on a narrow screen, too
+        for name, *cells in rows:
+            table.add_row(Text(sanitize(name), "name"), *cells)
+        if table.row_count:
+            self.out.print(table)
+        return bool(table.row_count)
 
     def note(self, text: str, style: str = "notice") -> None:
         """Print a sentence that is not a result."""

@@ -52,11 +52,6 @@ def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
     yield Text(sanitize(hit.full_text).strip("\n"))
 
 
-def scores(turn: Turn) -> dict[int, float]:
-    """Chunk ids to scores."""
-    return {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.answer.candidates}
-
-
 def quoted_ranges(citations: Sequence[Citation]) -> list[tuple[int, int]]:
     """The lines of the quotations; the lines of the passage if none is quoted."""
     found = [
@@ -69,13 +64,13 @@ def quoted_ranges(citations: Sequence[Citation]) -> list[tuple[int, int]]:
 
 def _rows(turn: Turn) -> Iterator[tuple[Sequence[Citation], float | None, bool]]:
     """For each cited passage, its citations, its score, and whether it does not hold a quotation."""
-    known = scores(turn)
+    scores = {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.answer.candidates}
     by_number: dict[int, list[Citation]] = {}
     for citation in turn.answer.sources:
         by_number.setdefault(citation.n, []).append(citation)
     for _, same in sorted(by_number.items()):
         unverified = any(citation.verified is False for citation in same)
-        yield same, known.get(same[0].chunk_id), unverified
+        yield same, scores.get(same[0].chunk_id), unverified
 
 
 def _described(citations: Sequence[Citation], score: float | None, unverified: bool) -> Text:
@@ -89,23 +84,23 @@ def _described(citations: Sequence[Citation], score: float | None, unverified: b
 
 def _place_text(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> Text:
     written = short_location(where.uri, lines, where.title, where.places)
-    text = Text.assemble((written, Style(link=_link(where, lines)) if _is_link(where.uri) else ""))
+    text = Text(written, Style(link=_link(where, lines) or None))
     if where.heading and where.heading not in written:  # Places of paragraphs begin with it.
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")
     return text
 
 
 def link_of(citation: Citation) -> str:
-    """The URI of the file that a citation links to; "" if it is none."""
-    return _link(citation, [citation.cited_lines]) if _is_link(citation.uri) else ""
+    """The URI of the file that a citation links to; "" if it is not in a file."""
+    return _link(citation, [citation.cited_lines])
 
 
 def _link(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> str:
-    """The URI of the file; of a PDF with the page, which browsers show and other viewers ignore."""
+    """The URI of a file; of a PDF with the page, which browsers show and other viewers ignore.
+
+    "" if it is not in a file, or unsafe in an escape sequence, which ends at the first control character.
+    """
+    if not (where.uri.startswith("file://") and where.uri.isascii() and where.uri.isprintable()):
+        return ""
     page = page_in(label(where.places, *lines[0])) if where.uri.lower().endswith(".pdf") else None
     return f"{where.uri}#page={page}" if page else where.uri
-
-
-def _is_link(uri: str) -> bool:
-    """Whether the URI is safe in an escape sequence, which ends at the first control character."""
-    return uri.startswith("file://") and uri.isascii() and uri.isprintable()

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from rich.console import Console, ConsoleOptions, RenderResult
 
-# Deltas are collected for this long before they are drawn: models send single words, eyes read lines.
-GATHER_SECONDS = 0.05
+# Deltas are collected for this long before they are drawn, because models send single words.
+DRAW_DELAY_SECONDS = 0.05
 # An unfinished block of more characters is printed in parts: each drawing takes time in proportion to it.
 MAX_BLOCK = 8_000
-# The lines at the start of a block without which the rest of it would be another kind of block.
+# The lines that open a block: repeated when a long block is split, so that the rest keeps its kind.
 _OPENING_LINES = {"fence": 1, "table_open": 2}
 # The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
-_ROWS_KEPT_FREE = 2
+_RESERVED_ROWS = 2
 
 
 class AnswerStream:
@@ -39,20 +39,29 @@ class AnswerStream:
         self.highlight = Highlight("")
         self._rest = ""
         self._printed = False
-        self._within = False  # what was printed last ends within a block
-        self._live = _make_live(self, console) if animated else None
+        self._within = False  # the last output ended within a block
+        self._live: Live | None = None
+        if animated:
+            self._live = Live(
+                self,
+                console=console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
-        """Take `text` and draw it within GATHER_SECONDS.
+        """Take `text` and draw it within DRAW_DELAY_SECONDS.
 
-        Much text is drawn at once, so that no more can arrive than a terminal shows.
+        A large text is drawn at once, so that text cannot arrive faster than the terminal shows it.
         """
         self.take(text)
         if len(self._rest) > MAX_BLOCK:
             self.draw()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
+            self._timer = asyncio.get_running_loop().call_later(DRAW_DELAY_SECONDS, self.draw)
 
     def take(self, text: str) -> None:
         self._rest += sanitize(text)
@@ -84,7 +93,7 @@ class AnswerStream:
             self._timer = None
 
     def _print(self, text: str, *, within: bool = False) -> None:
-        """Print blocks; the last one goes on in the next text if it ends `within` it."""
+        """Print blocks. `within`: the text ends within a block, which the next text continues."""
         if not text.strip():
             return
         if not self._within:
@@ -108,20 +117,9 @@ class AnswerStream:
         lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
         if self._printed and not self._within:
             lines.insert(0, [])
-        for line in lines[-max(1, console.height - _ROWS_KEPT_FREE) :]:
+        for line in lines[-max(1, console.height - _RESERVED_ROWS) :]:
             yield from line
             yield Segment.line()
-
-
-def _make_live(answer: AnswerStream, console: Console) -> Live:
-    return Live(
-        answer,
-        console=console,
-        auto_refresh=False,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
 
 
 def split_finished(text: str) -> tuple[str, str]:
@@ -139,7 +137,7 @@ def split_finished(text: str) -> tuple[str, str]:
     ]
     if len(starts) < 2:
         return "", text
-    cut = _offset_of_line(text, starts[-1])
+    cut = sum(map(len, text.split("\n")[: starts[-1]])) + starts[-1]
     return text[:cut], text[cut:]
 
 
@@ -156,13 +154,6 @@ def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:
     ends = (text.rfind(mark, len(opening), MAX_BLOCK) + 1 for mark in "\n ")
     cut = next((end for end in ends if end), MAX_BLOCK)
     return text[:cut], opening + text[cut:]
-
-
-def _offset_of_line(text: str, line: int) -> int:
-    offset = 0
-    for _ in range(line):
-        offset = text.index("\n", offset) + 1
-    return offset
 
 
 @cache

@@ -1,4 +1,4 @@
-"""/why: what was found, what went into the prompt, what the answer cost."""
+"""/why: the passages found and used, the tokens, the times and the judgement of the last answer."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ragchat.errors import ArgumentMissing, CommandNotPossible
+
 if TYPE_CHECKING:
     from ragchat.turn.events import Emit
     from ragchat.turn.types import Turn
@@ -13,9 +15,6 @@ if TYPE_CHECKING:
 
 async def research(context: ChatContext, question: str) -> None:
     """Write a report, and store it in memory if the user wants that."""
-    from ragchat.errors import ArgumentMissing
-    from ragchat.ui.context import YES
-
     if not question:
         raise ArgumentMissing("research", "a question")
 
@@ -23,9 +22,9 @@ async def research(context: ChatContext, question: str) -> None:
         return (await context.conversation.research(question, emit, context.approve)).turn
 
     await context.answer(report)
-    if context.ask is None or not _last(context).answer.citations:
+    if context.confirm is None or not _last(context).answer.citations:
         return
-    if (await context.ask("Store the report in memory? [y/N] ")).strip().lower() in YES:
+    if await context.confirm("Store the report in memory?"):
         from ragchat.ingest.loading import load_text
         from ragchat.sessions.document import report_as_document
 
@@ -36,7 +35,6 @@ async def research(context: ChatContext, question: str) -> None:
 
 async def show_sources(context: ChatContext, argument: str) -> None:
     """Show the cited passages, or passage N, in full."""
-    from ragchat.errors import CommandNotPossible
     from ragchat.ui.render.sources import passage
 
     turn = _last(context)
@@ -57,8 +55,6 @@ async def show_sources(context: ChatContext, argument: str) -> None:
 
 async def show_more(context: ChatContext, _: str) -> None:
     """Show the next cards of the last answer."""
-    from ragchat.errors import CommandNotPossible
-
     if not context.show_more():
         raise CommandNotPossible("more", "the last answer has no further cards")
 
@@ -71,8 +67,6 @@ async def show_why(context: ChatContext, _: str) -> None:
 
 async def reasoning(context: ChatContext, argument: str) -> None:
     """Show the reasoning behind the last answer, or switch whether it is shown as it arrives."""
-    from ragchat.errors import CommandNotPossible
-
     if argument in ("on", "off"):
         context.shows_reasoning = argument == "on"
         context.screen.note(
@@ -93,8 +87,8 @@ async def retry(context: ChatContext, _: str) -> None:
 async def copy(context: ChatContext, _: str) -> None:
     from ragchat.ui import clipboard
 
-    means = await clipboard.copy(_last(context).answer.text, context.screen.out)
-    context.screen.note(f"Copied the answer to the clipboard with {means}.")
+    method = await clipboard.copy(_last(context).answer.text, context.screen.out)
+    context.screen.note(f"Copied the answer to the clipboard with {method}.")
 
 
 def _last(context: ChatContext) -> Turn:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragchat.errors import ArgumentMissing
+from ragchat.sanitize import sanitize
 from ragchat.uris import short_path
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 # Lines of each part.
 _SHOWN = 20
-# What is shown of the uses of a symbol, in this order, by their relation.
+# The relations that are shown, in this order, with their titles.
 _PARTS = {"caller": "Called by", "reference": "Used in", "importer": "Imported by", "callee": "Calls"}
 
 
@@ -21,9 +23,6 @@ async def trace(context: ChatContext, name: str) -> None:
     """Show the definitions of a symbol, what calls, uses and imports it, and what it calls."""
     from rich.table import Table
     from rich.text import Text
-
-    from ragchat.errors import ArgumentMissing
-    from ragchat.sanitize import sanitize
 
     if not name:
         raise ArgumentMissing("trace", "the name of a function, class or constant")
@@ -42,7 +41,7 @@ async def trace(context: ChatContext, name: str) -> None:
         for step in steps[:_SHOWN]:
             row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
             what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
-            # The column of the lines may shrink, or the places would be folded first.
+            # This column shrinks first; otherwise the locations would be folded.
             text.no_wrap, text.overflow = True, "ellipsis"
             table.add_row(what, place, text, *targets)
         context.screen.show("", title, table)

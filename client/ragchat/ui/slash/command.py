@@ -17,10 +17,6 @@ Obstacle = Callable[["ChatContext"], str]
 Complete = Callable[["ChatContext | None", str], AsyncIterable["Completion"]]
 
 
-def no_obstacle(_: ChatContext) -> str:
-    return ""
-
-
 class SlashCommand(NamedTuple):
     """`run` gets the text after the name, stripped."""
 
@@ -28,7 +24,7 @@ class SlashCommand(NamedTuple):
     arguments: str
     help: str
     run: Action
-    obstacle: Obstacle = no_obstacle
+    obstacle: Obstacle = lambda _: ""
     complete: Complete | None = None
     aliases: tuple[str, ...] = ()
 

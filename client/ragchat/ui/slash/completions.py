@@ -8,35 +8,31 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from ragchat.uris import part_globs, short_uri
+
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
-    from ragchat.ui.slash.command import Complete, SlashCommand
+    from ragchat.ui.slash.command import Complete
 
-_OFFERED = 50
+_MAX_COMPLETIONS = 50
 _PATHS = PathCompleter(expanduser=True)
-
-
-async def commands(argument: str, table: Iterable[SlashCommand]) -> AsyncIterator[Completion]:
-    for choice in matching(argument, ((command.name, command.help) for command in table)):
-        yield choice
 
 
 async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """Complete the whole argument as one path, which may contain spaces, else its last word."""
     for text in (argument, argument.rpartition(" ")[2]):
         found = list(_PATHS.get_completions(Document(text), CompleteEvent()))
-        for completion in found[:_OFFERED]:
+        for completion in found[:_MAX_COMPLETIONS]:
             yield completion
         if found:
             return
 
 
 async def documents(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    from ragchat.uris import short_uri
-
     if context is None:
         return
-    page = await context.memory.documents(_OFFERED, {"uri": f"*{_plain_glob(argument)}*"})
+    name = argument.replace("\\", "/").rpartition("/")[2]
+    page = await context.memory.documents(_MAX_COMPLETIONS, {"uri": part_globs(name)[0]})
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():
@@ -52,35 +48,20 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = await context.conversation.sessions.list(limit=_OFFERED, one_shots=False) if context else []
-    for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
+    infos = (
+        await context.conversation.sessions.list(limit=_MAX_COMPLETIONS, one_shots=False) if context else []
+    )
+    async for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 
 
 def one_of(*choices: tuple[str, str]) -> Complete:
     """Some words, each with its meaning."""
-
-    async def complete(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-        for choice in matching(argument, choices):
-            yield choice
-
-    return complete
+    return lambda _, argument: matching(argument, choices)
 
 
-def matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
+async def matching(argument: str, choices: Iterable[tuple[str, str]]) -> AsyncIterator[Completion]:
     """The choices that begin with `argument`, each with its meaning."""
     for text, meaning in choices:
         if text.startswith(argument):
             yield Completion(text, -len(argument), display_meta=meaning)
-
-
-def _plain_glob(text: str) -> str:
-    """A glob for the last part of a path: case-insensitive, wildcards escaped, %20 for a space."""
-    name = text.replace("\\", "/").rpartition("/")[2]
-    return "".join("%20" if character == " " else _either_case(character) for character in name)
-
-
-def _either_case(character: str) -> str:
-    if character.isalpha():
-        return f"[{character.lower()}{character.upper()}]"
-    return f"[{character}]" if character in "*?[" else character

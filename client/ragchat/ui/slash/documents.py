@@ -9,7 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches, NotConfirmed
 from ragchat.formatting import counted, local
+from ragchat.memory.history import can_restore, new_group, sentences
+from ragchat.uris import short_uri
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 if TYPE_CHECKING:
     from ragchat.ingest.loading import OnProgress
@@ -17,14 +21,13 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 50
-_LISTED = 10  # failed and skipped files each
+_MAX_LISTED = 10  # failed and skipped files each
 
 
 async def inject(context: ChatContext, argument: str) -> None:
     """Load files and folders. After Ctrl-C, what is stored stays stored, and is reported."""
     import anyio
 
-    from ragchat.errors import ArgumentMissing
     from ragchat.ingest.loading import load_files
     from ragchat.ui.welcome import load_readme
 
@@ -65,7 +68,6 @@ async def _load(
 
 
 async def query(context: ChatContext, text: str) -> None:
-    from ragchat.errors import ArgumentMissing
     from ragchat.ui.render.sources import passage
 
     if not text:
@@ -81,7 +83,6 @@ async def query(context: ChatContext, text: str) -> None:
 
 async def narrow(context: ChatContext, documents: str) -> None:
     """Ask only some documents from now on; without an argument, show which."""
-    from ragchat.errors import NoDocumentMatches
     from ragchat.memory.matching import match
 
     scope = context.conversation.scope
@@ -107,7 +108,6 @@ async def show_memory(context: ChatContext, words: str) -> None:
     from rich.text import Text
 
     from ragchat.memory.matching import listed
-    from ragchat.uris import short_uri
 
     page = await listed(context.memory, words, _SHOWN)
     table = Table.grid(padding=(0, 2))
@@ -132,50 +132,33 @@ async def show_memory(context: ChatContext, words: str) -> None:
 
 async def forget(context: ChatContext, document: str) -> None:
     """Remove a document without asking for confirmation: /undo restores it. Several are confirmed first."""
-    from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches
     from ragchat.memory.matching import to_remove
-    from ragchat.uris import short_uri
-    from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id, or a glob")
     try:
         names = await to_remove(context.memory, document)
         if len(names) > 1:
-            await _forget_all(context, document, names)
-            return
-        removed = await context.memory.forget(names[0])
+            if context.confirm is None:
+                raise NotConfirmed(len(names), document)
+            if not await context.confirm(f"Remove {len(names):,} documents?"):
+                context.screen.note("Nothing is removed.")
+                return
+        group = new_group()
+        removed = [await context.memory.forget(name, group) for name in names]
     except (MemoryRefused, NoDocumentMatches) as error:
         if isinstance(error, NoDocumentMatches) or error.word == DOCUMENT_NOT_FOUND:
             error.hint = "/memory lists the documents."
         raise
-    done = f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')})."
-    context.screen.note(f"{done} /undo restores it." if _can_undo(context) else done, "done")
-    await context.update_memory_status()
-
-
-async def _forget_all(context: ChatContext, words: str, names: list[str]) -> None:
-    """Remove the documents that a glob matches, if the user confirms it. Raises NotConfirmed."""
-    from ragchat.errors import NotConfirmed
-    from ragchat.memory.history import new_group
-    from ragchat.ui.context import YES
-
-    if context.ask is None:
-        raise NotConfirmed(len(names), words)
-    reply = await context.ask(f"Remove {len(names):,} documents? [y/N] ")
-    if reply.strip().lower() not in YES:
-        context.screen.note("Nothing is removed.")
-        return
-    group = new_group()
-    for name in names:
-        await context.memory.forget(name, group)
-    done = f"Removed {len(names):,} documents."
-    context.screen.note(f"{done} /undo restores them." if _can_undo(context) else done, "done")
+    done, them = f"Removed {len(names):,} documents.", "them"
+    if len(removed) == 1:
+        done, them = f"Removed {short_uri(removed[0].uri)} ({counted(removed[0].chunks, 'chunk')}).", "it"
+    hint = f" /undo restores {them}." if can_restore(context.conversation.settings) else ""
+    context.screen.note(done + hint, "done")
     await context.update_memory_status()
 
 
 async def undo(context: ChatContext, _: str) -> None:
-    from ragchat.memory.history import sentences
     from ragchat.ui.render.progress import counting_bar
 
     with counting_bar(context.screen.err.file, "Undoing") as on_progress:
@@ -183,12 +166,6 @@ async def undo(context: ChatContext, _: str) -> None:
     for sentence in sentences(undone):
         context.screen.note(sentence, "done")
     await context.update_memory_status()
-
-
-def _can_undo(context: ChatContext) -> bool:
-    from ragchat.memory.history import can_restore
-
-    return can_restore(context.conversation.settings)
 
 
 def split_paths(argument: str) -> list[str]:
@@ -206,12 +183,12 @@ def split_paths(argument: str) -> list[str]:
 
 
 def show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:
-    failed = list(report.failures(_LISTED, final))
+    failed = list(report.failures(_MAX_LISTED, final))
     for line in failed:
         context.screen.note(line, "warning")
-    for line in report.remarks(_LISTED, "/forget"):
+    for line in report.remarks(_MAX_LISTED, "/forget"):
         context.screen.note(line)
-    if report.longest_list > _LISTED:
+    if report.longest_list > _MAX_LISTED:
         context.screen.note("In a shell, `ragchat inject -v PATH` and `ragchat sync -v` list them all.")
     context.screen.note(report.summary(), "warning" if failed else "done")
     if unfinished := report.unfinished():

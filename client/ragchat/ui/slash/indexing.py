@@ -1,10 +1,12 @@
-"""/index: load a repository, or other files and folders, while the chat goes on."""
+"""/index: loads a repository, or other files and folders, in the background."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ragchat.errors import CommandNotPossible, NotInARepository, RagChatError
 
 if TYPE_CHECKING:
     from ragchat.ingest.loading import Progress
@@ -19,7 +21,6 @@ async def index(context: ChatContext, argument: str) -> None:
     A whole repository is loaded into its own memory, which then answers. While files are being loaded, this
     shows how far that is. Raises NotInARepository, CommandNotPossible, SettingsError.
     """
-    from ragchat.errors import CommandNotPossible, NotInARepository
     from ragchat.servers.memory.repository import with_own_memory
     from ragchat.ui.slash.documents import split_paths
     from ragconfig.repository import find_repository
@@ -61,7 +62,6 @@ async def _index(context: ChatContext, paths: list[str]) -> None:
 
 
 async def _load(context: ChatContext, paths: list[str]) -> None:
-    from ragchat.errors import RagChatError
     from ragchat.ingest.loading import load_files
     from ragchat.ingest.report import InjectReport
     from ragchat.ui.slash.documents import show_report

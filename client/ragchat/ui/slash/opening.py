@@ -1,9 +1,19 @@
-"""/open: the place of a citation, in the file itself or in the text that was read from it."""
+"""/open: shows a citation in its file, or in the text that was read from the file."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from ragchat.errors import CommandNotPossible, RagChatError
+from ragchat.sanitize import one_line, sanitize
+from ragchat.uris import short_location, short_uri
+from ragcommon.files.uris import path_in
+from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,15 +24,15 @@ if TYPE_CHECKING:
     from ragcommon.contract.search import Hit
 
 ORIGINAL = "--original"
-# What a viewer shows. The system would run other files, and other programs write to memory, which names them.
+# Files that are safe to hand to a viewer: the system would execute others, and any program can add to memory.
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
 _VIEWED = _IMAGES | {
     *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".odt", ".rtf", ".epub", ".eml"),
     *(".html", ".htm", ".xhtml"),
 }
-# Their text has other headings in memory, but the same lines.
+# In memory their text has other headings, but the same lines.
 _SAME_LINES = (".rst", ".rest")
-_UNUSUAL = re.compile(r"[^\w .,()#¶-]+")
+_UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")
 _NAME_CHARACTERS = 80
 
 
@@ -42,12 +52,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
     """
     from anyio import Path, to_thread
 
-    from ragchat.errors import CommandNotPossible
-    from ragchat.sanitize import one_line
     from ragchat.ui import viewer
-    from ragchat.uris import short_uri
-    from ragcommon.files.uris import path_in
-    from ragcommon.text.places import page_in
 
     words = argument.split()
     place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
@@ -60,7 +65,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
         if not exists:
             raise CommandNotPossible("open", f"{short} no longer exists")
         if suffix not in _VIEWED and _is_converted(place, path):
-            raise CommandNotPossible("open", f"{short} is not a kind of file that a viewer is given")
+            raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
     if path is not None and exists and (suffix in _IMAGES or (suffix in _VIEWED and ORIGINAL in words)):
         page = page_in(place.name.removeprefix(short)) if suffix == ".pdf" else None
         await to_thread.run_sync(viewer.show, path, page)
@@ -77,9 +82,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
 
 def _cited(context: ChatContext, number: str) -> CitedPlace:
     """Raises CommandNotPossible."""
-    from ragchat.errors import CommandNotPossible
     from ragchat.ui.render.sources import quoted_ranges
-    from ragchat.uris import short_location
 
     turn = context.conversation.last_turn
     assert turn is not None  # the table allows the command only then
@@ -106,7 +109,7 @@ def _is_converted(place: CitedPlace, path: Path) -> bool:
 
 
 def _line_in_file(path: Path, place: CitedPlace) -> int | None:
-    """The line of a text file that is cited; None if it does not hold the passage, or is no text."""
+    """The cited line of a text file; None if it does not hold the passage, or is not text."""
     from ragcommon.files.decoding import MAX_FILE_BYTES, NotText, decode
     from ragcommon.files.safe_open import read_regular
 
@@ -118,11 +121,11 @@ def _line_in_file(path: Path, place: CitedPlace) -> int | None:
 
 
 def _line_in(text: str, place: CitedPlace) -> int | None:
-    """The cited line of a text that may have changed: that of its passage, else of its quotation."""
+    """The cited line in a text that may have changed, found by the passage or else by the quotation."""
     from ragchat.grounding.quotes import quoted_lines
 
     citation, hit = place.citation, place.hit
-    if hit is None:  # the turn has kept no passage that could be looked for
+    if hit is None:  # the turn did not keep the passage, which could be searched for
         return place.line if place.line <= text.count("\n") + 1 else None
     starts = re.finditer(re.escape(hit.text.strip()), text)
     if lines := [text.count("\n", 0, found.start()) + 1 for found in starts]:
@@ -133,7 +136,6 @@ def _line_in(text: str, place: CitedPlace) -> int | None:
 
 async def _edit(context: ChatContext, path: Path, line: int) -> None:
     """Show a file at a line, in the editor or else in the pager."""
-    import os
 
     from ragchat.ui import editor
 
@@ -150,19 +152,15 @@ async def _edit(context: ChatContext, path: Path, line: int) -> None:
 
 async def _show_text(context: ChatContext, place: CitedPlace) -> None:
     """Show the text of a document at the place, in the pager, from a private file that is then removed."""
-    import os
-    import tempfile
-    from pathlib import Path
 
     from anyio import to_thread
 
-    from ragchat.sanitize import sanitize
     from ragchat.ui import editor
 
     text, line = await _text(context, place)
     with tempfile.TemporaryDirectory(prefix="ragchat-open-", ignore_cleanup_errors=True) as folder:
         # Pagers show the name of the file, wherever they are in it.
-        name = _UNUSUAL.sub("_", place.name.rpartition("/")[2])[:_NAME_CHARACTERS].strip(" .")
+        name = _UNSAFE_IN_NAMES.sub("_", place.name.rpartition("/")[2])[:_NAME_CHARACTERS].strip(" .")
         file = Path(folder, f"{name}.txt")
         header = f"{place.name}\n\n"
         await to_thread.run_sync(file.write_bytes, (header + sanitize(text)).encode())
@@ -175,10 +173,6 @@ async def _text(context: ChatContext, place: CitedPlace) -> tuple[str, int]:
 
     Raises CommandNotPossible.
     """
-    from contextlib import suppress
-
-    from ragchat.errors import CommandNotPossible, RagChatError
-
     with suppress(RagChatError):
         text = (await context.memory.show(place.citation.document_id)).text
         if line := _line_in(text, place):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ragchat.errors import UnknownCommand
 from ragchat.ui.prompt.keys import KEY_HELP
 
 if TYPE_CHECKING:
@@ -13,18 +14,16 @@ if TYPE_CHECKING:
 
 
 async def show_help(context: ChatContext, argument: str, table: Sequence[SlashCommand]) -> None:
-    from ragchat.errors import UnknownCommand
-
     name = argument.removeprefix("/").lower()
     commands = [command for command in table if not name or name in command.names]
     if not commands:
         raise UnknownCommand(name)
-    _show_rows(context, [(_usage(command), command.help) for command in commands])
+    context.screen.listing((_usage(command), command.help) for command in commands)
     if not name:
         context.screen.show("", "Anything else is a question; //text sends text that begins with a slash.")
     if not name and context.interactive:
         context.screen.show("")
-        _show_rows(context, list(KEY_HELP))
+        context.screen.listing(KEY_HELP)
 
 
 async def clear(context: ChatContext, _: str) -> None:
@@ -38,13 +37,3 @@ async def leave(context: ChatContext, _: str) -> None:
 def _usage(command: SlashCommand) -> str:
     names = "".join(f", /{alias}" for alias in command.aliases)
     return f"/{command.name}{names} {command.arguments}".strip()
-
-
-def _show_rows(context: ChatContext, rows: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    for left, right in rows:
-        table.add_row(Text(left, "name"), Text(right))
-    context.screen.show(table)

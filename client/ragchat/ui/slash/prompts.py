@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,19 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from ragchat.errors import (
+    ArgumentMissing,
+    CommandNotPossible,
+    MemoryRefused,
+    PromptArgumentRefused,
+    RagChatError,
+    UnknownPrompt,
+)
 from ragchat.formatting import counted
+from ragchat.sanitize import one_line
+from ragchat.uris import short_uri
 from ragconfig.prompt_files import FOLDER, broken_in
+from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -20,13 +32,13 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo
 
-# What these ask for can be quoted without a model.
-_OUTLINES = frozenset({"summarize-document", "create-outline"})
-_OFFERED = 50
+# Prompts that quotations can answer, without a model.
+_OFFLINE_PROMPTS = frozenset({"summarize-document", "create-outline"})
+_MAX_COMPLETIONS = 50
 _QUOTES = ('"', "'")
-# A value in quotation marks, and nothing beside it: the apostrophe of a word begins none.
+# A value in quotation marks between spaces: an apostrophe within a word does not start one.
 _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])(?:(?!\1).)*\1(?!\S)""")
-# How a server refuses an argument.
+# A server's error about an argument.
 _ABOUT_ARGUMENT = re.compile(
     r"Invalid parameter \$\.arguments(?:\.(?P<argument>[^:]+))?: (?P<reason>.+?)\.?", re.DOTALL
 )
@@ -42,7 +54,7 @@ class _Prompt:
 
     @property
     def name(self) -> str:
-        """By which the user asks for it: one word, because values follow it."""
+        """The name that the user types: one word, because values follow it."""
         name = f"{self.server}:{self.info.name}" if self.server else self.info.name
         return _as_word(name)
 
@@ -52,12 +64,10 @@ class _Prompt:
 
     async def values(self, argument: str, typed: str, others: Mapping[str, str]) -> AsyncIterator[Completion]:
         """Completions of the value of an argument."""
-        from ragchat.uris import short_uri
-
         quote = typed[:1] if typed[:1] in _QUOTES else ""
         bare = typed.strip(quote) if quote else typed
         found = await self.source.complete_argument(self.info.name, argument, bare, others)
-        for value in found[:_OFFERED]:
+        for value in found[:_MAX_COMPLETIONS]:
             yield Completion(f"{quote}{value}{quote}", -len(typed), display=short_uri(value))
 
 
@@ -70,9 +80,7 @@ async def _of_memory(context: ChatContext) -> list[_Prompt]:
 
 
 async def _of_servers(context: ChatContext) -> list[_Prompt]:
-    """Those of the servers that are ready; one that fails has none."""
-    from ragmcp.errors import RagMcpError
-
+    """The prompts of the servers that are ready; a server that fails is left out."""
     found: list[_Prompt] = []
     for server, offers in context.conversation.servers.offers().items():
         try:
@@ -88,7 +96,7 @@ async def prompt(context: ChatContext, words: str) -> None:
     if ":" in name:
         await context.await_server(lambda server: name.startswith(_as_word(f"{server}:")))
     found = await _of_servers(context)
-    if ":" not in name:  # Memory need not work for the prompts of others.
+    if ":" not in name:  # The prompts of other servers do not need memory.
         found = [*await _of_memory(context), *found]
     known = {one.name: one for one in found}
     if not name:
@@ -97,18 +105,12 @@ async def prompt(context: ChatContext, words: str) -> None:
             context.screen.note(problem, "warning")
         return
     if name not in known:
-        import difflib
-
-        from ragchat.errors import UnknownPrompt
-
         raise UnknownPrompt(name, difflib.get_close_matches(name, known, n=1))
     offline = await context.conversation.model.find() is None
-    if offline and name not in _OUTLINES:
-        from ragchat.errors import CommandNotPossible
-
+    if offline and name not in _OFFLINE_PROMPTS:
         raise CommandNotPossible(f"prompt {name}", "it needs a language model, and none is configured")
     chosen = known[name]
-    values = await _ask(context, chosen, _given(chosen, given))
+    values = await _ask(context, chosen, _parse_values(chosen, given))
     if values is None:
         context.screen.note("Nothing is asked.")
         return
@@ -116,10 +118,6 @@ async def prompt(context: ChatContext, words: str) -> None:
 
 
 async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, str], *, offline: bool) -> None:
-    from ragchat.errors import CommandNotPossible, MemoryRefused, PromptArgumentRefused
-    from ragchat.uris import short_uri
-    from ragmcp.errors import RagMcpError
-
     try:
         filled = await chosen.source.fill_in(chosen.info.name, values)
     except (MemoryRefused, RagMcpError) as error:
@@ -136,7 +134,7 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
 
     documents = [await context.memory.show(document) for document in filled.documents] + filled.texts
     untrusted = []
-    if chosen.server:  # The user sees what a server puts into their mouth.
+    if chosen.server:  # Show what the server asks in the user's name.
         untrusted.append(f"the prompt {chosen.name}")
         context.screen.note(filled.text)
     for document in documents:
@@ -150,10 +148,8 @@ async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, st
     await context.answer(ask)
 
 
-def _given(chosen: _Prompt, text: str) -> dict[str, str]:
+def _parse_values(chosen: _Prompt, text: str) -> dict[str, str]:
     """The values that follow a prompt's name. Raises PromptArgumentRefused."""
-    from ragchat.errors import PromptArgumentRefused
-
     values: dict[str, str] = {}
     for name, value in values_in(text, [one.name for one in chosen.arguments]):
         if name in values:
@@ -170,10 +166,10 @@ def values_in(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
 
     A value may stand in quotation marks, which it needs if it holds ` name=` itself.
     """
-    return [(name, _unquoted(value)) for name, value in _as_typed(text, names)]
+    return [(name, _unquoted(value)) for name, value in _quoted_values(text, names)]
 
 
-def _as_typed(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
+def _quoted_values(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """The values with their quotation marks."""
     if not text.strip() or not names:
         return []
@@ -199,8 +195,6 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
     ]
     if context.read is None:
         if required := [f"{one.name}=…" for one in missing if one.required is True]:
-            from ragchat.errors import ArgumentMissing
-
             raise ArgumentMissing(f"prompt {chosen.name}", " ".join(required))
         return values
     for one in missing:
@@ -208,22 +202,13 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
         value = await context.read(f"{one.name}: ", _ValueCompleter(chosen, one.name, values))
         if value is None or (one.required is True and not value.strip()):
             return None
-        if value.strip():  # Else the server uses its own default.
+        if value.strip():  # Otherwise the server uses its own default.
             values[one.name] = _unquoted(value.strip())
     return values
 
 
 def _list(context: ChatContext, known: Iterable[_Prompt]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from ragchat.sanitize import one_line
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(overflow="fold")  # on a narrow screen, a name is still shown as it is typed
-    for one in known:
-        table.add_row(Text(one_line(one.name), "name"), Text(one_line(one.info.description or "")))
-    context.screen.show(table)
+    context.screen.listing((one_line(one.name), one_line(one.info.description or "")) for one in known)
     context.screen.note(
         "/prompt NAME asks for the document and what else the prompt needs. They can also follow the name: "
         '/prompt NAME "my file.md" or /prompt NAME document="my file.md" other=…'
@@ -248,9 +233,6 @@ class _ValueCompleter(Completer):
     async def get_completions_async(
         self, document: Document, _: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        from ragchat.errors import RagChatError
-        from ragmcp.errors import RagMcpError
-
         try:
             async for value in self._prompt.values(self._argument, document.text, dict(self._others)):
                 yield value
@@ -280,7 +262,7 @@ async def _complete(known: Iterable[_Prompt], typed: str) -> AsyncIterator[Compl
             meta = one.info.title or ""
             yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
         elif space and one.name == name and (names := [argument.name for argument in one.arguments]):
-            *others, (argument, value) = _as_typed(given, names) or [(names[0], "")]
+            *others, (argument, value) = _quoted_values(given, names) or [(names[0], "")]
             known_values = {name: _unquoted(other) for name, other in others}
             async for completion in one.values(argument, value, known_values):
                 yield completion

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from ragchat.console import describe
+from ragchat.errors import ArgumentMissing, RagChatError, UnknownServer
+from ragchat.servers.managed import ServerState
 from ragchat.ui.slash.completions import matching
 
 if TYPE_CHECKING:
@@ -32,10 +36,6 @@ ACTIONS = {
 
 async def mcp(context: ChatContext, argument: str) -> None:
     """Show the servers, or do one of `ACTIONS`. A file that cannot be used does not hide memory."""
-    import difflib
-
-    from ragchat.errors import RagChatError, UnknownServer
-
     manager = context.conversation.servers
     action, _, name = argument.partition(" ")
     unusable: RagChatError | None = None
@@ -65,8 +65,6 @@ async def mcp(context: ChatContext, argument: str) -> None:
 
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
-    from ragchat.errors import ArgumentMissing
-
     if not name:
         raise ArgumentMissing(f"mcp {action}", "the name of a server")
     server = manager.server(name)
@@ -113,15 +111,13 @@ async def _show(context: ChatContext, manager: ServerManager, *, are_known: bool
 
 
 async def _show_one(context: ChatContext, server: ManagedServer) -> None:
-    from ragchat.console import describe
     from ragchat.servers.connection import Connection
-    from ragchat.servers.managed import ServerState
 
     screen = context.screen
     tools = f", {len(await server.known_tools())} tools" if server.state is ServerState.READY else ""
     screen.show(f"{server.name}: {server.state}{tools}  {server.shown}")
     if isinstance(server, Connection) and server.state in (ServerState.UNASKED, ServerState.DISABLED):
-        for line in _ways(server):
+        for line in _how_to_start(server):
             screen.show(f"  {line}")
     elif server.failure is not None:
         failure = describe(server.failure)
@@ -130,10 +126,9 @@ async def _show_one(context: ChatContext, server: ManagedServer) -> None:
             screen.show(f"  {failure.hint}")
 
 
-def _ways(connection: Connection) -> list[str]:
+def _how_to_start(connection: Connection) -> list[str]:
     """How a server that was not started can be started."""
     from ragchat.servers.configs import Scope
-    from ragchat.servers.managed import ServerState
 
     config = connection.config
     if connection.state is ServerState.UNASKED:
@@ -160,11 +155,10 @@ async def tools(context: ChatContext, _: str) -> None:
         )
 
 
-async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """The actions, then the names of the servers."""
     manager = context.conversation.servers if context else None
     names = {name: str(one.state) for name, one in manager.servers.items()} if manager else {}
     action, space, typed = argument.partition(" ")
     choices = names if space and action in ACTIONS else {**ACTIONS, **names}
-    for choice in matching(typed if space else argument, choices.items()):
-        yield choice
+    return matching(typed if space else argument, choices.items())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable, UnknownSession
 from ragchat.formatting import counted, local
+from ragchat.sanitize import one_line, sanitize
+from ragchat.sessions.export import export_session
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -21,34 +24,25 @@ async def new(context: ChatContext, _: str) -> None:
 
 
 async def show_sessions(context: ChatContext, words: str) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from ragchat.sanitize import one_line
-
-    store = context.conversation.sessions
-    table = Table.grid(padding=(0, 2))
+    store, current = context.conversation.sessions, context.conversation.session.session_id
+    rows: list[tuple[str, str, Text]] = []
     if words:
         for match in await store.search(words, limit=_SHOWN):
             text = Text.assemble(one_line(match.question), "\n", (one_line(match.snippet), "notice"))
-            table.add_row(Text(match.session_id, "name"), Text(local(match.created_at)), text)
+            rows.append((match.session_id, local(match.created_at), text))
     else:
         for info in await store.list(limit=_SHOWN, one_shots=False):
-            mark = "*" if info.session_id == context.conversation.session.session_id else ""
-            table.add_row(
-                Text(info.session_id + mark, "name"), Text(local(info.updated_at)), Text(one_line(info.title))
-            )
-    if table.row_count:
-        context.screen.show(table)
-    else:
+            name = f"{info.session_id}*" if info.session_id == current else info.session_id
+            rows.append((name, local(info.updated_at), Text(one_line(info.title))))
+    if not context.screen.listing(rows):
         context.screen.note("No conversation matches." if words else "There is no past conversation yet.")
 
 
 async def resume(context: ChatContext, session_id: str) -> None:
-    from ragchat.errors import CommandNotPossible, NoSession, UnknownSession
-
     try:
-        session = await context.conversation.resume(session_id or None)
+        await context.conversation.resume(session_id or None)
     except UnknownSession as error:
         error.hint = "/sessions lists them."
         raise
@@ -57,36 +51,33 @@ async def resume(context: ChatContext, session_id: str) -> None:
             raise
         raise CommandNotPossible("resume", "there is no other past conversation") from None
     context.update_session_status()
-    show_last_turn(context)
-    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
+    show_resumed(context)
 
 
-def show_last_turn(context: ChatContext) -> None:
-    """Show the last question and answer, as a reminder."""
+def show_resumed(context: ChatContext) -> None:
+    """Show the last question and answer of a continued session, as a reminder."""
     from rich.text import Text
 
-    from ragchat.sanitize import sanitize
     from ragchat.ui.render.markdown import Markdown
 
-    turn = context.conversation.last_turn
-    if turn is not None:
-        context.screen.show(
-            Text(sanitize(turn.question), "name"), "", Markdown(sanitize(turn.answer.text)), ""
-        )
+    session = context.conversation.session
+    for turn in session.turns[-1:]:
+        question, answer = Text(sanitize(turn.question), "name"), Markdown(sanitize(turn.answer.text))
+        context.screen.show(question, "", answer, "")
+    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
 
 
 async def export(context: ChatContext, argument: str) -> None:
     """Write the conversation to a file. Raises NotWritable, FileAlreadyExists, OSError."""
     import anyio
 
-    from ragchat.errors import FileAlreadyExists, NotWritable
-
     session = context.conversation.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))
-    text = await context.conversation.sessions.export(session.session_id, "json" if as_json else "markdown")
+    saved = await context.conversation.sessions.load(session.session_id)
+    text = export_session(saved, "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)

@@ -5,8 +5,10 @@ Completion needs the table as soon as the user types a slash, so this module imp
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
+from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 from ragchat.ui.slash import (
     answers,
     code,
@@ -35,7 +37,7 @@ async def _show_help(context: ChatContext, argument: str) -> None:
 
 
 def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Completion]:
-    return completions.commands(argument, COMMANDS)
+    return completions.matching(argument, ((command.name, command.help) for command in COMMANDS))
 
 
 def _no_answer(context: ChatContext) -> str:
@@ -169,16 +171,12 @@ def parse(line: str) -> tuple[str, str]:
 
 async def run(context: ChatContext, line: str) -> None:
     """Run the command in `line`. Raises UnknownCommand and the like, and what the command raises."""
-    from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
-
     name, argument = parse(line)
     if ":" in name:  # the prompt of a server
         await prompts.prompt(context, f"{name} {argument}".rstrip())
         return
     command = BY_NAME.get(name.lower())
     if command is None:
-        import difflib
-
         raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
     if argument and not command.arguments:
         raise UnexpectedArgument(command.name)

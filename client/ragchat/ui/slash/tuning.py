@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragchat.errors import CommandNotPossible
+
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
@@ -36,8 +38,6 @@ async def system(context: ChatContext, argument: str) -> None:
 
 
 async def _new_prompt(context: ChatContext, argument: str) -> str:
-    from ragchat.errors import CommandNotPossible
-
     if argument == "reset":
         return context.first_system_prompt
     if argument == "edit":
@@ -52,9 +52,9 @@ async def _edit(text: str) -> str:
     from prompt_toolkit.buffer import Buffer
     from prompt_toolkit.document import Document
 
-    from ragchat.ui.interrupt import ignored_interrupts
+    from ragchat.ui.interrupt import ignore_interrupts
 
     buffer = Buffer(document=Document(text), tempfile_suffix=".md")
-    with ignored_interrupts():
+    with ignore_interrupts():
         await buffer.open_in_editor()
     return buffer.text

@@ -40,7 +40,7 @@ def read(path: Path, data: bytes) -> FileText:
         heading = f"# {name}"
         if sheet.sheet_state != "visible":
             heading += " (hidden)"
-            notes.append(f"its sheet {name} is hidden")
+            notes.append(f"has the hidden sheet {name}")
         rows: list[list[str]] = []
         places: list[str] = []
         for number, values in _rows(workbook, sheet):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,7 +18,6 @@ from prompt_toolkit.output import DummyOutput
 
 from ragchat.conversation import Conversation
 from ragchat.errors import MemoryUnavailable
-from ragchat.ui.chat.background import NO_PAST, Past
 from ragchat.ui.chat.interactive import Chat
 from tests.support.memory import memory_in
 from tests.support.screens import PyteFile
@@ -32,7 +32,7 @@ def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def opener(folder: Path) -> AbstractAsyncContextManager[Conversation]:
+def opener(folder: Path, *, resume: bool = False) -> AbstractAsyncContextManager[Conversation]:
     @asynccontextmanager
     async def open_conversation() -> AsyncIterator[Conversation]:
         settings = settings_in(folder)
@@ -40,18 +40,21 @@ def opener(folder: Path) -> AbstractAsyncContextManager[Conversation]:
             memory_in(folder) as memory,
             Conversation(settings, memory, no_servers(settings)) as conversation,
         ):
+            if resume:
+                await conversation.resume()
             yield conversation
 
     return open_conversation()
 
 
-async def chat(folder: Path, keys: str, past: Past = NO_PAST) -> str:
-    """What stands on the screen after these keys; they must leave the chat."""
+async def chat(folder: Path, keys: str, *, resume: bool = False) -> str:
+    """The screen after these keys, which must leave the chat."""
     file = PyteFile(100, 40)
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
         pipe.send_text(keys)
         with anyio.fail_after(LONGEST_SECONDS):
-            await Chat(folder / "state", lambda: opener(folder), past=past, stdout=file, stderr=file).run()
+            open_conversation = partial(opener, folder, resume=resume)
+            await Chat(folder / "state", open_conversation, stdout=file, stderr=file).run()
     return file.shown
 
 
@@ -67,7 +70,7 @@ async def test_quit_leaves_the_chat(tmp_path: Path) -> None:
     assert "There is no command /nothing" in await chat(tmp_path, "/nothing\r/quit\rnever read\r")
 
 
-async def test_an_empty_memory_is_told_and_y_loads_the_readme(tmp_path: Path) -> None:
+async def test_an_empty_memory_is_announced_and_y_loads_the_readme(tmp_path: Path) -> None:
     file = PyteFile(100, 40)
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
         chat = Chat(tmp_path / "state", lambda: opener(tmp_path), stdout=file, stderr=file)
@@ -79,15 +82,15 @@ async def test_an_empty_memory_is_told_and_y_loads_the_readme(tmp_path: Path) ->
     assert "The README is in memory" in file.shown
 
 
-async def test_the_last_conversation_is_gone_on_with(tmp_path: Path) -> None:
+async def test_a_resumed_conversation_is_shown(tmp_path: Path) -> None:
     await chat(tmp_path, "what is new?\r\x04")
     # Its answer waits until everything is open, which leaving at once would not.
-    shown = await chat(tmp_path, "/nothing\r\x04", Past(None, last=True))
+    shown = await chat(tmp_path, "/nothing\r\x04", resume=True)
     assert "what is new?" in shown
     assert "(1 turn)" in shown
 
 
-async def test_what_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path) -> None:
+async def test_a_conversation_that_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path) -> None:
     @asynccontextmanager
     async def broken() -> AsyncIterator[Conversation]:
         raise MemoryUnavailable("it is not there")

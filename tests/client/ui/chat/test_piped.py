@@ -48,7 +48,7 @@ def test_quit_ends_the_reading(ragchat: Program) -> None:
 
 
 @pytest.mark.full
-def test_no_lines_are_no_failure(ragchat: Program) -> None:
+def test_empty_input_is_not_a_failure(ragchat: Program) -> None:
     assert ragchat(stdin="").code == 0
 
 
@@ -77,7 +77,7 @@ def test_forced_colours_do_not_reach_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_last_session_is_gone_on_with(ragchat: Program) -> None:
+def test_the_last_session_is_resumed(ragchat: Program) -> None:
     ragchat(stdin="/inject tea.md\nHow hot is green tea?\n")
     done = ragchat("-c", stdin="/sources\n")
     assert done.code == 0, done.err

@@ -16,7 +16,7 @@ def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
     assert shown(status) == " gpt-x · 1 document, 1,204 chunks · history 12% of context · 345 tokens"
 
 
-def test_turns_that_no_longer_fit_are_named_beside_the_share_of_those_that_do() -> None:
+def test_turns_that_no_longer_fit_are_counted_next_to_the_share_of_the_history() -> None:
     status = Status("gpt-x", history=0.02, left_out=3)
     assert shown(status) == " gpt-x · history 2% of context, 3 turns left out"
 

@@ -11,7 +11,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from ragchat.ui.prompt.type_ahead import drop_keys, silent_keys
+from ragchat.ui.prompt.type_ahead import discard_type_ahead, echo_disabled
 
 if sys.platform == "win32":
     pytest.skip("a terminal of POSIX", allow_module_level=True)
@@ -27,7 +27,7 @@ def test_keys_are_not_echoed_and_wait_for_the_next_reader(monkeypatch: pytest.Mo
     with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         before = termios.tcgetattr(terminal)
-        with silent_keys():
+        with echo_disabled():
             assert not termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)
             os.write(leader, b"typed")
             assert os.read(follower, 5) == b"typed"
@@ -41,7 +41,7 @@ def test_keys_from_before_a_question_are_dropped() -> None:
         with create_app_session(input=keyboard), keyboard.raw_mode():
             os.write(leader, b"always\r")
             store_typeahead(keyboard, [KeyPress("y")])
-            drop_keys()
+            discard_type_ahead()
             os.write(leader, b"n")
             assert os.read(follower, 10) == b"n"
             assert get_typeahead(keyboard) == []
@@ -49,5 +49,5 @@ def test_keys_from_before_a_question_are_dropped() -> None:
 
 def test_a_pipe_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("question\n"))
-    with silent_keys():
+    with echo_disabled():
         assert sys.stdin.read() == "question\n"

@@ -198,7 +198,9 @@ async def test_reasoning_is_shown_before_the_answer_if_the_user_wants_it(shown: 
     assert err.getvalue() == ("Hot?\nMaybe 75.\n" if shown else "")
 
 
-async def test_the_spinner_shows_seconds_and_goes_on_after_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_spinner_shows_seconds_and_continues_after_a_notice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("ragchat.ui.render.answer.SPINNER_SECONDS", 0.0)
     out, _ = terminal(80)
     err, file = terminal(80)
@@ -221,7 +223,7 @@ async def test_the_spinner_shows_seconds_and_goes_on_after_a_notice(monkeypatch:
     assert "Trying again in 60 s." in file.shown
 
 
-async def test_what_was_said_before_a_failure_stays_on_the_screen() -> None:
+async def test_the_output_before_a_failure_stays_on_the_screen() -> None:
     async def broken(emit: Emit) -> Turn:
         emit(Delta("Half an ans"))
         raise ModelUnreachable("http://localhost:9/v1", "connection refused")
@@ -233,7 +235,7 @@ async def test_what_was_said_before_a_failure_stays_on_the_screen() -> None:
     assert file.shown == "Half an ans"
 
 
-async def test_a_tool_call_is_told_in_one_line() -> None:
+async def test_a_tool_call_is_shown_on_one_line() -> None:
     shown = await on_terminal(
         taking(TURN, ToolStarted("Query", {}), ToolFinished("Query", False, "it\nfailed"), Delta("So."))
     )
@@ -273,7 +275,7 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     assert shown.count("[7]") == 1
 
 
-def test_why_shows_by_what_passages_were_reordered() -> None:
+def test_why_shows_the_scores_that_reordered_the_passages() -> None:
     out, file = terminal(100)
     first, *others = TURN.answer.candidates
     reranked = structs.replace(first, hit=structs.replace(first.hit, rerank_score=0.87))
@@ -306,7 +308,7 @@ def test_why_fits_a_narrow_terminal() -> None:
     assert all(len(line) <= 32 for line in file.shown.splitlines())
 
 
-async def test_while_the_user_is_asked_nothing_is_drawn_and_then_what_happened_meanwhile() -> None:
+async def test_events_during_a_question_to_the_user_are_drawn_afterwards() -> None:
     screen, out, err = piped_screen()
     view = AnswerView(screen)
 
@@ -325,7 +327,7 @@ async def test_while_the_user_is_asked_nothing_is_drawn_and_then_what_happened_m
     assert "Something happened." in err.getvalue()
 
 
-async def test_the_progress_of_a_call_replaces_what_the_user_waits_for(
+async def test_the_progress_of_a_call_replaces_the_label_of_the_spinner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ragchat.ui.render.answer.SPINNER_SECONDS", 0.0)

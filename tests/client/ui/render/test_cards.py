@@ -69,7 +69,7 @@ def test_the_line_numbers_of_a_long_place_are_kept() -> None:
     assert lines[0].endswith(".md:1204–1217")
 
 
-def test_what_answers_is_bold_and_the_words_of_the_question_underlined() -> None:
+def test_the_best_part_is_bold_and_the_words_of_the_question_are_underlined() -> None:
     text = "The shed is old. The pumps need 1.2 bar."
     file, _, _ = shown(card(text, "The pumps need 1.2 bar."), question="Which pump is old?")
     assert styles(file, "The shed is ") == {(False, False)}

@@ -1,4 +1,4 @@
-"""The telling words of a question in quotations."""
+"""The significant words of a question in quotations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def standing_out(question: str, text: str) -> list[str]:
         ("What is it?", "What is it, then?", []),
     ],
 )
-def test_telling_words_are_found_inflected_and_in_identifiers(
+def test_significant_words_are_found_inflected_and_in_identifiers(
     question: str, text: str, found: list[str]
 ) -> None:
     assert standing_out(question, text) == found

@@ -45,7 +45,7 @@ async def test_arguments_complete_paths_with_spaces_and_the_last_of_several(
     assert await completed("/inject some.md oth") == ["er.md"]
 
 
-async def test_what_needs_the_app_completes_nothing_while_it_starts() -> None:
+async def test_completions_that_need_the_conversation_are_empty_while_it_starts() -> None:
     assert await completed("/forget te") == []
     assert await completed("/model gp") == []
     assert await completed("/resume ") == []

@@ -128,7 +128,7 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
     assert lines[int(line) - 1] == sentence
 
 
-async def test_a_document_that_is_no_file_opens_in_the_pager(desk: Desk) -> None:
+async def test_a_document_that_is_not_a_file_opens_in_the_pager(desk: Desk) -> None:
     text = "# Tea\n\nGreen tea is brewed at 75 degrees.\n\n\x1b[2J\n"
     await desk.room.context.memory.inject(text, {"uri": "note:tea"})
     await desk.room.say("How hot is green tea brewed?")
@@ -171,7 +171,7 @@ async def test_memory_cannot_name_a_program_that_the_viewer_would_run(desk: Desk
     await desk.room.context.memory.inject(text, {"uri": program.as_uri(), "media_type": "text/markdown"})
     await desk.room.say("How hot is green tea brewed?")
     shown, noted = await desk.open("1 --original")
-    assert "tool.desktop is not a kind of file that a viewer is given" in shown
+    assert "tool.desktop is not of a kind that is opened in a viewer" in shown
     assert not noted
 
 

@@ -60,7 +60,7 @@ def sent(server: OpenAIServer) -> str:
     return str(server.requests[-1]["messages"][-1]["content"])
 
 
-async def test_the_prompts_are_listed_with_what_they_do(room: Room) -> None:
+async def test_the_prompts_are_listed_with_their_descriptions(room: Room) -> None:
     shown = await room.run("/prompt")
     assert "summarize-document" in shown
     assert "The structure of a document as a numbered outline" in shown
@@ -171,7 +171,7 @@ async def test_offline_an_outline_is_quoted_and_other_prompts_need_a_model(room:
         await room.run("/prompt check-consistency tea.md")
 
 
-async def test_what_is_wrong_is_said_with_a_remedy(room: Room) -> None:
+async def test_a_mistake_is_described_with_its_remedy(room: Room) -> None:
     with pytest.raises(UnknownPrompt, match="There is no prompt summarise-document") as unknown:
         await room.run("/prompt summarise-document")
     assert unknown.value.hint == "Did you mean summarize-document? /prompt lists them."
@@ -195,7 +195,7 @@ async def test_a_value_that_would_be_lost_is_refused(room: Room) -> None:
     assert refused.value.hint.startswith("Its arguments are document, ")
 
 
-async def test_a_file_that_is_no_prompt_is_named_where_prompts_are_listed(room: Room) -> None:
+async def test_a_file_that_is_not_a_prompt_is_named_in_the_list_of_prompts(room: Room) -> None:
     folder = room.context.conversation.settings.home.config / "prompts"
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("Just text.", "utf-8")

@@ -215,7 +215,7 @@ async def test_no_server_is_kept_waiting_for_permissions_that_cannot_be_read(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
-async def test_memory_can_be_started_again_and_keeps_what_it_holds(whole_room: Room, tmp_path: Path) -> None:
+async def test_memory_can_be_restarted_and_keeps_its_documents(whole_room: Room, tmp_path: Path) -> None:
     memory = whole_room.context.memory
     await memory.inject("Green tea is brewed at 75 degrees.", {"uri": "note:tea"})
     first = {*processes_in(tmp_path)} - {os.getpid()}

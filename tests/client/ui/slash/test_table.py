@@ -196,17 +196,17 @@ async def test_documents_are_listed_by_the_names_that_are_shown(asked: Room, wor
 
 async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room) -> None:
     questions: list[str] = []
-    replies = ["n", "y"]
+    replies = [False, True]
 
-    async def ask(question: str) -> str:
+    async def confirm(question: str) -> bool:
         questions.append(question)
         return replies.pop(0)
 
     assert "2 documents match *.md." in await asked.say("/forget *.md")
-    asked.context.ask = ask
+    asked.context.confirm = confirm
     assert await asked.run("/forget *.md") == "Nothing is removed.\n"
     assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them.\n"
-    assert questions == ["Remove 2 documents? [y/N] "] * 2
+    assert questions == ["Remove 2 documents?"] * 2
     assert asked.context.status.documents == 0
     assert await asked.run("/undo") == (
         "Undone: 2 documents were removed. What was removed is back in memory.\n"
@@ -264,7 +264,7 @@ async def test_an_empty_path_loads_nothing(
     assert (await room.context.memory.stats()).documents == 0
 
 
-async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path: Path) -> None:
+async def test_inject_lists_skipped_files_up_to_a_limit(room: Room, tmp_path: Path) -> None:
     for number in range(15):
         (tmp_path / f"{number}.doc").write_bytes(b"%PDF")
     shown = await room.run("/inject .")
@@ -407,7 +407,9 @@ async def test_forgetting_can_be_undone(asked: Room) -> None:
 
 
 @pytest.mark.parametrize("words", ["nothing.md", "nothing*"])
-async def test_forgetting_what_is_not_there_says_what_lists_the_documents(asked: Room, words: str) -> None:
+async def test_forgetting_an_unknown_document_names_the_command_that_lists_them(
+    asked: Room, words: str
+) -> None:
     assert "/memory lists the documents." in await asked.say(f"/forget {words}")
 
 
@@ -440,7 +442,7 @@ async def test_the_system_prompt_can_be_written_in_an_editor(
     assert (await room.run("/system")).strip() == "In rhymes."
 
 
-async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room) -> None:
+async def test_a_past_conversation_is_listed_found_and_resumed(asked: Room) -> None:
     past = asked.context.conversation.session.session_id
     await asked.run("/new")
     assert asked.context.conversation.last_turn is None
@@ -456,7 +458,7 @@ async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room)
     assert asked.context.conversation.session.session_id == past
 
 
-async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: Room) -> None:
+async def test_without_an_id_the_last_other_conversation_is_resumed(asked: Room) -> None:
     conversation = asked.context.conversation
     first = conversation.session.session_id
     with pytest.raises(CommandNotPossible, match="there is no other past conversation"):
@@ -473,7 +475,7 @@ async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: 
     ("line", "hint"),
     [("/forget nothing", "/memory lists the documents."), ("/resume nope", "/sessions lists them.")],
 )
-async def test_what_is_not_there_is_looked_up_in_the_chat(asked: Room, line: str, hint: str) -> None:
+async def test_an_unknown_name_hints_at_a_command_of_the_chat(asked: Room, line: str, hint: str) -> None:
     with pytest.raises(RagChatError) as caught:
         await asked.run(line)
     assert caught.value.hint == hint
@@ -501,7 +503,7 @@ async def completed(room: Room, text: str) -> list[str]:
     return [c.text async for c in completer.get_completions_async(Document(text), CompleteEvent())]
 
 
-async def test_arguments_are_completed_from_what_there_is(asked: Room) -> None:
+async def test_arguments_are_completed_with_existing_names(asked: Room) -> None:
     assert await completed(asked, "/forget TE") == ["tea.md"]
     assert await completed(asked, "/forget coff") == ["my coffee.md"]
     assert await completed(asked, "/forget [") == []

@@ -114,7 +114,7 @@ def test_a_hidden_sheet_is_read_and_named_as_hidden() -> None:
     found = read(FILE, saved(workbook))
     assert found.text == "# Sheet\n\nShown\n\n# Salaries (hidden)\n\nAda\n"
     assert found.places[2:] == [(5, "sheet Salaries"), (7, "sheet Salaries A1")]
-    assert found.note == "its sheet Salaries is hidden"
+    assert found.note == "has the hidden sheet Salaries"
 
 
 def test_formulas_that_were_never_calculated_are_named() -> None:

@@ -25,7 +25,9 @@ STDIN_URI = "stdin"
 ORIGIN = "a memory for one question"
 
 
-async def load_given(memory: MemoryClient, files: Sequence[str | Path], text: str = "") -> InjectReport:
+async def load_question_files(
+    memory: MemoryClient, files: Sequence[str | Path], text: str = ""
+) -> InjectReport:
     """Load them into a memory. Raises NothingToAskAbout, and what loading raises."""
     report = InjectReport()
     if text:
@@ -40,15 +42,15 @@ async def load_given(memory: MemoryClient, files: Sequence[str | Path], text: st
     return report
 
 
-async def read_given(
+async def read_question_files(
     files: Sequence[Path], settings: Settings, open_memory: OpenMemory
 ) -> tuple[list[DocumentText], InjectReport]:
-    """The texts of files, which are not stored, in their order. Raises what `load_given` does."""
+    """The texts of files, which are not stored, in their order. Raises what `load_question_files` does."""
     with tempfile.TemporaryDirectory(prefix="ragchat-read-", ignore_cleanup_errors=True) as folder:
         own = settings.with_memory(Path(folder, "memory.db"), ORIGIN)
         # The texts are not searched: they are not worth a request to an embedder elsewhere.
         tables = {**own.tables, "embedder": {**own.tables["embedder"], "kind": "local"}}
         async with open_memory(structs.replace(own, tables=tables)) as memory:
-            report = await load_given(memory, files)
+            report = await load_question_files(memory, files)
             found = [await memory.show(one.document_id) for one in report.documents if one.document_id]
             return found, report
