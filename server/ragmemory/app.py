@@ -12,10 +12,9 @@ from ragconfig.repository import OPTION, make_memory, root_of
 from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
-from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
-from ragmemory.settings import MemorySettings
+from ragmemory.settings import MemorySettings, RankingSettings
 from ragmemory.stores.sqlite import Store
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import anyio
 
 from ragmemory.blocks.library import Library
 from ragmemory.code.service import CodeMemory
-from ragmemory.documents import Documents
 from ragmemory.embedders import Embedder
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.sources import Sources
@@ -69,7 +68,8 @@ class MemoryService:
             lambda *change: self.on_change(*change),
             self._note_blocks,
         )
-        self.documents = Documents(store)
+        self.documents = store.documents
+        self.passages = store.passages
         self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
         self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
         self.code = CodeMemory(store)

@@ -128,10 +128,8 @@ async def _read(store: Store, uri: str, version: Version) -> VersionText:
         return VersionText(uri, version, "", {})
     replacing = await store.versions.replaced_by(uri, version.number)
     if replacing is None:
-        info = await store.documents.find(uri)
-        return VersionText(
-            uri, version, await store.documents.text(info.document_id), info.metadata, info.added_at
-        )
+        info, text = await store.documents.read(uri)
+        return VersionText(uri, version, text, info.metadata, info.added_at)
     before = (await store.versions.before_writes([replacing])).get(replacing)
     if before is None:
         raise VersionNotKept(uri, version.number)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
+
+    from ragmemory.settings import RankingSettings
 
     Floats = NDArray[np.float32]
     Pairs = NDArray[np.uint32]
@@ -24,21 +26,6 @@ FOCUSED_WORDS = 6
 USUAL_COVERAGE = 0.75
 # Meaning never decides alone.
 MOST_ALPHA = 0.8
-
-
-class RankingSettings(Struct, frozen=True):
-    """The table [ranking]."""
-
-    candidates: int
-    alpha: float
-    alpha_contextual: float
-    alpha_uncovered: float
-    k1: float
-    b: float
-    title_weight: float
-    surroundings_weight: float
-    pair_weight: float
-    duplicate_overlap: float
 
 
 class Scored(Struct, frozen=True):
@@ -77,8 +64,6 @@ def balance(settings: RankingSettings, trust: float, coverage: float) -> float:
 
 def normalised(scores: Floats) -> Floats:
     """Min-max normalisation to [0, 1]; if all scores are equal, 1 for those above 0."""
-    import numpy as np
-
     low, high = scores.min(), scores.max()
     if high <= low:
         return (scores > 0).astype(np.float32)
@@ -91,8 +76,6 @@ def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
 
     `counts` is (candidates, pairs), `saturation` is (candidates,): see `BM25Index.saturation`.
     """
-    import numpy as np
-
     df = (counts > 0).sum(axis=0)
     idf = np.log1p((len(counts) - df + 0.5) / (df + 0.5)).astype(np.float32)
     scores: Floats = (k1 + 1) * (counts / (counts + saturation[:, None])) @ idf
@@ -109,8 +92,6 @@ def relevance(
     logistic regression over all judged collections, whole and cut to 1, 3 and 10 documents: their own
     questions against those of others.
     """
-    import numpy as np
-
     scores: Floats
     if cosines is None:
         scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
@@ -124,8 +105,6 @@ def relevance(
 
 
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:
-    import numpy as np
-
     # Beyond 50 nothing changes; the embeddings of a damaged file may lead anywhere.
     y: Floats = (1 / (1 + np.exp(-np.clip(x, -50, 50)))).astype(np.float32)
     return y
@@ -158,8 +137,6 @@ def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wa
 
 def is_copy(pairs: Pairs, other: Pairs, overlap: float) -> bool:
     """Whether the Jaccard similarity reaches `overlap`; the sizes alone often rule it out."""
-    import numpy as np
-
     if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:
         return False
     shared = len(np.intersect1d(pairs, other, assume_unique=True))

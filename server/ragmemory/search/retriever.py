@@ -7,7 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import distinct, is_among, union
+import numpy as np
+
+from ragmemory.search.index.sorted_arrays import distinct, is_among, union
 from ragmemory.search.ranking import Scored, balance, focus, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
@@ -25,7 +27,6 @@ from ragmemory.text.analysis import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.embedders.calibration import CosineScale
@@ -90,8 +91,6 @@ class Retriever:
         quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `is_common`
         says which words it knows.
         """
-        import numpy as np
-
         index = self.index
         index.checking.end()
         excluded = index.rows.excluded
@@ -151,8 +150,6 @@ class Retriever:
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores
     ) -> NDArray[np.int64]:
         """The rows of boosted chunks; if there are too many, those with the best BM25 scores."""
-        import numpy as np
-
         if not boosted:
             return np.empty(0, np.int64)
         rows = self.index.rows.with_ids(np.array(sorted(boosted), np.int64))
@@ -164,8 +161,6 @@ class Retriever:
         self, text: str, rows: NDArray[np.int64], sequences: WordSequences
     ) -> NDArray[np.float32]:
         """BM25 of the question's neighbouring words in each of `rows`; two stop words form no pair."""
-        import numpy as np
-
         content = set(query_stems(text))
         pairs = [pair for pair in pairwise(stems(text)) if content.intersection(pair)]
         if not pairs:

@@ -17,7 +17,7 @@ from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MOST_HITS, MOST_SOUGHT
-from ragmemory.search.index.columns import DamagedFile
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.result_text import MORE, MOST_TURNS, READ, more_turns, readable
 from ragmemory.search.sync import IndexSync

@@ -6,6 +6,7 @@ Threads work on the index, one at a time; files are written concurrently.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,9 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
-from ragmemory.search.index.chunk_index import ChunkIndex
-from ragmemory.search.index.columns import DamagedFile
+from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.postings import MAX_ROWS
-from ragmemory.search.index.saving import FEW, FLUSHED_ROWS, MANY, SavedIndex, next_merge
-from ragmemory.search.index.segments import MergeStopped
-from ragmemory.search.index.vectors import ALL_EXACT
-from ragmemory.search.ranking import RankingSettings
-from ragmemory.search.retriever import Retriever
+from ragmemory.settings import RankingSettings
 from ragmemory.stores.sqlite import Store
 
 if TYPE_CHECKING:
@@ -33,8 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.embedders import Embedder
+    from ragmemory.search.index.chunk_index import ChunkIndex
+    from ragmemory.search.index.saving import SavedIndex
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
+    from ragmemory.search.retriever import Retriever
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +48,11 @@ _QUIET = 2.0
 # reads the rest.
 _WRITES_FIRST_SECONDS = 0.5
 _LAST_UPDATE_SECONDS = 0.25
+# Rows in memory that are written to a file while the program runs: about 20 MB.
+FLUSHED_ROWS = 1 << 14
+# The number of segments up to half of the maximum size above which some are merged: during many writes, and
+# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
+MANY, FEW = 5, 1
 # Rows in memory above which reading waits until files are written: more than arrive during a large merge.
 _MAX_UNSAVED = 8 * FLUSHED_ROWS
 # Differs from every version of a store.
@@ -69,7 +72,7 @@ class IndexSync:
         self.ranking = ranking
         self._read_only = read_only
         self._index: ChunkIndex | None = None
-        self._saved = SavedIndex(self._folder, "")
+        self._saved: SavedIndex  # set together with the first index
         self._version = _UNKNOWN
         self.losses = 0
         """How often the index has lost chunks: a search misses them until it is up to date again."""
@@ -137,9 +140,9 @@ class IndexSync:
             with anyio.move_on_after(_QUIET) as self._quiet:
                 await self._changed.wait()
             if self._quiet.cancelled_caught:
-                await self._save(_PAGE, MAX_ROWS, FEW)
+                await self._save(_PAGE, sys.maxsize, FEW)
             else:
-                await self._save(FLUSHED_ROWS, MAX_ROWS, MANY)
+                await self._save(FLUSHED_ROWS, sys.maxsize, MANY)
 
     def _note_indexed(self, chunks: int) -> None:
         """Note how many of the chunks noted by `note_write` the index holds."""
@@ -221,6 +224,9 @@ class IndexSync:
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
+            from ragmemory.search.index.chunk_index import ChunkIndex
+            from ragmemory.search.index.saving import SavedIndex
+
             self._index, self._identity = ChunkIndex(dimensions, self.ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
             self._note_loss()
@@ -287,6 +293,8 @@ class IndexSync:
 
     async def _write_next(self, least_unsaved: int, most_rows: int, most_segments: int) -> bool:
         """Write one file if one is due. Raises OSError, MergeStopped."""
+        from ragmemory.search.index.saving import next_merge
+
         async with self._index_lock:
             saved, index = self._saved, self._index
             if index is None:
@@ -334,17 +342,25 @@ class IndexSync:
 
     # Search: each method raises DamagedFile; then `mend` the index, and begin again
 
+    @property
+    def _retriever(self) -> Retriever | None:
+        from ragmemory.search.retriever import Retriever
+
+        return Retriever(self._index) if self._index else None
+
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word in this memory; see `Retriever.word_weights`."""
-        return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
+        return retriever.word_weights(words) if (retriever := self._retriever) else [1.0] * len(words)
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
-        return Retriever(self._index).corrections(words, is_common) if self._index else {}
+        return retriever.corrections(words, is_common) if (retriever := self._retriever) else {}
 
     def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is in this memory; see `Retriever.weights`."""
-        return dict(zip(words, Retriever(self._index).weights(words), strict=True)) if self._index else {}
+        return (
+            dict(zip(words, retriever.weights(words), strict=True)) if (retriever := self._retriever) else {}
+        )
 
     async def search(
         self,
@@ -357,6 +373,9 @@ class IndexSync:
     ) -> list[Scored]:
         """Search the index as it is now; see `Retriever.search`. `embedder` made the vector."""
         import numpy as np
+
+        from ragmemory.search.index.vectors import ALL_EXACT
+        from ragmemory.search.retriever import Retriever
 
         if self._quiet is not None:
             self._quiet.deadline = anyio.current_time() + _QUIET

@@ -15,7 +15,7 @@ from ragcommon.contract.maintenance import PortableDocument
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
 from ragmemory.stores.file import MemoryFile
-from ragmemory.stores.filters import Condition
+from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
@@ -46,14 +46,14 @@ class DocumentStore:
     async def page(
         self,
         limit: int,
-        offset: int,
-        filter: Condition,
+        offset: int = 0,
+        filter: dict[str, Any] | None = None,
         order: DocumentOrder = "uri",
         *,
         descending: bool = False,
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents that match the filter, in an order, and how many match in all."""
-        condition, parameters = filter
+        """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
+        condition, parameters = compile_filter(filter or {})
         direction = "DESC" if descending else "ASC"
         rows = await self._file.read(
             f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
@@ -103,6 +103,11 @@ class DocumentStore:
                     raise MemoryDamaged(str(self._file.path), "a text is not what was stored", info.uri)
                 continue
             return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
+
+    async def read(self, document: str) -> tuple[DocumentInfo, str]:
+        """A document and its text. Raises DocumentNotFound."""
+        info = await self.find(document)
+        return info, await self.text(info.document_id)
 
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""

@@ -12,7 +12,7 @@ import msgspec
 from ragcommon.contract.documents import Passage
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name, location
-from ragmemory.errors import MemoryDamaged
+from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
@@ -75,8 +75,8 @@ class PassageStore:
         logger.warning("Passages were left out of an answer. %s %s", damage, damage.hint)
         return _ranked(passages), damage
 
-    async def around(self, chunk_id: int, before: int, after: int) -> list[Passage]:
-        """A chunk between its neighbours in its document; nothing if there is no such chunk."""
+    async def around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
+        """A chunk with its neighbours, in the order of their document. Raises ChunkNotFound."""
         rows = await self._file.read(
             "WITH same AS (SELECT chunk_id FROM chunks"
             " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
@@ -88,6 +88,8 @@ class PassageStore:
             ") ORDER BY chunk_id",
             [chunk_id, before + 1, after],
         )
+        if not rows:
+            raise ChunkNotFound(chunk_id)
         return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
 
     async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:

@@ -7,17 +7,16 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_URI, RESULT_BYTES
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import Cursor, page_of, start_of
+from ragmemory.mcp.toolsets.paging import Cursor, page_of, selected, start_of
 from ragmemory.types.blocks import EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
@@ -114,9 +113,8 @@ def block_tools(memory: Memory) -> list[Tool]:
         call: Call, title: Title, content: Content, uri: NewUri = "", group: Group = ""
     ) -> EditedDocument:
         """Store a new document in memory. It is an error if there is one with this uri already."""
-        with wire_errors():
-            library = (await memory()).library
-            return await library.create(title, content, uri, origin_of(call, group))
+        library = (await memory()).library
+        return await library.create(title, content, uri, origin_of(call, group))
 
     return [create_document, *_search_tools(memory), *_editing_tools(memory)]
 
@@ -142,12 +140,11 @@ def _search_tools(memory: Memory) -> list[Tool]:
             raise InvalidArguments("$.query", "give a query or a document, or both")
         if below and (query or not document):
             raise InvalidArguments("$.below", "needs a document, and no query")
-        with wire_errors():
-            library = (await memory()).library
-            if query:
-                found, notice = await library.search(query, document, kind, passages)
-            else:
-                found, notice = await library.blocks(document, below, kind), ""
+        library = (await memory()).library
+        if query:
+            found, notice = await library.search(query, document, kind, passages)
+        else:
+            found, notice = await library.blocks(document, below, kind), ""
         blocks, next_cursor = page_of([_listed(block) for block in found], cursor)
         return BlockPage(blocks=blocks, next_cursor=next_cursor, notice=notice)
 
@@ -163,17 +160,16 @@ def _search_tools(memory: Memory) -> list[Tool]:
         blocks: list[ListedBlock] = []
         next_cursor: str | UnsetType = UNSET
         size, after = 0, divmod(start_of(cursor), _BLOCKS)
-        with wire_errors():
-            library = (await memory()).library
-            async with aclosing(library.containing(query, document, after)) as found:
-                async for position, block in found:
-                    listed = _listed(block)
-                    size += len(msgspec.json.encode(listed))
-                    if blocks and (size > RESULT_BYTES or len(blocks) == limit):
-                        next_cursor = cursor_to(after[0] * _BLOCKS + after[1])
-                        break
-                    blocks.append(listed)
-                    after = position
+        library = (await memory()).library
+        async with aclosing(library.containing(query, document, after)) as found:
+            async for position, block in found:
+                listed = _listed(block)
+                size += len(msgspec.json.encode(listed))
+                if blocks and (size > RESULT_BYTES or len(blocks) == limit):
+                    next_cursor = cursor_to(after[0] * _BLOCKS + after[1])
+                    break
+                blocks.append(listed)
+                after = position
         return BlockPage(blocks=blocks, next_cursor=next_cursor)
 
     return [search_blocks, search_content]
@@ -195,11 +191,10 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
-        with wire_errors():
-            library = (await memory()).library
-            return await library.insert(
-                document, version, content, block, position, origin_of(call, group), write_back=write_back
-            )
+        library = (await memory()).library
+        return await library.insert(
+            document, version, content, block, position, origin_of(call, group), write_back=write_back
+        )
 
     @tool(destructive=True)
     async def update_block(
@@ -217,17 +212,16 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         The block keeps its id. Without a marker, the content of an item or heading gets that of the old one.
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
-        with wire_errors():
-            library = (await memory()).library
-            return await library.update(
-                document,
-                version,
-                block,
-                content,
-                origin_of(call, group),
-                section=section,
-                write_back=write_back,
-            )
+        library = (await memory()).library
+        return await library.update(
+            document,
+            version,
+            block,
+            content,
+            origin_of(call, group),
+            section=section,
+            write_back=write_back,
+        )
 
     @tool(destructive=True)
     async def delete_block(
@@ -243,16 +237,15 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Refused if `version` is no longer current. undo_writes brings it back.
         """
-        with wire_errors():
-            library = (await memory()).library
-            return await library.delete(
-                document, version, block, origin_of(call, group), section=section, write_back=write_back
-            )
+        library = (await memory()).library
+        return await library.delete(
+            document, version, block, origin_of(call, group), section=section, write_back=write_back
+        )
 
     return [insert_block, update_block, delete_block]
 
 
 def _listed(block: ShownBlock) -> ListedBlock:
-    fields = asdict(block) | {"text": block.text[:LONGEST_TEXT]}
+    text, is_cut = block.text[:LONGEST_TEXT], len(block.text) > LONGEST_TEXT
     resource = block_uri(block.document_id, block.block_id)
-    return ListedBlock(**fields, is_cut=len(block.text) > LONGEST_TEXT, resource=resource)
+    return selected(ListedBlock, block, text=text, is_cut=is_cut, resource=resource)

@@ -13,9 +13,9 @@ from ragmcp.errors import InvalidArguments, ToolError
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_NAME, MOST_PATHS
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Filter, Question, what_to_call
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
+from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, selected, text_page
 from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class CodeHit(Struct, frozen=True, kw_only=True):
     score: float  # in [0, 1]
     location: str  # path:line
     symbol: str  # the qualified names of what the passage holds; "": code outside of any
+    document_id: str
     uri: str
     start_line: int
     end_line: int
@@ -113,22 +114,11 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         """
         from ragmemory.code.files import place_of
 
-        with wire_errors():
-            service = await memory()
-            result = await service.search.query(query, limit, filter, only_code=True)
-            notice = await what_to_call(service) if result.empty else result.notice
+        service = await memory()
+        result = await service.search.query(query, limit, filter, only_code=True)
+        notice = await what_to_call(service) if result.empty else result.notice
         hits = [
-            CodeHit(
-                rank=hit.rank,
-                score=hit.score,
-                location=f"{place_of(hit.uri)}:{hit.start_line}",
-                symbol=hit.heading,
-                uri=hit.uri,
-                start_line=hit.start_line,
-                end_line=hit.end_line,
-                text=hit.text,
-                chunk_id=hit.chunk_id,
-            )
+            selected(CodeHit, hit, location=f"{place_of(hit.uri)}:{hit.start_line}", symbol=hit.heading)
             for hit in result.hits
         ]
         page, next_cursor = page_of(hits, cursor)
@@ -137,11 +127,10 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def get_symbol(call: Call, name: Name, cursor: Cursor = "") -> Symbols:
         """Return the definitions of a function, class or constant, with their source and path:line."""
-        with wire_errors():
-            service = await memory()
-            found, notices = await service.code.symbols(name)
-            if not found:
-                notices = [*notices, *await _notices_of_empty(service)]
+        service = await memory()
+        found, notices = await service.code.symbols(name)
+        if not found:
+            notices = [*notices, *await _notices_of_empty(service)]
         shown, next_cursor = page_of([_cut(one) for one in found], cursor)
         return Symbols(
             symbols=[symbol for symbol, _ in shown],
@@ -158,14 +147,11 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         Read from the syntax trees, by names and without types: a call of a method of another class that has
         the same name may be among them. Every step has its path:line.
         """
-        with wire_errors():
-            service = await memory()
-            trace = await service.code.trace(name, direction, depth)
-            notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
+        service = await memory()
+        trace = await service.code.trace(name, direction, depth)
+        notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
         steps, next_cursor = page_of(trace.steps, cursor)
-        places = [
-            Definition(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions
-        ]
+        places = [selected(Definition, one) for one in trace.definitions]
         return TracePage(
             name=name,
             definitions=places[:_MOST_DEFINITIONS],
@@ -188,27 +174,25 @@ def _index_tools(memory: Memory) -> list[Tool]:
         """
         from ragmemory.files.roots import ANY_ROOT
 
-        with wire_errors():
-            service = await memory()
-            chosen = paths or [root for root in service.roots if root != ANY_ROOT]
-            if not chosen:
-                raise ToolError("NOTHING_TO_LOAD", ANY_FOLDER if service.roots else NO_FOLDER)
-            if not all(chosen):
-                raise InvalidArguments("$.paths", "needs a folder or file")
-            prune = service.repository is not None and not paths
-            return await service.ingestions.start(chosen, prune=prune, origin=origin_of(call))
+        service = await memory()
+        chosen = paths or [root for root in service.roots if root != ANY_ROOT]
+        if not chosen:
+            raise ToolError("NOTHING_TO_LOAD", ANY_FOLDER if service.roots else NO_FOLDER)
+        if not all(chosen):
+            raise InvalidArguments("$.paths", "needs a folder or file")
+        prune = service.repository is not None and not paths
+        return await service.ingestions.start(chosen, prune=prune, origin=origin_of(call))
 
     @tool(read_only=True)
     async def index_status(call: Call, job_id: JobId = "") -> IndexStatus:
         """Return how many files of source code memory has, and how far the jobs of build_index are."""
-        with wire_errors():
-            service = await memory()
-            ingestions = service.ingestions
-            if job_id:
-                jobs = [(await ingestions.status(job_id))[0]]
-            else:
-                jobs = await ingestions.newest(_JOBS)
-            return IndexStatus(files=await service.code.languages(), jobs=jobs)
+        service = await memory()
+        ingestions = service.ingestions
+        if job_id:
+            jobs = [(await ingestions.status(job_id))[0]]
+        else:
+            jobs = await ingestions.newest(_JOBS)
+        return IndexStatus(files=await service.code.languages(), jobs=jobs)
 
     return [build_index, index_status]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ragcommon.contract.history import DifferencePart, JournalPage, Restored, Undone, VersionPage
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.paging import (
     MAX_TOKENS,
     Cursor,
@@ -21,6 +21,7 @@ from ragmemory.mcp.toolsets.paging import (
     first_of,
     fitting,
     page_of,
+    selected,
     text_page,
 )
 from ragmemory.types.history import Selection, VersionText
@@ -66,8 +67,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         call: Call, limit: Limit = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: NumberCursor = ""
     ) -> JournalPage:
         """List the last writes to memory, newest first: action, time, client, session and host."""
-        with wire_errors():
-            found = await (await memory()).history.journal(limit, before=int(cursor or 0) or None)
+        found = await (await memory()).history.journal(limit, before=int(cursor or 0) or None)
         entries = found[: fitting(found, max_tokens)]
         is_last = len(entries) == len(found) < limit or not entries or entries[-1].seq == 1
         return JournalPage(entries, UNSET if is_last else str(entries[-1].seq))
@@ -84,8 +84,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
 
         A version whose `characters` are null has a text that is no longer kept.
         """
-        with wire_errors():
-            found = await (await memory()).history.versions(document, limit)
+        found = await (await memory()).history.versions(document, limit)
         versions, next_cursor = page_of(found.versions, cursor, max_tokens)
         return VersionPage(found.document_id, found.uri, versions, next_cursor)
 
@@ -101,10 +100,9 @@ def _reading_tools(memory: Memory) -> list[Tool]:
 
         A long text comes in parts: while there is a next_cursor, there is more.
         """
-        with wire_errors():
-            found = await (await memory()).history.version(document, version)
+        found = await (await memory()).history.version(document, version)
         text, next_cursor = text_page(found.text, cursor, max_tokens)
-        return VersionPart(**asdict(replace(found, text=text)), next_cursor=next_cursor)
+        return selected(VersionPart, found, text=text, next_cursor=next_cursor)
 
     @tool(read_only=True)
     async def diff_versions(
@@ -119,10 +117,9 @@ def _reading_tools(memory: Memory) -> list[Tool]:
 
         By default what the last write changed; with `before` alone, all changes since that version.
         """
-        with wire_errors():
-            found = await (await memory()).history.difference(document, before, after)
+        found = await (await memory()).history.difference(document, before, after)
         diff, next_cursor = text_page(found.diff, cursor, max_tokens)
-        return DifferencePart(**asdict(replace(found, diff=diff)), next_cursor=next_cursor)
+        return selected(DifferencePart, found, diff=diff, next_cursor=next_cursor)
 
     return [list_journal, list_versions, get_version, diff_versions]
 
@@ -136,10 +133,9 @@ def _undoing_tools(memory: Memory) -> list[Tool]:
         document is not changed: `next_sync` says what the next sync of the sources will do because of it.
         """
         await call.background()
-        with wire_errors():
-            service = await memory()
-            restored = await service.history.restore(document, version, origin_of(call))
-            return replace(restored, next_sync=await service.sources.next_sync(restored.uri))
+        service = await memory()
+        restored = await service.history.restore(document, version, origin_of(call))
+        return replace(restored, next_sync=await service.sources.next_sync(restored.uri))
 
     @tool(destructive=True, background=True)
     async def undo_writes(
@@ -154,8 +150,7 @@ def _undoing_tools(memory: Memory) -> list[Tool]:
             raise InvalidArguments("$.numbers", "cannot be combined with origin and since")
         await call.background()
         selection = Selection(numbers or (), origin, since)
-        with wire_errors():
-            undone = await (await memory()).history.undo(origin_of(call), call.progress, selection)
+        undone = await (await memory()).history.undo(origin_of(call), call.progress, selection)
         kept, more = first_of(undone.kept)
         return replace(undone, kept=kept, more_kept=more)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragmcp.errors import InvalidArguments, InvalidParams
 from ragmcp.protocol.pagination import cursor_to, offset
@@ -36,6 +36,13 @@ MaxTokens = Annotated[
 MAX_TOKENS = RESULT_BYTES // TOKEN_BYTES
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
+
+
+def selected(type: type[S], source: object, **others: object) -> S:
+    """A struct with the fields of the same names of `source`, and `others`."""
+    names = [name for name in type.__struct_fields__ if name not in others]
+    return type(**{name: getattr(source, name) for name in names}, **others)
 
 
 def start_of(cursor: str) -> int:

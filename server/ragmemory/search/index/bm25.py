@@ -14,13 +14,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.search.index.ascending import is_among, is_first
+import numpy as np
+
 from ragmemory.search.index.postings import count_among, frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
+from ragmemory.search.index.sorted_arrays import is_among, is_first
 from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.postings import Packed
@@ -48,8 +49,6 @@ class BM25Index:
 
     def search(self, terms: Sequence[str], excluded: NDArray[np.int64]) -> BM25Scores:
         """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
-        import numpy as np
-
         total = self._rows.counted
         counted = Counter(terms)
         sought = []
@@ -103,8 +102,6 @@ class BM25Index:
 
     def _ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
         """(segments, 2, t) where the postings of the terms with these hashes begin and end."""
-        import numpy as np
-
         found = [segment.postings.ranges(names) for segment in self._rows.segments]
         return np.array(found, np.int64).reshape(len(found), 2, len(names))
 
@@ -125,8 +122,6 @@ class BM25Index:
     @cached_property
     def _saturation(self) -> NDArray[np.float32]:
         """(n,) k1 (1 − b + b length / average)."""
-        import numpy as np
-
         total = sum(segment.total_length for segment, _ in self._rows)
         total -= self._rows.take(self._rows.excluded, lambda segment: segment.lengths).sum(dtype=np.float64)
         average = total / max(1, self._rows.counted) or 1.0
@@ -170,8 +165,6 @@ class BM25Scores:
         terms: Sequence[SoughtTerm],
         excluded: NDArray[np.int64],
     ) -> None:
-        import numpy as np
-
         self._rows = rows
         self._saturation = saturation
         self._excluded = excluded
@@ -184,8 +177,6 @@ class BM25Scores:
 
     def best(self, k: int) -> NDArray[np.int64]:
         """The rows of the k highest scores above 0, best first; equal scores in the order of rows."""
-        import numpy as np
-
         while rest := self.terms[self._added :]:
             least = least_of_best(self._scores, k)
             most = sum(term.weight for term in rest)
@@ -208,8 +199,6 @@ class BM25Scores:
 
     def _add(self, count: int) -> None:
         """Add the next terms to the scores."""
-        import numpy as np
-
         terms = self.terms[self._added : self._added + count]
         self._added += len(terms)
         rows, scores = self._scored(terms)
@@ -229,8 +218,6 @@ class BM25Scores:
         All at once: most terms have few postings, and calls of numpy take longer than those. Common terms
         have hundreds of thousands: no array is larger than it must be, or lives longer.
         """
-        import numpy as np
-
         parts = [part for term in terms for part in term.found]
         packed = np.concatenate([np.empty(0, np.uint32), *parts])
         starts = np.tile(self._rows.starts[:-1].astype(np.int32), len(terms))
@@ -244,8 +231,6 @@ class BM25Scores:
         return rows, scores
 
     def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        import numpy as np
-
         frequencies = np.zeros((len(terms), len(rows)), np.float32)
         for number, where, own in self._rows.split(rows):
             frequencies[:, where] = frequencies_at([term.found[number] for term in terms], own)
@@ -265,16 +250,12 @@ class BM25Scores:
 
         The weights are powers of the inverse document frequencies.
         """
-        import numpy as np
-
         shares = np.array([term.share for term in self.terms], np.float32) ** power
         covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
         return covered
 
 
 def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:
-    import numpy as np
-
     return np.array([term.weight for term in terms], np.float32)
 
 

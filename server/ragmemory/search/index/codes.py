@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
@@ -37,8 +38,6 @@ def nearest(
     More if several tie. They are the nearest of about SHORTLIST rows that are nearest by half of the bits;
     `sample` is every STEP-th row.
     """
-    import numpy as np
-
     half = -(-len(words) // 2)
     # Bytes where they can hold the distances: a third faster to add to than two bytes.
     distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
@@ -63,8 +62,6 @@ def nearest(
 
 def _count_differences(distances: Distances, codes: Codes, words: Codes) -> None:
     """Set each of the (n,) distances to in how many bits a column of the (w, n) codes differs from (w,)."""
-    import numpy as np
-
     np.add.reduce(np.bitwise_count(codes ^ words[:, None]), 0, distances.dtype, out=distances)
 
 
@@ -76,14 +73,10 @@ def _columns(segment: Segment) -> Codes:
 
 def _lowest(distances: Distances, k: int, bits: int) -> NDArray[np.int64]:
     """The indices of the k lowest distances, ascending; more if several tie. `bits` bounds the distances."""
-    import numpy as np
-
     return np.flatnonzero(distances <= _farthest(distances, k, bits))
 
 
 def _farthest(distances: Distances, k: int, bits: int) -> int:
     """The k-th lowest distance; `bits` if there are fewer."""
-    import numpy as np
-
     # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
     return bisect_left(range(bits), k, key=lambda most: int(np.count_nonzero(distances <= most)))

@@ -23,21 +23,21 @@ from struct import Struct as Layout
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
-from ragmemory.search.index.ascending import begins_of, distinct
+from ragmemory.search.index.errors import DamagedFile
+from ragmemory.search.index.folder import MAGIC
+from ragmemory.search.index.sorted_arrays import begins_of, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     # Advice to the system about a range of memory: see `man madvise`.
     Use = Literal["WILLNEED", "DONTNEED", "RANDOM"]
 
-# The first bytes of every file: a file without them is not an index file.
-MAGIC = b"RAGINDX1"
 # Bytes that a checksum covers, and whose multiples arrays begin at. Smaller blocks make reading single rows
 # faster, and opening the file slower.
 BLOCK = 1 << 10
@@ -56,18 +56,6 @@ TRAILER = Layout("<QII")
 SYNCED = 1 << 25
 
 
-class DamagedFile(Exception):
-    """A file does not hold what was written."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} is damaged: {self.reason}."
-
-
 class _Place(Struct):
     """Where an array lies in the file."""
 
@@ -77,8 +65,6 @@ class _Place(Struct):
 
     @property
     def bytes(self) -> int:
-        import numpy as np
-
         return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
@@ -149,8 +135,6 @@ def checksums(blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
     CRC-32 takes three times as long, and numpy cannot compute it for many blocks at a time.
     """
-    import numpy as np
-
     sums: NDArray[np.uint64] = np.vecdot(blocks, _factors())
     return (sums >> np.uint64(32)).astype("<u4")
 
@@ -158,15 +142,11 @@ def checksums(blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
 @cache
 def _factors() -> NDArray[np.uint64]:
     """(w,) random odd numbers, the same in every process."""
-    import numpy as np
-
     return np.frombuffer(hashlib.shake_128(MAGIC).digest(BLOCK), "<u8") | np.uint64(1)
 
 
 def _words(data: bytes | memoryview) -> NDArray[np.uint64]:
     """(b, w) the words of some whole blocks."""
-    import numpy as np
-
     return np.frombuffer(data, "<u8").reshape(-1, BLOCK // 8)
 
 
@@ -174,8 +154,6 @@ class _Checks:
     """The blocks of one file, and which of them have been checked."""
 
     def __init__(self, path: Path, mapping: mmap.mmap, end: int, sums: bytes) -> None:
-        import numpy as np
-
         self._path = path
         self._mapping = mapping
         self._blocks = _words(memoryview(mapping)[:end])
@@ -201,15 +179,11 @@ class _Checks:
 
     def check(self, start: int, end: int, unit: int) -> None:
         """Check the units that hold a range of bytes; a unit is some BLOCKs. Raises DamagedFile."""
-        import numpy as np
-
         if not self._is_checked(start, end):
             self.check_each(np.array([start]), np.array([end]), unit)
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: int) -> None:
         """The same for several non-empty ranges."""
-        import numpy as np
-
         # Calls of numpy would take longer.
         if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
@@ -235,8 +209,6 @@ class _Checks:
                 self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
 
     def _check_blocks(self, blocks: NDArray[np.int64]) -> None:
-        import numpy as np
-
         checked = np.frombuffer(self._checked, np.uint8)
         unchecked = blocks[checked[blocks] == 0]
         if not len(unchecked):
@@ -249,8 +221,6 @@ class _Checks:
             self._check_at(slice(part[0], part[-1] + 1) if is_range else part)
 
     def _check_at(self, blocks: slice | NDArray[np.int64]) -> None:
-        import numpy as np
-
         is_wrong = checksums(self._blocks[blocks]) != self._sums[blocks]
         if is_wrong.any():
             at = np.arange(len(self._sums))[blocks][is_wrong][0] * BLOCK
@@ -313,8 +283,6 @@ class Column:
         The array ascends and is not empty. Only what is beside these places is checked. That suffices: a
         binary search ends between two neighbours that it has compared, whatever has led it there.
         """
-        import numpy as np
-
         at = self._array.searchsorted(values)
         place = np.minimum(at, len(self._array) - 1)
         self._check_each(np.maximum(at - 1, 0), place + 1)
@@ -351,8 +319,6 @@ class Opened(NamedTuple):
 
 def open_columns(path: Path) -> Opened:
     """Map a file. Raises OSError, DamagedFile."""
-    import numpy as np
-
     if path.exists() and not path.is_file():
         raise DamagedFile(path, "it is not a regular file")
     # Not through the mapping: the system would read up to megabytes around what it is asked for.

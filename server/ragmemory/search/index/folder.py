@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from ragcommon.files.safe_open import read_regular
 from ragmemory.errors import NotAnIndex
-from ragmemory.search.index.columns import MAGIC, DamagedFile
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.types.changes import Checkpoint
 
 # Identifies the folder as an index, and as a cache to backup programs (https://bford.info/cachedir/).
@@ -31,6 +31,8 @@ TAG_TEXT = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder is the search index of a ragmemory database. It is derived from that database.\n"
 )
+# The first bytes of every index file.
+MAGIC = b"RAGINDX1"
 MANIFEST, LOCK = "manifest.json", "lock"
 FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
 QUARANTINE = "damaged.index"

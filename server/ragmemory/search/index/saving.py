@@ -11,30 +11,26 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from ragmemory.search.index.chunk_index import Removed
-from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_columns
+from ragmemory.search.index.columns import ColumnWriter, open_columns
+from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, ListedFile, Manifest
 from ragmemory.search.index.postings import MAX_ROWS
-from ragmemory.search.index.segments import MergeStopped, Segment
+from ragmemory.search.index.segments import Segment
 from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.chunk_index import ChunkIndex
 
 logger = logging.getLogger(__name__)
 
-# Rows in memory that are written to a file while the program runs: some 20 MB.
-FLUSHED_ROWS = 1 << 14
-# The number of segments up to half of the largest size above which some are merged: during many writes, and
-# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
-MANY, FEW = 5, 1
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
 MAX_MERGED = 6
 # The longest of the merged segments is at most so many times as long as the others together: a note that is

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # Scores of which only the highest is partitioned if there are many.
@@ -38,8 +39,6 @@ class DenseScores:
 
 def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     """The places of the k highest scores above 0, best first; equal scores in the order of places."""
-    import numpy as np
-
     least = least_of_best(scores, k)
     places = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     return places[np.argsort(-scores[places], kind="stable")[:k]]
@@ -50,8 +49,6 @@ def least_of_best(scores: NDArray[np.float32], k: int) -> np.float32:
 
     Of many scores only the maxima of blocks are partitioned, which is ten times as fast.
     """
-    import numpy as np
-
     blocks = len(scores) // BLOCK
     if blocks >= 4 * k:  # So that few of the best share a block.
         # Column c is block c: it is faster to compare rows with each other than the numbers in a row.

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ragmemory.search.index.checking import Checking
-from ragmemory.search.index.columns import BLOCK, DamagedFile
+from ragmemory.search.index.columns import BLOCK
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
 from tests.server.search.index.test_segments import segment

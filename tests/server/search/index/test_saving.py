@@ -14,8 +14,9 @@ import pytest
 from ragconfig.settings import load_settings
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
-from ragmemory.search.ranking import RankingSettings
+from ragmemory.search.index.saving import SavedIndex, next_merge
+from ragmemory.search.sync import FEW, MANY
+from ragmemory.settings import RankingSettings
 from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
