@@ -44,7 +44,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         reranker=make_reranker(settings),
         roots=memory.roots,
         repository=None if memory.read_only else repository,
-        former=former_embedder,
+        previous_embedder=previous_embedder,
     )
 
 
@@ -66,7 +66,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 @cache
-def former_embedder(identity: str) -> Embedder | None:
+def previous_embedder(identity: str) -> Embedder | None:
     """The embedder with this identity, if it needs no settings."""
     from ragmemory.embedders.local import LocalEmbedder
 

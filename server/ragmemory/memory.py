@@ -19,11 +19,11 @@ class Memory:
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
         """`path` is the SQLite file, which is made if there is none. Raises SettingsError.
 
-        Everything else comes from the settings that `ragmemory` has too; `config` replaces the user's file.
+        Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
         self.service = make_service(load_settings(config, flags))
-        """All that a memory can do beyond the methods here."""
+        """The full service, for everything beyond the methods here."""
 
     async def __aenter__(self) -> Self:
         await self.service.__aenter__()
@@ -48,7 +48,7 @@ class Memory:
     async def query(
         self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None, min_score: float = 0.0
     ) -> QueryResult:
-        """The passages that fit best, at most `top_k`, the best first; scores are from 0 to 1.
+        """The best `top_k` passages, best first; scores are in [0, 1].
 
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """

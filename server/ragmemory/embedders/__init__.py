@@ -54,7 +54,7 @@ class Embedder(Protocol):
 
     @property
     def scale(self) -> CosineScale:
-        """Where the cosines of unrelated texts lie."""
+        """The distribution of cosines between unrelated texts."""
 
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""

@@ -18,7 +18,7 @@ SPACE_MARK = "▁"
 # Longer words are cut into parts of this many characters: joining takes quadratic time.
 MAX_WORD = 64
 # No piece of a word has more characters.
-LONGEST_PIECE = 16
+MAX_PIECE_CHARACTERS = 16
 # Words whose tokens are cached.
 CACHED_WORDS = 10_000
 # Sorts behind every token id.
@@ -59,7 +59,7 @@ class BytePairEncoder:
         rest = SPACE_MARK + word
         found: list[int] = []
         while rest:
-            ends = range(min(len(rest), LONGEST_PIECE), 0, -1)
+            ends = range(min(len(rest), MAX_PIECE_CHARACTERS), 0, -1)
             end = next((end for end in ends if rest[:end] in self._vocabulary), 0)
             if end:
                 found.append(self._vocabulary[rest[:end]])

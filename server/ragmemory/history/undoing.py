@@ -44,7 +44,7 @@ _UNITS = {
     "d": timedelta(days=1),
 }
 
-# Writes undone at a time: removals of so many documents are one transaction, for which other writers wait.
+# Writes undone at a time: their removals are one transaction, for which other writers wait.
 _BATCH = 64
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# A query takes a millisecond, a document tens of them, a reembedding minutes.
+# Buckets: a query takes a millisecond, a document tens of milliseconds, a reembedding minutes.
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 120)
 
 

@@ -118,7 +118,7 @@ class OnDemand:
         self.on_change: list[Callable[[str, Change], None]] = []
         self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
         memory = settings.tables["memory"]
-        # Not at the first call: other programs may put a link in the place of a root until then.
+        # Now, not at the first call: until then other programs could replace a root by a link.
         tables = {**settings.tables, "memory": {**memory, "roots": resolved_roots(memory["roots"])}}
         self._settings = structs.replace(settings, tables=tables)
         self._service: MemoryService | None = None

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Pairs = NDArray[np.uint32]
 
 
-# How many pairs of a passage are compared first.
+# Pairs of a passage that are compared first.
 SAMPLE = 8
-# Words of a question that each may ask for a thing of their own. Of more, most describe it.
+# Questions with more telling words than this mostly describe one thing: each word matters less.
 FOCUSED_WORDS = 6
-# Where the best passage by words has this share of the question, meaning gets its usual weight.
+# Coverage of the question by the best lexical passage at which the cosine gets its usual weight.
 USUAL_COVERAGE = 0.75
-# Meaning never decides alone.
-MOST_ALPHA = 0.8
+# The cosine never decides alone.
+MAX_ALPHA = 0.8
 
 
 class Scored(Struct, frozen=True):
@@ -48,7 +48,7 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
 
 
 def focus(words: Sequence[str]) -> float:
-    """In (0, 1]: how much each of a question's telling words matters. An abstract's hundred matter little."""
+    """In (0, 1]: how much each of a question's telling words matters; the hundred of an abstract matter little."""
     return min(1.0, FOCUSED_WORDS / max(1, len(words)))
 
 
@@ -59,7 +59,7 @@ def balance(settings: RankingSettings, trust: float, coverage: float) -> float:
     √IDF-weighted share of the question's words in the best passage by words.
     """
     alpha = settings.alpha + settings.alpha_uncovered * trust * (USUAL_COVERAGE - coverage)
-    return min(max(alpha, 0.0), MOST_ALPHA)
+    return min(max(alpha, 0.0), MAX_ALPHA)
 
 
 def normalised(scores: Floats) -> Floats:
@@ -105,7 +105,7 @@ def relevance(
 
 
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:
-    # Beyond 50 nothing changes; the embeddings of a damaged file may lead anywhere.
+    # Beyond 50 nothing changes; damaged embeddings may give any value.
     y: Floats = (1 / (1 + np.exp(-np.clip(x, -50, 50)))).astype(np.float32)
     return y
 

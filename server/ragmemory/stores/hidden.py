@@ -25,8 +25,7 @@ from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
 if TYPE_CHECKING:
     import aiosqlite
 
-# A staged document that has not grown for this long belongs to a killed process: no running one needs so long
-# for a page.
+# A staged document that has not grown for this long belongs to a killed process.
 _ABANDONED = timedelta(hours=1)
 # What a sweep removes: pages with full text and embeddings, or chunks that undo does not need.
 _GARBAGE = (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
-# More than any number of an entry.
+# Greater than the number of any entry.
 AFTER_ALL = 2**62
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
@@ -181,7 +181,7 @@ def iso(moment: datetime) -> str:
 
 
 class JournalStore:
-    """What is read of the journal."""
+    """Reads of the journal."""
 
     def __init__(self, file: MemoryFile) -> None:
         self._file = file
@@ -224,7 +224,7 @@ class JournalStore:
         return selected, list(left)
 
     async def not_writes(self, seqs: Sequence[int]) -> list[int]:
-        """Those of some numbers that no write has: only an undo, or no entry at all."""
+        """Those of some numbers that are not writes: undos, or no entries at all."""
         rows = await self._file.read(
             "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
             [_json(seqs)],

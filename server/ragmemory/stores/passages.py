@@ -1,4 +1,4 @@
-"""What a search reads: which chunks it may return, and the chunks that it returns."""
+"""The reads of a search: the ids of allowed chunks, and the chunks of its hits."""
 
 from __future__ import annotations
 

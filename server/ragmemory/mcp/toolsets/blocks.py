@@ -12,7 +12,7 @@ from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, RESULT_BYTES
+from ragmemory.limits import MAX_URI_LENGTH, RESULT_BYTES
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
 from ragmemory.mcp.toolsets.memory import Group
@@ -21,9 +21,9 @@ from ragmemory.types.blocks import EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
 
-Document = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
+Document = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
 AnyDocument = Annotated[
-    str, Meta(description="Only this document: its id or uri. Default: all.", max_length=LONGEST_URI)
+    str, Meta(description="Only this document: its id or uri. Default: all.", max_length=MAX_URI_LENGTH)
 ]
 Version = Annotated[
     int,
@@ -75,7 +75,7 @@ Passages = Annotated[int, Meta(description="With a query: from how many passages
 Title = Annotated[str, Meta(description="The title of the document.", min_length=1, max_length=300)]
 Content = Annotated[str, Meta(description="Markdown; one block or several.", min_length=1)]
 NewUri = Annotated[
-    str, Meta(description="The document's uri. Default: made from the title.", max_length=LONGEST_URI)
+    str, Meta(description="The document's uri. Default: made from the title.", max_length=MAX_URI_LENGTH)
 ]
 Section = Annotated[
     bool, Meta(description="Of a heading: the whole section, not only the line of the heading.")
@@ -89,7 +89,7 @@ WriteBack = Annotated[
 ]
 
 # Characters of a block's text in a list: the resource has the whole.
-LONGEST_TEXT = 4_000
+MAX_TEXT_CHARACTERS = 4_000
 # In a cursor of search_content: blocks of one document.
 _BLOCKS = 1_000_000
 
@@ -246,6 +246,6 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
 
 def _listed(block: ShownBlock) -> ListedBlock:
-    text, is_cut = block.text[:LONGEST_TEXT], len(block.text) > LONGEST_TEXT
+    text, is_cut = block.text[:MAX_TEXT_CHARACTERS], len(block.text) > MAX_TEXT_CHARACTERS
     resource = block_uri(block.document_id, block.block_id)
     return selected(ListedBlock, block, text=text, is_cut=is_cut, resource=resource)

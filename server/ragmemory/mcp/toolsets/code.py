@@ -12,10 +12,10 @@ from ragcommon.contract.files import Ingestion
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_NAME, MOST_PATHS
+from ragmemory.limits import MAX_NAME_LENGTH, MAX_PATHS
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Filter, Question, what_to_call
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, selected, text_page
+from ragmemory.mcp.toolsets.paging import DEFAULT_TOKENS, Cursor, page_of, selected, text_page
 from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Name = Annotated[
     Meta(
         description="A function, class, constant or the like; qualified if that is not clear: Store.find.",
         min_length=1,
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
     ),
 ]
 Which = Annotated[
@@ -41,7 +41,7 @@ Which = Annotated[
 Depth = Annotated[
     int, Meta(description="How many calls are followed: 2 also finds the callers of callers.", ge=1, le=5)
 ]
-_Paths = Annotated[list[str], Meta(min_length=1, max_length=MOST_PATHS)]
+_Paths = Annotated[list[str], Meta(min_length=1, max_length=MAX_PATHS)]
 Paths = Annotated[
     _Paths | None,
     Meta(
@@ -60,10 +60,10 @@ NO_FOLDER = (
     "git repository, or as `ragmemory --root FOLDER` (the setting memory.roots)."
 )
 
-# The newest jobs, of which index_status tells.
+# Jobs that index_status lists.
 _JOBS = 5
-# Definitions that a trace names, at most; get_symbol has all, page by page.
-_MOST_DEFINITIONS = 50
+# Maximum number of definitions in a trace; get_symbol lists all, page by page.
+_MAX_DEFINITIONS = 50
 
 
 class CodeHit(Struct, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         places = [selected(Definition, one) for one in trace.definitions]
         return TracePage(
             name=name,
-            definitions=places[:_MOST_DEFINITIONS],
+            definitions=places[:_MAX_DEFINITIONS],
             steps=steps,
             next_cursor=next_cursor,
             notices=notices,
@@ -206,7 +206,7 @@ async def _notices_of_empty(service: MemoryService) -> list[str]:
 
 def _cut(symbol: Symbol) -> tuple[Symbol, str]:
     """A symbol with no more of its source than half a result, and a notice if that is not all."""
-    text, rest = text_page(symbol.text, "", MAX_TOKENS // 2)
+    text, rest = text_page(symbol.text, "", DEFAULT_TOKENS // 2)
     if rest is UNSET:
         return symbol, ""
     line = symbol.start_line + text.count("\n")

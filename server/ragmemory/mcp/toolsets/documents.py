@@ -10,11 +10,11 @@ from ragcommon.contract.documents import DocumentPage, DocumentPart, Forgotten, 
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, MOST_FOUND, TOKEN_BYTES
+from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_URI_LENGTH, TOKEN_BYTES
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import LONG_CHARACTERS, Filter, Group, Question
 from ragmemory.mcp.toolsets.paging import (
-    MAX_TOKENS,
+    DEFAULT_TOKENS,
     Cursor,
     MaxTokens,
     NumberCursor,
@@ -27,7 +27,7 @@ from ragmemory.mcp.toolsets.paging import (
 from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.documents import DocumentOrder
 
-Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
+Name = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]
 Order = Annotated[
     DocumentOrder,
@@ -38,7 +38,7 @@ Descending = Annotated[bool, Meta(description="The last, newest or largest first
 StartLine = Annotated[int, Meta(description="The first line, from 1.", ge=1, le=2**53)]
 _Line = Annotated[int, Meta(ge=1, le=2**53)]
 EndLine = Annotated[_Line | None, Meta(description="The last line, inclusive; default: the last there is.")]
-Results = Annotated[int, Meta(description="How many documents at most.", ge=1, le=MOST_FOUND)]
+Results = Annotated[int, Meta(description="How many documents at most.", ge=1, le=MAX_FOUND_DOCUMENTS)]
 Content = Annotated[str, Meta(description="The whole text: Markdown or plain text.")]
 Title = Annotated[str, Meta(description="The title; default: the first heading of the content.")]
 SourceUrl = Annotated[
@@ -46,7 +46,7 @@ SourceUrl = Annotated[
     Meta(
         description="Where it comes from. It is the document's uri: the same one again replaces the content. "
         "Default: the hash of the content.",
-        max_length=LONGEST_URI,
+        max_length=MAX_URI_LENGTH,
     ),
 ]
 
@@ -100,7 +100,7 @@ def document_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def list_headings(
-        call: Call, document: Name, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+        call: Call, document: Name, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
     ) -> HeadingPage:
         """List the headings of a document with the lines of their sections, which get_document returns."""
         library = (await memory()).library
@@ -119,7 +119,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         sort: Order = "uri",
         descending: Descending = False,
         limit: Limit = 100,
-        max_tokens: MaxTokens = MAX_TOKENS,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: Cursor = "",
     ) -> DocumentPage:
         """List the documents in memory, without their texts: id, uri, title, size, times and metadata."""
@@ -139,7 +139,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         document: Name,
         start_line: StartLine = 1,
         end_line: EndLine = None,
-        max_tokens: MaxTokens = MAX_TOKENS,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: NumberCursor = "",
     ) -> DocumentPart:
         """Return the text of a document, whole or a range of its lines, and what is known of it.

@@ -11,10 +11,10 @@ from ragcommon.contract.history import DifferencePart, JournalPage, Restored, Un
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
+from ragmemory.limits import MAX_CLIENT_LENGTH, MAX_UNDO_NUMBERS, MAX_URI_LENGTH, MAX_VERSIONS
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.paging import (
-    MAX_TOKENS,
+    DEFAULT_TOKENS,
     Cursor,
     MaxTokens,
     NumberCursor,
@@ -27,19 +27,19 @@ from ragmemory.mcp.toolsets.paging import (
 from ragmemory.types.history import Selection, VersionText
 
 Name = Annotated[
-    str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
+    str, Meta(description="A document's id or uri; it may have been removed.", max_length=MAX_URI_LENGTH)
 ]
-Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=MOST_VERSIONS)]
-Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=MOST_VERSIONS)]
+Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=MAX_VERSIONS)]
+Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=MAX_VERSIONS)]
 _Number = Annotated[int, Meta(ge=1)]
 Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
-_Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MOST_NUMBERS)]
+_Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MAX_UNDO_NUMBERS)]
 Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as list_journal names them.")]
 Client = Annotated[
     str,
     Meta(
         description="All writes of this client, session or host, as list_journal names them.",
-        max_length=LONGEST_CLIENT,
+        max_length=MAX_CLIENT_LENGTH,
     ),
 ]
 Since = Annotated[
@@ -64,7 +64,7 @@ def history_tools(memory: Memory) -> list[Tool]:
 def _reading_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def list_journal(
-        call: Call, limit: Limit = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: NumberCursor = ""
+        call: Call, limit: Limit = 20, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: NumberCursor = ""
     ) -> JournalPage:
         """List the last writes to memory, newest first: action, time, client, session and host."""
         found = await (await memory()).history.journal(limit, before=int(cursor or 0) or None)
@@ -77,7 +77,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         call: Call,
         document: Name,
         limit: Newest = 100,
-        max_tokens: MaxTokens = MAX_TOKENS,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: Cursor = "",
     ) -> VersionPage:
         """List the versions of a document, the current one first: number, time, client, action and size.
@@ -93,7 +93,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         call: Call,
         document: Name,
         version: Number = None,
-        max_tokens: MaxTokens = MAX_TOKENS,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: Cursor = "",
     ) -> VersionPart:
         """Return a version of a document with its text; by default the current one.
@@ -110,7 +110,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         document: Name,
         before: Number = None,
         after: Number = None,
-        max_tokens: MaxTokens = MAX_TOKENS,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: Cursor = "",
     ) -> DifferencePart:
         """Compare two versions of a document as a unified diff of its text and metadata.

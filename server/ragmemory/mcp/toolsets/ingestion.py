@@ -12,25 +12,25 @@ from ragcommon.contract.files import AddedSources, Ingestion, IngestionStatus, R
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
+from ragmemory.limits import MAX_OFFSET, MAX_PATHS, MAX_URI_LENGTH
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, MaxTokens, page_of
+from ragmemory.mcp.toolsets.paging import DEFAULT_TOKENS, Cursor, MaxTokens, page_of
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
 
-Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=LONGEST_URI)]
-Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=LONGEST_URI)]
-_Paths = Annotated[list[str], Meta(max_length=MOST_PATHS)]
+Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=MAX_URI_LENGTH)]
+Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=MAX_URI_LENGTH)]
+_Paths = Annotated[list[str], Meta(max_length=MAX_PATHS)]
 Paths = Annotated[_Paths | None, Meta(description="Several files and folders, as paths or URIs.")]
 RequiredPaths = Annotated[
-    list[str], Meta(description="Files and folders, as paths or URIs.", max_length=MOST_PATHS)
+    list[str], Meta(description="Files and folders, as paths or URIs.", max_length=MAX_PATHS)
 ]
 Within = Annotated[
     _Paths | None, Meta(description="Only these files and folders, as paths or URIs, of the folders.")
 ]
-SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=LONGEST_URI)]
+SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=MAX_URI_LENGTH)]
 Forget = Annotated[
     bool, Meta(description="Remove its documents from memory, too. undo_writes brings them back.")
 ]
@@ -42,7 +42,7 @@ Prune = Annotated[
     ),
 ]
 JobId = Annotated[str, Meta(description="The job_id that start_ingestion returned.", max_length=100)]
-After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=LAST_OFFSET)]
+After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=MAX_OFFSET)]
 Wait = Annotated[float, Meta(description="Wait so many seconds for the end of the job.", ge=0, le=60)]
 Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=1000)]
 
@@ -130,7 +130,7 @@ def _job_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def list_ingestions(
-        call: Call, limit: Newest = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+        call: Call, limit: Newest = 20, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
     ) -> IngestionList:
         """List the last ingestions, the newest first."""
         found = await (await memory()).ingestions.newest(limit)
@@ -146,7 +146,9 @@ def _source_tools(memory: Memory) -> list[Tool]:
         return AddedSources(await (await memory()).sources.add(paths))
 
     @tool(read_only=True)
-    async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourcePage:
+    async def list_sources(
+        call: Call, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> SourcePage:
         """List the registered files and folders, with their last sync."""
         found = await (await memory()).sources.listed()
         return SourcePage(*page_of(found, cursor, max_tokens))

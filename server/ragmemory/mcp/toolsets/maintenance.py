@@ -19,14 +19,17 @@ from ragcommon.contract.maintenance import (
 )
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
+from ragmemory.limits import MAX_IMPORTED_DOCUMENTS, MAX_URI_LENGTH
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import NumberCursor, first_of
 
 File = Annotated[
     str,
-    Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
+    Meta(
+        description="A file on the server's machine, in a folder of memory.roots.",
+        max_length=MAX_URI_LENGTH,
+    ),
 ]
 Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
 Vectors = Annotated[
@@ -37,7 +40,7 @@ Documents = Annotated[
     list[PortableDocument],
     Meta(
         description="Documents as export_documents returns them; only `text` is needed.",
-        max_length=MOST_IMPORTED,
+        max_length=MAX_IMPORTED_DOCUMENTS,
     ),
 ]
 

@@ -10,7 +10,7 @@ from ragcommon.contract.documents import DocumentInfo, Passage
 from ragcommon.contract.search import Comparison
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import MAX_COMPARED_TEXTS, MAX_COMPARED_WORDS, MOST_NEIGHBOURS
+from ragmemory.limits import MAX_COMPARED_TEXTS, MAX_COMPARED_WORDS, MAX_NEIGHBOURS
 from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.resources import document_uri
 from ragmemory.mcp.toolsets.memory import Filter, Question
@@ -27,8 +27,8 @@ _Words = Annotated[list[str], Meta(max_length=MAX_COMPARED_WORDS)]
 Words = Annotated[_Words | None, Meta(description="Single words to match with those of each text.")]
 Limit = Annotated[int, Meta(description="How many passages at most, on all pages together.", ge=1, le=100)]
 ChunkId = Annotated[int, Meta(description="The chunk_id of a hit.", ge=1, le=2**53)]
-Before = Annotated[int, Meta(description="How many passages before it.", ge=0, le=MOST_NEIGHBOURS)]
-After = Annotated[int, Meta(description="How many passages after it.", ge=0, le=MOST_NEIGHBOURS)]
+Before = Annotated[int, Meta(description="How many passages before it.", ge=0, le=MAX_NEIGHBOURS)]
+After = Annotated[int, Meta(description="How many passages after it.", ge=0, le=MAX_NEIGHBOURS)]
 
 
 class Found(Passage, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class FoundPage(Struct, frozen=True, kw_only=True):
     notice: str  # how this search differs from an ordinary one
 
 
-class Source(Passage, frozen=True, kw_only=True):
+class CitedPassage(Passage, frozen=True, kw_only=True):
     resource: str  # the URI of the whole document, for resources/read
 
 
@@ -77,10 +77,10 @@ def search_tools(memory: Memory) -> list[Tool]:
         )
 
     @tool(read_only=True)
-    async def get_source_by_id(call: Call, chunk_id: ChunkId) -> Source:
+    async def get_source_by_id(call: Call, chunk_id: ChunkId) -> CitedPassage:
         """Return one passage again, with the document, heading and lines to cite it by."""
         [passage] = await (await memory()).passages.around(chunk_id)
-        return selected(Source, passage, resource=document_uri(passage.document_id))
+        return selected(CitedPassage, passage, resource=document_uri(passage.document_id))
 
     @tool(read_only=True)
     async def get_metadata_by_id(call: Call, chunk_id: ChunkId) -> DocumentInfo:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 16
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
 LOOKUP = 4
-# Terms whose places are cached.
+# Terms whose ranges of postings are cached.
 CACHED_TERMS = 5_000
 # Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
 # would be common, and every other word rare.
@@ -43,7 +43,7 @@ class BM25Index:
 
     def __init__(self, rows: Rows, k1: float, b: float) -> None:
         self._rows = rows
-        self._places: dict[str, Place] = {}
+        self._ranges_by_term: dict[str, TermRange] = {}
         self.k1 = k1
         self.b = b
 
@@ -72,7 +72,7 @@ class BM25Index:
         return [inverse_frequency(df, self._rows.counted) for df in self.frequencies(terms)]
 
     def rarity(self, terms: Sequence[str]) -> list[float]:
-        """The inverse document frequency of each term beside that of an unknown one, in (0, 1]."""
+        """The inverse document frequency of each term relative to that of an unknown one, in (0, 1]."""
         texts = self._rows.counted + PSEUDO_TEXTS
         most = inverse_frequency(0, texts)
         return [inverse_frequency(df, texts) / most for df in self.frequencies(terms)]
@@ -86,18 +86,18 @@ class BM25Index:
         found: list[int] = self._count(self._ranges(hashes(terms))).tolist()
         return found
 
-    def _look_up(self, terms: Sequence[str]) -> list[Place]:
+    def _look_up(self, terms: Sequence[str]) -> list[TermRange]:
         """Where the postings of each term are; cached, because a query asks for its terms several times."""
-        known = self._places
+        known = self._ranges_by_term
         new = [term for term in terms if term not in known]
         if new:
             if len(known) > CACHED_TERMS:
-                known = self._places = {}
+                known = self._ranges_by_term = {}
                 new = list(terms)
             ranges = self._ranges(hashes(new))
             frequencies = self._count(ranges).tolist()
             for term, where, df in zip(new, ranges.transpose(2, 0, 1).tolist(), frequencies, strict=True):
-                known[term] = Place(where, df)
+                known[term] = TermRange(where, df)
         return [known[term] for term in terms]
 
     def _ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -134,7 +134,7 @@ class BM25Index:
         return saturation
 
 
-class Place(NamedTuple):
+class TermRange(NamedTuple):
     """Where the postings of a term are."""
 
     ranges: list[list[int]]  # where they begin and end in each segment
@@ -169,7 +169,7 @@ class BM25Scores:
         self._saturation = saturation
         self._excluded = excluded
         self.terms = sorted(terms, key=lambda term: term.df)
-        # How many of the terms are added; the rows with any of them, ascending; and their scores so far.
+        # The number of terms added; the rows with any of them, ascending; and the scores of these rows.
         self._added = 0
         self._reached = np.empty(0, np.int32)
         self._scores = np.empty(0, np.float32)
@@ -215,8 +215,8 @@ class BM25Scores:
     def _scored(self, terms: Sequence[SoughtTerm]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The rows of all postings of some terms, term by term, and what each adds to the score of its row.
 
-        All at once: most terms have few postings, and calls of numpy take longer than those. Common terms
-        have hundreds of thousands: no array is larger than it must be, or lives longer.
+        All at once: for terms with few postings, calls of numpy cost more than the work. Common terms have
+        hundreds of thousands, so arrays are kept small and short-lived.
         """
         parts = [part for term in terms for part in term.found]
         packed = np.concatenate([np.empty(0, np.uint32), *parts])

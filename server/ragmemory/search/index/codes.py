@@ -25,8 +25,8 @@ BLOCK = 1 << 17
 # Rows that half of the bits select. Of a million chunks, the top 8 of a whole search agree with an exact
 # search as often (96.4 %) as with 40,000 rows, and hardly less often with 3,000 (95.8 %).
 SHORTLIST = 7_000
-# Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
-# similar rows may follow one another at regular distances.
+# Every STEP-th row is sampled to estimate the distance that selects the SHORTLIST. Odd, because similar rows
+# may follow one another at regular intervals.
 STEP = 15
 
 

@@ -47,16 +47,16 @@ SUM_BYTES = 4
 BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 14
-# Ranges of rows that are looked at one by one.
+# Maximum number of ranges of rows that are checked one by one: numpy is slower for few.
 FEW = 32
 # The length of the arrays and that of the footer, and the CRC-32 of the checksums and the footer.
 TRAILER = Layout("<QII")
-# Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
-# which a program that is to end could not stop.
+# Bytes after which a file is synced while it is written: syncing a large file at the end may take seconds
+# during which the program cannot exit.
 SYNCED = 1 << 25
 
 
-class _Place(Struct):
+class _ArrayLayout(Struct):
     """Where an array lies in the file."""
 
     offset: int
@@ -69,7 +69,7 @@ class _Place(Struct):
 
 
 class _Footer(Struct):
-    places: dict[str, _Place]
+    places: dict[str, _ArrayLayout]
     facts: dict[str, Any]
 
 
@@ -78,7 +78,7 @@ class ColumnWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb")
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _ArrayLayout] = {}
         self._sums = bytearray()
         self._begun = b""  # of the block that is not yet complete
         self._size = 0
@@ -91,7 +91,7 @@ class ColumnWriter:
         for part in parts:
             rows, dtype, shape = rows + len(part), part.dtype.str, list(part.shape[1:])
             self._write(part.reshape(-1).view("u1").data)
-        self._places[name] = _Place(offset, dtype, [rows, *shape])
+        self._places[name] = _ArrayLayout(offset, dtype, [rows, *shape])
 
     def finish(self, facts: dict[str, Any]) -> int:
         """Write footer and checksums, and sync the file to the disk; return the checksum of all of it."""
@@ -184,7 +184,6 @@ class _Checks:
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: int) -> None:
         """The same for several non-empty ranges."""
-        # Calls of numpy would take longer.
         if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
         checked = np.frombuffer(self._checked, np.uint8)
@@ -224,7 +223,7 @@ class _Checks:
         is_wrong = checksums(self._blocks[blocks]) != self._sums[blocks]
         if is_wrong.any():
             at = np.arange(len(self._sums))[blocks][is_wrong][0] * BLOCK
-            raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
+            raise DamagedFile(self._path, f"the bytes from {at:,} on fail their checksum")
         np.frombuffer(self._checked, np.uint8)[blocks] = 1
 
     def _read_ahead(self, blocks: NDArray[np.int64]) -> None:
@@ -278,10 +277,10 @@ class Column:
         return [self._array[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def find(self, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """(v,) where each value is in this array, or else would follow; (v,) whether it is there.
+        """(v,) the insertion index of each value, clipped to the array; (v,) whether the value is there.
 
-        The array ascends and is not empty. Only what is beside these places is checked. That suffices: a
-        binary search ends between two neighbours that it has compared, whatever has led it there.
+        The array ascends and is not empty. Only the neighbours of each index are checked. That suffices: a
+        binary search ends between two neighbours that it has compared.
         """
         at = self._array.searchsorted(values)
         place = np.minimum(at, len(self._array) - 1)
@@ -289,7 +288,7 @@ class Column:
         return place, self._array[place] == values
 
     def forget(self) -> None:
-        """Free the memory that reading all of it has taken; it may still be read."""
+        """Free the memory of the mapped pages; the column stays readable."""
         self._advise("DONTNEED")
 
     def check_more(self) -> bool:
@@ -297,7 +296,7 @@ class Column:
         return self._checks is not None and self._checks.check_more()
 
     def expect_single_rows(self) -> None:
-        """Read and check little around a row: the system would read up to megabytes."""
+        """Read and check few bytes around a row: by default the system reads up to megabytes."""
         self._unit = BLOCK
         self._advise("RANDOM")
 
@@ -321,7 +320,7 @@ def open_columns(path: Path) -> Opened:
     """Map a file. Raises OSError, DamagedFile."""
     if path.exists() and not path.is_file():
         raise DamagedFile(path, "it is not a regular file")
-    # Not through the mapping: the system would read up to megabytes around what it is asked for.
+    # Not through the mapping, for which the system would read up to megabytes ahead.
     with path.open("rb") as file:
         trailer = os.fstat(file.fileno()).st_size - TRAILER.size
         if trailer < len(MAGIC):
@@ -336,7 +335,7 @@ def open_columns(path: Path) -> Opened:
             sums, encoded = file.read(sums_bytes), file.read(footer_bytes)
             is_whole = zlib.crc32(encoded, zlib.crc32(sums)) == checksum
         if not is_whole:
-            raise DamagedFile(path, "its footer is not the one written")
+            raise DamagedFile(path, "its footer fails its checksum")
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     footer = msgspec.json.decode(encoded, type=_Footer)
     checks = _Checks(path, mapping, end, sums)

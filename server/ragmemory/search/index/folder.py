@@ -114,10 +114,10 @@ class IndexFolder:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFile(path, str(error)) from None
         if not is_whole:
-            raise DamagedFile(path, "its checksum is not the one written")
+            raise DamagedFile(path, "it fails its checksum")
         # Listed files that are damaged are moved aside: never one of another program.
         if not all(map(FILE_NAME.fullmatch, manifest.files)):
-            raise DamagedFile(path, "it lists a file that is no index file")
+            raise DamagedFile(path, "it lists a file that is not an index file")
         return manifest if manifest.format == FORMAT else None
 
     @contextmanager

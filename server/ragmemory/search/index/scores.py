@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Scores of which only the highest is partitioned if there are many.
+# Of many scores, only the maximum of each block is partitioned.
 BLOCK = 32
 
 

@@ -197,7 +197,7 @@ def test_a_file_of_another_day_under_a_listed_name_is_not_used(
         assert (list(again.gaps()), again.checkpoint) == ([(0, 5)], Checkpoint(5, 1))
     else:
         assert (ids(again), again.checkpoint) == ([1, 2, 3, 4, 5], Checkpoint(5, 0))
-    assert "it is not the file that was written under this name" in caplog.text
+    assert "its checksum is not the listed one" in caplog.text
     assert not ours.exists()
 
 
