@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ragcommon.contract.documents import Injected
@@ -29,13 +28,8 @@ class Memory:
         await self.service.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return await self.service.__aexit__(type, error, traceback)
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self.service.__aexit__(*error)
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.

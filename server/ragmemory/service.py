@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
@@ -93,16 +92,11 @@ class MemoryService:
         self._tasks.start_soon(self.ingestions.run)
         return self
 
-    async def __aexit__(
-        self,
-        type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *error: Any) -> bool | None:
         self._indexing.stop()
         self._tasks.cancel_scope.cancel()
         try:
-            return await self._tasks.__aexit__(type, error, traceback)
+            return await self._tasks.__aexit__(*error)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._close()

@@ -6,7 +6,6 @@ Imports only what `tools/list` needs; the memory is imported after the first res
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import anyio
@@ -29,7 +28,7 @@ from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import end_on_signal, exit_now, exit_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
@@ -89,8 +88,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         prompts=prompts,
         complete=completer(resources, prompts),
     )
-    memory.on_change.append(partial(announce, server))
-    memory.on_block_change.append(partial(announce_blocks, server))
+    memory.servers.append(server)
     return server
 
 
@@ -115,8 +113,8 @@ class OnDemand:
     tasks: TaskGroup
 
     def __init__(self, settings: Settings) -> None:
-        self.on_change: list[Callable[[str, Change], None]] = []
-        self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
+        self.servers: list[Server] = []
+        """Their subscribers are notified of changes."""
         memory = settings.tables["memory"]
         # Now, not at the first call: until then other programs could replace a root by a link.
         tables = {**settings.tables, "memory": {**memory, "roots": resolved_roots(memory["roots"])}}
@@ -136,12 +134,12 @@ class OnDemand:
             return self._service
 
     def _announce(self, document_id: str, change: Change) -> None:
-        for listener in self.on_change:
-            listener(document_id, change)
+        for server in self.servers:
+            announce(server, document_id, change)
 
     def _announce_blocks(self, document_id: str, block_ids: Sequence[str]) -> None:
-        for listener in self.on_block_change:
-            listener(document_id, block_ids)
+        for server in self.servers:
+            announce_blocks(server, document_id, block_ids)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

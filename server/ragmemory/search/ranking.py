@@ -48,7 +48,7 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
 
 
 def focus(words: Sequence[str]) -> float:
-    """In (0, 1]: how much each of a question's telling words matters; the hundred of an abstract matter little."""
+    """In (0, 1]: how much each telling word of a question matters: little in an abstract of a hundred."""
     return min(1.0, FOCUSED_WORDS / max(1, len(words)))
 
 

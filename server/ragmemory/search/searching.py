@@ -43,7 +43,7 @@ _LOAD_AFTER_SECONDS = 1.0
 
 
 class Search:
-    """`previous_embedder` makes the embedder with an identity, if possible; it is used during a reembedding."""
+    """`previous_embedder` makes the embedder with an identity, if possible: used during a reembedding."""
 
     def __init__(
         self,

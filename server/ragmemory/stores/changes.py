@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragcommon.sqlite import wal
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.changes import Changes, Checkpoint
 
 # SQLite's highest integer.
@@ -22,11 +22,8 @@ _CHANGES = (
 )
 
 
-class ChangeStore:
+class ChangeStore(StorePart):
     """The changes of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def version(self) -> tuple[int, int]:
         """A version of the file's content, which every commit of any process changes."""

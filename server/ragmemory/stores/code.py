@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.text.languages import EXTENSIONS, language_of
@@ -34,11 +34,8 @@ _MATCHES = (
 )
 
 
-class CodeStore:
+class CodeStore(StorePart):
     """The source code in one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
         """The files with the headings that mention a name, in any case and also as a part of another name.

@@ -300,3 +300,10 @@ class MemoryFile:
         if self._damaged_place is None:
             self._damaged_place = await place_of_damage(self.path)
         return MemoryDamaged(error.path, error.reason, self._damaged_place)
+
+
+class StorePart:
+    """The statements on some tables of an open file."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file

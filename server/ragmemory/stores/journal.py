@@ -10,7 +10,7 @@ import msgspec
 
 from ragcommon.contract.history import Entry, Origin
 from ragmemory.errors import UndoConflict
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.history import Selection
 
 if TYPE_CHECKING:
@@ -180,11 +180,8 @@ def iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
-class JournalStore:
+class JournalStore(StorePart):
     """Reads of the journal."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""

@@ -14,7 +14,7 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name, location
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.journal import WRITTEN_BY
@@ -23,11 +23,8 @@ from ragmemory.stores.values import decode_metadata
 logger = logging.getLogger(__name__)
 
 
-class PassageStore:
+class PassageStore(StorePart):
     """The chunks of one memory, as a search returns them."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def allowed(self, filter: Condition) -> list[int]:
         """The ids, ascending, of the chunks whose documents match the filter."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
@@ -44,11 +44,8 @@ class New(NamedTuple):
     input: bytes | None
 
 
-class ReembeddingStore:
+class ReembeddingStore(StorePart):
     """The transactions of a reembedding."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def begin(self, identity: str) -> int:
         """Begin to collect new embeddings, or continue; return how many there are already."""

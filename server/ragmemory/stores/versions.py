@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragcommon.contract.history import Origin, Version
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import chunks, hidden, journal
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.history import Previous
@@ -20,11 +20,8 @@ from ragmemory.types.history import Previous
 _TEXTS = 64
 
 
-class VersionStore:
+class VersionStore(StorePart):
     """The versions of the documents of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def uri_of(self, document: str) -> str:
         """The uri of a document that was ever written, by its id or uri; the id takes precedence.

@@ -113,8 +113,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         call: Call, title: Title, content: Content, uri: NewUri = "", group: Group = ""
     ) -> EditedDocument:
         """Store a new document in memory. It is an error if there is one with this uri already."""
-        library = (await memory()).library
-        return await library.create(title, content, uri, origin_of(call, group))
+        return await (await memory()).library.create(title, content, uri, origin_of(call, group))
 
     return [create_document, *_search_tools(memory), *_editing_tools(memory)]
 

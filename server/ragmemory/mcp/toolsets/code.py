@@ -187,12 +187,9 @@ def _index_tools(memory: Memory) -> list[Tool]:
     async def index_status(call: Call, job_id: JobId = "") -> IndexStatus:
         """Return how many files of source code memory has, and how far the jobs of build_index are."""
         service = await memory()
-        ingestions = service.ingestions
-        if job_id:
-            jobs = [(await ingestions.status(job_id))[0]]
-        else:
-            jobs = await ingestions.newest(_JOBS)
-        return IndexStatus(files=await service.code.languages(), jobs=jobs)
+        jobs = service.ingestions
+        found = [(await jobs.status(job_id))[0]] if job_id else await jobs.newest(_JOBS)
+        return IndexStatus(files=await service.code.languages(), jobs=found)
 
     return [build_index, index_status]
 

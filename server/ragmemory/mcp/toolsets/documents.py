@@ -103,8 +103,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         call: Call, document: Name, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
     ) -> HeadingPage:
         """List the headings of a document with the lines of their sections, which get_document returns."""
-        library = (await memory()).library
-        found = await library.blocks(document, kind="heading")
+        found = await (await memory()).library.blocks(document, kind="heading")
         headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
         return HeadingPage(headings=headings, next_cursor=next_cursor)
 
@@ -124,8 +123,8 @@ def _reading_tools(memory: Memory) -> list[Tool]:
     ) -> DocumentPage:
         """List the documents in memory, without their texts: id, uri, title, size, times and metadata."""
         start = start_of(cursor)
-        found = await (await memory()).documents.page(limit, start, filter, sort, descending=descending)
-        documents, total = found
+        service = await memory()
+        documents, total = await service.documents.page(limit, start, filter, sort, descending=descending)
         if start and not documents:
             raise InvalidArguments("$.cursor", "the list no longer reaches this far; begin again without it")
         documents = documents[: fitting(documents, max_tokens)]
@@ -149,9 +148,8 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         """
         if end_line is not None and end_line < start_line:
             raise InvalidArguments("$.end_line", "is before start_line")
-        service = await memory()
         lines, size = (start_line, end_line), max_tokens * TOKEN_BYTES
-        return await service.documents.part(document, lines, int(cursor or 0), size)
+        return await (await memory()).documents.part(document, lines, int(cursor or 0), size)
 
     @tool(read_only=True)
     async def search_documents(

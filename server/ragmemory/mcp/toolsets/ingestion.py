@@ -120,8 +120,7 @@ def _job_tools(memory: Memory) -> list[Tool]:
         call: Call, job_id: JobId, after: After = 0, wait_seconds: Wait = 0.0
     ) -> IngestionStatus:
         """Return how far an ingestion is: files found and done, failures with their reasons, time left."""
-        ingestions = (await memory()).ingestions
-        return await _followed(call, ingestions, job_id, after, wait_seconds)
+        return await _followed(call, (await memory()).ingestions, job_id, after, wait_seconds)
 
     @tool(idempotent=True)
     async def cancel_ingestion(call: Call, job_id: JobId) -> Ingestion:
@@ -158,8 +157,7 @@ def _source_tools(memory: Memory) -> list[Tool]:
         call: Call, source: SourceName, forget: Forget = False, group: Group = ""
     ) -> RemovedSource:
         """Take a file or folder off the list of sources. Its documents stay in memory by default."""
-        sources = (await memory()).sources
-        return await sources.remove(source, origin_of(call, group), forget=forget)
+        return await (await memory()).sources.remove(source, origin_of(call, group), forget=forget)
 
     @tool(destructive=True, idempotent=True, background=True)
     async def sync_sources(
@@ -172,8 +170,7 @@ def _source_tools(memory: Memory) -> list[Tool]:
         read now keeps its document. Returns at once with a job_id for get_ingestion_status.
         """
         service = await memory()
-        sources = service.sources
-        job = await sources.sync(paths or [], origin_of(call, group), within or [])
+        job = await service.sources.sync(paths or [], origin_of(call, group), within or [])
         return await _as_task(call, service.ingestions, job)
 
     return [add_sources, list_sources, remove_source, sync_sources]
