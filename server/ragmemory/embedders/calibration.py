@@ -48,8 +48,7 @@ class CosineScale(Struct, frozen=True):
         if self.deviation < MIN_DEVIATION:
             return cosines
         stretch = LOCAL.deviation / self.deviation
-        placed: Floats = (LOCAL.mean + stretch * (cosines - self.mean)).astype(cosines.dtype)
-        return placed
+        return (LOCAL.mean + stretch * (cosines - self.mean)).astype(cosines.dtype)
 
 
 # Measured; a test measures it again.

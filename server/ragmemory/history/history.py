@@ -31,12 +31,7 @@ class History:
     `cancel_group` ends the ingestion with this group of writes.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        cancel_group: Callable[[str], Awaitable[None]],
-    ) -> None:
+    def __init__(self, store: Store, writer: Writer, cancel_group: Callable[[str], Awaitable[None]]) -> None:
         self._store = store
         self._writer = writer
         self._cancel_group = cancel_group

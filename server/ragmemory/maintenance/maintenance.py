@@ -35,12 +35,7 @@ class Maintenance:
     """`roots`: the folders in which backups may be written."""
 
     def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        indexing: IndexSync,
-        writer: Writer,
-        roots: Sequence[str],
+        self, store: Store, embedder: Embedder, indexing: IndexSync, writer: Writer, roots: Sequence[str]
     ) -> None:
         self._store = store
         self._embedder = embedder

@@ -6,7 +6,8 @@ Imports only what `tools/list` needs; the memory is imported after the first res
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -28,12 +29,13 @@ from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import end_on_signal, exit_now, exit_within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
     from ragmemory.service import MemoryService
-    from ragmemory.types.writes import Change
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -127,19 +129,15 @@ class OnDemand:
         async with self._making:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
-                service.on_change = self._announce
-                service.on_block_change = self._announce_blocks
+                service.on_change = partial(self._notify, announce)
+                service.on_block_change = partial(self._notify, announce_blocks)
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service
 
-    def _announce(self, document_id: str, change: Change) -> None:
+    def _notify(self, announce: Callable[[Server, str, T], None], document_id: str, changed: T) -> None:
         for server in self.servers:
-            announce(server, document_id, change)
-
-    def _announce_blocks(self, document_id: str, block_ids: Sequence[str]) -> None:
-        for server in self.servers:
-            announce_blocks(server, document_id, block_ids)
+            announce(server, document_id, changed)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

@@ -43,8 +43,7 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
 
     Better than reciprocal rank fusion on every collection we measured: ranks ignore differences of scores.
     """
-    fused: Floats = alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
-    return fused
+    return alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
 
 
 def focus(words: Sequence[str]) -> float:

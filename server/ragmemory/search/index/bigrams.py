@@ -54,8 +54,7 @@ class WordSequences:
 
 def _joined(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """Each pair as one number."""
-    joined: NDArray[np.uint32] = (first.astype(np.uint32) << np.uint32(16)) | second
-    return joined
+    return (first.astype(np.uint32) << np.uint32(16)) | second
 
 
 class SequenceIndex:

@@ -251,8 +251,7 @@ class BM25Scores:
         The weights are powers of the inverse document frequencies.
         """
         shares = np.array([term.share for term in self.terms], np.float32) ** power
-        covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
-        return covered
+        return shares @ held / np.float32(shares.sum() or 1)
 
 
 def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:

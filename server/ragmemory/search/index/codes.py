@@ -67,8 +67,7 @@ def _count_differences(distances: Distances, codes: Codes, words: Codes) -> None
 
 def _columns(segment: Segment) -> Codes:
     """(w, n) the codes of a segment."""
-    codes: Codes = segment.codes.all.reshape(-1, len(segment))
-    return codes
+    return segment.codes.all.reshape(-1, len(segment))
 
 
 def _lowest(distances: Distances, k: int, bits: int) -> NDArray[np.int64]:

@@ -82,8 +82,7 @@ def rows_of(packed: Packed) -> Packed:
 def frequencies_of(packed: Packed) -> NDArray[np.float32]:
     """(p,) the weighted frequencies."""
     eighths = packed & np.uint32(FREQUENCY_MASK)
-    frequencies: NDArray[np.float32] = eighths.astype(np.float32) * np.float32(FREQUENCY_UNIT)
-    return frequencies
+    return eighths.astype(np.float32) * np.float32(FREQUENCY_UNIT)
 
 
 def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -187,8 +186,7 @@ def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
     if not kept.all():
         rows, packed = rows[kept], packed[kept]
     eighths = packed & np.uint32(FREQUENCY_MASK)
-    renumbered: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
-    return renumbered
+    return (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
 
 
 def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -202,5 +200,4 @@ def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         block = part.packed.slice(start, min(start + MERGED_AT_ONCE, len(part.packed)))
         kept[start + 1 : start + 1 + len(block)] = numbers[rows_of(block)] >= 0
     np.cumsum(kept, out=kept)
-    counts: NDArray[np.int64] = kept[ends].astype(np.int64) - kept[begins]
-    return counts
+    return kept[ends].astype(np.int64) - kept[begins]

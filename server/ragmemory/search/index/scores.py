@@ -33,8 +33,7 @@ class DenseScores:
         return best_of(self.scores, k)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        scores: NDArray[np.float32] = self.scores[rows]
-        return scores
+        return self.scores[rows]
 
 
 def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:

@@ -241,8 +241,7 @@ def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
 
 def _word_counts(segment: Segment) -> NDArray[np.int64]:
     ends = segment.word_ends.all.astype(np.int64)
-    counts: NDArray[np.int64] = ends - begins_of(ends)
-    return counts
+    return ends - begins_of(ends)
 
 
 def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """Segments of the index: what they hold, and how they are searched and merged.
 
-Covers `ascending`, `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores` and `vectors`.
+Covers `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and `vectors`.
 """
 
 from __future__ import annotations
