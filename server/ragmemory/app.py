@@ -32,7 +32,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     make = partial(make_memory, repository, settings.home) if repository else None
     store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only, make=make)
     embedder = embedder or make_embedder(settings)
-    # The index is in a folder beside the memory. It is derived, so deleting it costs only time.
+    # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = path.parent / f"{path.name}-index"
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens

@@ -52,9 +52,9 @@ class BytePairEncoder:
         return self._cached(word) if len(word) <= MAX_WORD else self._encode(word)
 
     def longest_pieces(self, word: str) -> list[int]:
-        """The ids of the longest pieces that a lower-case word begins with, one after the other.
+        """The token ids of a lower-case word, cut greedily into the longest known pieces.
 
-        A byte pair encoding merges by rank and may cut a stem; this keeps it, and takes a third of the time.
+        Byte pair encoding merges by rank and may cut a stem; greedy cutting keeps it, in a third of the time.
         """
         rest = SPACE_MARK + word
         found: list[int] = []

@@ -1,4 +1,4 @@
-"""The vectors of single words, for late interaction: how near each word of a question comes to each text."""
+"""The vectors of single words, for late interaction between the words of a question and each text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The versions of a document: what each write that is not undone made of it.
+"""The versions of a document: its state after each write that is not undone.
 
 A version has the number of its write in the journal. With each write the journal keeps the document before
 it, so an earlier version is read from the write that replaced it.
@@ -46,7 +46,7 @@ class VersionStore(StorePart):
             rows = await connection.execute_fetchall(
                 "SELECT characters FROM documents WHERE uri = ? AND hidden = 0", [uri]
             )
-            # Of the text after the write of a row: what the next write, the row before it here, has replaced.
+            # The size of the text after the write of a row; the next write, the row before it here, keeps it.
             characters = next((row[0] for row in rows), None)
             before = journal.AFTER_ALL
             while page := list(

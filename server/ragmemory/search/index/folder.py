@@ -180,7 +180,7 @@ class IndexFolder:
 
 
 def _begins_as_ours(path: Path) -> bool:
-    """Whether it is a regular file with the first bytes of an index file, as far as it was written."""
+    """Whether it is a regular file that begins like an index file; it may be incomplete."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False

@@ -86,7 +86,7 @@ def frequencies_of(packed: Packed) -> NDArray[np.float32]:
 
 
 def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(t, k) the weighted frequency of each of t terms in each of `rows`: 0 where there is no posting."""
+    """(t, k) the weighted frequency of each of t terms in each of `rows`; 0 without a posting."""
     least = rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)
     # The first posting of the row or a later one, else the last of all; without postings, one of no row.
     nearest = [
