@@ -1,8 +1,8 @@
 """The memory: takes text, embeds it, stores it, finds it again. Never talks to a chat model.
 
-`service.MemoryService` joins its parts: `documents`, and in folders `search`, `ingest`, `history`, `blocks`,
-`code`, `files` and `maintenance`. `app` builds it from settings, `mcp` and `http` offer it, `stores` is its
-file. `Memory` is the same for scripts; it is imported when it is first used.
+`service.MemoryService` joins its parts: `search`, `ingest`, `history`, `blocks`, `code`, `files` and
+`maintenance`. `app` builds it from settings, `mcp` and `http` offer it, `stores` is its file. `Memory` is
+the same for scripts, imported at its first use.
 """
 
 import os

@@ -12,10 +12,9 @@ from ragconfig.repository import OPTION, make_memory, root_of
 from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
-from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
-from ragmemory.settings import MemorySettings
+from ragmemory.settings import MemorySettings, RankingSettings
 from ragmemory.stores.sqlite import Store
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     make = partial(make_memory, repository, settings.home) if repository else None
     store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only, make=make)
     embedder = embedder or make_embedder(settings)
-    # The index is in a folder beside the memory. It is derived, so deleting it costs only time.
+    # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = path.parent / f"{path.name}-index"
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
@@ -45,7 +44,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         reranker=make_reranker(settings),
         roots=memory.roots,
         repository=None if memory.read_only else repository,
-        former=former_embedder,
+        previous_embedder=previous_embedder,
     )
 
 
@@ -67,7 +66,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 @cache
-def former_embedder(identity: str) -> Embedder | None:
+def previous_embedder(identity: str) -> Embedder | None:
     """The embedder with this identity, if it needs no settings."""
     from ragmemory.embedders.local import LocalEmbedder
 

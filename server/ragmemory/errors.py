@@ -1,4 +1,7 @@
-"""The errors of the memory. `code` is the `errorCode` on the wire."""
+"""The errors of the memory. `code` is the `errorCode` on the wire.
+
+Hints name commands. The descriptions and notices of tools, which models read, name tools.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ class MemoryDamaged(RagMemoryError):
     place: str = ""
     code = "MEMORY_DAMAGED"
     sentence = "The memory {path} is damaged{at_place}: {reason}."
-    hint = "`ragchat memory verify` says what is damaged and what to do."
+    hint = "`ragchat memory verify` lists the damage and the remedies."
 
     @property
     def at_place(self) -> str:
@@ -118,7 +121,7 @@ class EmbedderUnavailable(RagMemoryError):
 
 
 class RerankerUnavailable(RagMemoryError):
-    """The reranker gave no scores, or not in time. The order of the search stands."""
+    """The reranker gave no scores, or not in time. The order of the search is kept."""
 
     reranker: str
     reason: str
@@ -269,7 +272,7 @@ class VersionNotKept(RagMemoryError):
 
 
 class StaleVersion(RagMemoryError):
-    """An edit names a version of a document that is not the current one."""
+    """An edit of a version that is no longer the current one."""
 
     uri: str
     version: int
@@ -286,7 +289,7 @@ class BlockNotFound(RagMemoryError):
     block: str
     code = "RESOURCE_NOT_FOUND"
     sentence = "{uri} has no block {block}."
-    hint = "search_blocks lists the blocks of a document."
+    hint = "Read the blocks of the document again: their ids, labels and numbers name them."
 
 
 class DocumentExists(RagMemoryError):
@@ -367,12 +370,12 @@ class NoSources(RagMemoryError):
 
 
 class IngestionNotFound(RagMemoryError):
-    """There is no job with this id; only the last hundred are kept."""
+    """There is no job with this id."""
 
     job_id: str
     code = "RESOURCE_NOT_FOUND"
     sentence = "There is no ingestion {job_id!r}."
-    hint = "list_ingestions names the last ones."
+    hint = "Only the last hundred are kept."
 
 
 class IngestionFailed(RagMemoryError):

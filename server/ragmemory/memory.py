@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ragcommon.contract.documents import Injected
@@ -19,23 +18,18 @@ class Memory:
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
         """`path` is the SQLite file, which is made if there is none. Raises SettingsError.
 
-        Everything else comes from the settings that `ragmemory` has too; `config` replaces the user's file.
+        Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
         self.service = make_service(load_settings(config, flags))
-        """All that a memory can do beyond the methods here."""
+        """The full service, for everything beyond the methods here."""
 
     async def __aenter__(self) -> Self:
         await self.service.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return await self.service.__aexit__(type, error, traceback)
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self.service.__aexit__(*error)
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.
@@ -48,7 +42,7 @@ class Memory:
     async def query(
         self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None, min_score: float = 0.0
     ) -> QueryResult:
-        """The passages that fit best, at most `top_k`, the best first; scores are from 0 to 1.
+        """The best `top_k` passages, best first; scores are in [0, 1].
 
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """

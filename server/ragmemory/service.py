@@ -1,4 +1,4 @@
-"""The memory service: what a memory can do, each feature in a part of its own. Knows no MCP.
+"""The memory service: one part for each feature. Knows no MCP.
 
 Files and models are opened when a feature first needs them; `warm_up` opens them ahead of time.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
 from ragmemory.blocks.editor import BlockEditor
 from ragmemory.code.service import CodeMemory
-from ragmemory.documents import Documents
 from ragmemory.embedders import Embedder
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.sources import Sources
@@ -43,24 +41,25 @@ class MemoryService:
         reranker: Reranker | None = None,
         roots: Sequence[str] = (),
         repository: Path | None = None,
-        former: Callable[[str], Embedder | None] = lambda _: None,
+        previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
         """`roots`: the folders in which files may be read, and written by edits and backups; `repository`:
-        the root of the git repository that is to be loaded into this memory, its own.
+        the root of the git repository whose memory this is.
 
-        `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
+        `previous_embedder` makes the embedder with an identity, if possible: it embeds queries during a
+        reembedding.
         """
         self.roots = roots
         self.repository = repository
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that this process adds, updates or removes."""
         self.on_block_change: Callable[[str, Sequence[str]], None] = lambda _, __: None
-        """Called with the ids of the blocks that it changes or removes, if anyone has seen their ids."""
+        """Called with the ids of the blocks that it changes or removes, if they were ever shown."""
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
         store.on_opening, store.on_open = self._prepare, self._wake
-        self.search = Search(store, embedder, indexing, reranker, former)
+        self.search = Search(store, embedder, indexing, reranker, previous_embedder)
         self.writer = Writer(
             store,
             embedder,
@@ -69,7 +68,8 @@ class MemoryService:
             lambda *change: self.on_change(*change),
             self._note_blocks,
         )
-        self.documents = Documents(store)
+        self.documents = store.documents
+        self.passages = store.passages
         self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
         self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
         self.code = CodeMemory(store)
@@ -92,16 +92,11 @@ class MemoryService:
         self._tasks.start_soon(self.ingestions.run)
         return self
 
-    async def __aexit__(
-        self,
-        type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *error: Any) -> bool | None:
         self._indexing.stop()
         self._tasks.cancel_scope.cancel()
         try:
-            return await self._tasks.__aexit__(type, error, traceback)
+            return await self._tasks.__aexit__(*error)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._close()

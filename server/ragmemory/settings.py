@@ -20,3 +20,18 @@ class LimitSettings(Struct, frozen=True):
     """The table [limits]."""
 
     message_bytes: int
+
+
+class RankingSettings(Struct, frozen=True):
+    """The table [ranking]."""
+
+    candidates: int
+    alpha: float
+    alpha_contextual: float
+    alpha_uncovered: float
+    k1: float
+    b: float
+    title_weight: float
+    surroundings_weight: float
+    pair_weight: float
+    duplicate_overlap: float

@@ -25,8 +25,8 @@ from ragmemory.ingest.chunking import ChunkerInput, ChunkingSettings, split
 from ragmemory.ingest.preparation import context
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
-from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
+from ragmemory.settings import RankingSettings
 from ragmemory.text.languages import language_of
 from ragmemory.types.changes import Changes, Checkpoint
 from tests.benchmarks.report import table

@@ -20,8 +20,7 @@ from ragconfig.settings import known_keys, load_settings
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.http.serving import HttpSettings
 from ragmemory.ingest.chunking import ChunkingSettings
-from ragmemory.search.ranking import RankingSettings
-from ragmemory.settings import LimitSettings, MemorySettings
+from ragmemory.settings import LimitSettings, MemorySettings, RankingSettings
 from tests.fuzz.hostile import UNSHRUNK, few, numbers, texts, words
 from tests.support.program import Program, program_in
 

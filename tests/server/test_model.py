@@ -35,7 +35,7 @@ from ragmemory.errors import (
     WrittenLater,
 )
 from ragmemory.ingest.documents import document_id
-from ragmemory.limits import LONGEST_URI
+from ragmemory.limits import MAX_URI_LENGTH
 from ragmemory.service import MemoryService
 from ragmemory.types.history import Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
@@ -209,7 +209,7 @@ Step: TypeAlias = Inject | InjectAtOnce | Refused | Forget | Undo | UndoSome | R
 
 URIS = [
     *("a", "A", " a ", "a*", "[a]", "?", "%00", "a'b\"c", "a\nb", "日本語/ファイル.md", "😀", "a.txt"),
-    *("file:///notes/[x]*.md", document_id("a"), "u" * LONGEST_URI),
+    *("file:///notes/[x]*.md", document_id("a"), "u" * MAX_URI_LENGTH),
 ]
 # Mostly one of two: the same document must be met again.
 uris = st.integers(0, 3).flatmap(lambda number: st.sampled_from(URIS[:2] if number else URIS))
@@ -242,7 +242,13 @@ metadata = st.builds(
 )
 unacceptable = st.sampled_from(
     [
-        *({"uri": "a\0b"}, {"uri": ""}, {"uri": "u" * (LONGEST_URI + 1)}, {"uri": "\ud800"}, {"uri": 1}),
+        *(
+            {"uri": "a\0b"},
+            {"uri": ""},
+            {"uri": "u" * (MAX_URI_LENGTH + 1)},
+            {"uri": "\ud800"},
+            {"uri": 1},
+        ),
         *({"title": "a\0b"}, {"tags": "red"}, {"k\0": 1}, {"k": ["\0"]}, {"k": float("inf")}),
     ]
 )

@@ -56,8 +56,12 @@ def decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
 def passages(tool: str, result: ToolCallResult) -> list[Hit]:
     """What a tool found; a tool that does not search finds nothing."""
     with _usable(tool):
-        # Only `Query` sends the metadata of the documents.
-        return [msgspec.convert({"metadata": {}, **hit}, Hit) for hit in result.structured(_Passages).hits]
+        hits = result.structured(_Passages).hits
+        # Only `Query` sends the metadata of the documents; `search_code` sends `symbol` instead of headings.
+        return [
+            msgspec.convert({"metadata": {}, "title": "", "heading": hit.get("symbol", "")} | hit, Hit)
+            for hit in hits
+        ]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from ragmcp.http.reach import Reach
 from ragmcp.oauth.authorization import OAuth
 from ragmcp.oauth.dpop import Prover
 from ragmcp.oauth.errors import LoginRequired
-from ragmcp.oauth.grants import Login, TokenSource, Wanted
+from ragmcp.oauth.grants import Login, TokenRequest, TokenSource
 from ragmcp.oauth.redirect import Redirect, has_state, open_redirect
 from ragmcp.oauth.registration import Identity
 from ragmcp.oauth.store import Grant, Registration, RunStore, Store
@@ -103,7 +103,7 @@ class NoLogin:
         self._config = config
         self._credentials = credentials
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
         if store.grant(self._config.url) is not None:  # Only this request wants them, not the next login.
             self._credentials.keep_wanted(self._config.url, wanted.scope)
@@ -119,9 +119,9 @@ class _Later:
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self.noted: tuple[Wanted, Prover | None, Reach] | None = None
+        self.noted: tuple[TokenRequest, Prover | None, Reach] | None = None
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
         self.noted = (wanted, prover, web.reach)
         raise LoginRequired(self._config.url)

@@ -32,8 +32,8 @@ from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
-# How long a request is retried while the server is away: less than FINISH_SECONDS, so that a host that has
-# closed stdin still gets the error.
+# Seconds that a request is retried while the server is unreachable: less than FINISH_SECONDS, so that a host
+# that has closed stdin still gets the error.
 RETRY_SECONDS = 8.0
 # Not repeated after a lost connection: the server may have handled it.
 NOT_REPEATABLE = "tools/call"
@@ -54,7 +54,7 @@ class Session(Protocol):
     async def end(self) -> None: ...
 
 
-class Running(Struct):
+class OpenRequest(Struct):
     """An open request of the host."""
 
     method: str
@@ -72,8 +72,8 @@ class Bridge:
         self._before_retry = before_retry
         # It begins with the first `initialize`.
         self._session: Session = require_legacy("session_client").SessionClient(http, tasks, self._write)
-        self._running: dict[Id, Running] = {}
-        self._batches = 0  # that are not answered yet
+        self._open_requests: dict[Id, OpenRequest] = {}
+        self._batches = 0  # not answered yet
         self._idle = anyio.Event()
 
     async def run(self) -> None:
@@ -90,10 +90,10 @@ class Bridge:
             await self._stream.drain(0)
 
     async def _finish(self) -> None:
-        for running in list(self._running.values()):
+        for running in list(self._open_requests.values()):
             if running.method == LISTEN:
                 running.scope.cancel()
-        while self._running or self._batches:
+        while self._open_requests or self._batches:
             self._idle = anyio.Event()
             await self._idle.wait()
 
@@ -110,8 +110,8 @@ class Bridge:
         match jsonrpc.parse(line):
             case Request() as request:
                 headers = _modern_headers(request.method, request.params)
-                running = Running(request.method, bool(headers), anyio.CancelScope())
-                self._running[request.id] = running
+                running = OpenRequest(request.method, bool(headers), anyio.CancelScope())
+                self._open_requests[request.id] = running
                 self._tasks.start_soon(self._ask, request, line, headers, running.scope)
             case Unreadable() as unreadable:
                 self._refuse(unreadable.refusal_id, unreadable.error)
@@ -136,7 +136,7 @@ class Bridge:
                 await self._retry(attempt, repeatable=request.method != NOT_REPEATABLE)
             except RagMcpError as error:
                 self._refuse(request.id, error)
-        self._running.pop(request.id, None)
+        self._open_requests.pop(request.id, None)
         self._idle.set()
 
     async def _ask_batch(self, line: bytes) -> None:
@@ -166,13 +166,13 @@ class Bridge:
             id = msgspec.json.decode(params, type=CancelledParams).request_id
         except msgspec.DecodeError:
             return
-        if running := self._running.get(id):
+        if running := self._open_requests.get(id):
             if not running.modern:
                 await self._say(CANCELLED, params, line)
             running.scope.cancel()  # This closes the response, which is how a modern request is cancelled.
 
     async def _retry(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
-        """Repeat until it succeeds or RETRY_SECONDS are over. Raises the error of the last attempt."""
+        """Retry for RETRY_SECONDS. Raises the error of the last attempt."""
         deadline = anyio.current_time() + RETRY_SECONDS
         while True:
             began = anyio.current_time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 from httpx2 import URL, InvalidURL
@@ -14,7 +15,7 @@ from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import open_client
 from ragmcp.http.reach import is_loopback
 from ragmcp.stdio.serve import standard_streams
-from ragmemory.bridge.host import BeforeRetry, Bridge
+from ragmemory.bridge.host import Bridge
 from ragmemory.bridge.spawned import Spawned
 from ragmemory.settings import LimitSettings
 from ragmemory.signals import end_on_signal, exit_within
@@ -67,25 +68,16 @@ async def _serve(url: str, token: str | None, message_bytes: int, command: list[
         open_client(url, message_bytes, token, None) as http,
         anyio.create_task_group() as tasks,
     ):
-        before_retry: BeforeRetry = _pause
-        if command is not None:
-            spawned = Spawned(command)
+        spawned = Spawned(command) if command else None
+        if spawned:
             tasks.start_soon(spawned.run)
-            before_retry = _starting(spawned)
         tasks.start_soon(end_on_signal, tasks.cancel_scope)
-        await Bridge(stream, http, tasks, before_retry).run()
+        await Bridge(stream, http, tasks, partial(_before_retry, spawned)).run()
         exit_within()
         tasks.cancel_scope.cancel()
 
 
-async def _pause(_: RagMcpError) -> None:
+async def _before_retry(spawned: Spawned | None, error: RagMcpError) -> None:
+    if spawned and isinstance(error, ServerUnreachable):
+        await spawned.start()
     await anyio.sleep(PAUSE_SECONDS)
-
-
-def _starting(spawned: Spawned) -> BeforeRetry:
-    async def start(error: RagMcpError) -> None:
-        if isinstance(error, ServerUnreachable):
-            await spawned.start()
-        await _pause(error)
-
-    return start

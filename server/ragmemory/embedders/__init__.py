@@ -54,7 +54,7 @@ class Embedder(Protocol):
 
     @property
     def scale(self) -> CosineScale:
-        """Where the cosines of unrelated texts lie."""
+        """The distribution of cosines between unrelated texts."""
 
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""
@@ -78,7 +78,7 @@ class Embedder(Protocol):
         """
 
     async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """(texts, words) in [-1, 1]: how near by meaning the nearest word of each text comes to each word.
+        """(texts, words) in [-1, 1]: the cosine of each word with the nearest word of each text.
 
         None if the model has no vectors of single words.
         """

@@ -18,7 +18,7 @@ SPACE_MARK = "▁"
 # Longer words are cut into parts of this many characters: joining takes quadratic time.
 MAX_WORD = 64
 # No piece of a word has more characters.
-LONGEST_PIECE = 16
+MAX_PIECE_CHARACTERS = 16
 # Words whose tokens are cached.
 CACHED_WORDS = 10_000
 # Sorts behind every token id.
@@ -52,14 +52,14 @@ class BytePairEncoder:
         return self._cached(word) if len(word) <= MAX_WORD else self._encode(word)
 
     def longest_pieces(self, word: str) -> list[int]:
-        """The ids of the longest pieces that a lower-case word begins with, one after the other.
+        """The token ids of a lower-case word, cut greedily into the longest known pieces.
 
-        A byte pair encoding merges by rank and may cut a stem; this keeps it, and takes a third of the time.
+        Byte pair encoding merges by rank and may cut a stem; greedy cutting keeps it, in a third of the time.
         """
         rest = SPACE_MARK + word
         found: list[int] = []
         while rest:
-            ends = range(min(len(rest), LONGEST_PIECE), 0, -1)
+            ends = range(min(len(rest), MAX_PIECE_CHARACTERS), 0, -1)
             end = next((end for end in ends if rest[:end] in self._vocabulary), 0)
             if end:
                 found.append(self._vocabulary[rest[:end]])

@@ -3,8 +3,8 @@
 `search.ranking.relevance` was fitted with the local embedder. Other models have other scales: unrelated texts
 have cosines around 0 with some, and around .75 with others. The mean and the deviation of the cosines between
 a few questions and answers that have nothing to do with each other place a model's cosines on the local one.
-There an unrelated passage is taken for a relevant one as rarely as with the local embedder, and a model that
-tells texts apart better gives higher scores to relevant ones. The order of passages does not change.
+Then the rate of false positives is that of the local embedder, and a model that separates texts better gives
+relevant ones higher scores. The order of passages does not change.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PAIRS = (
         "A garage for cars behind the railway building is open all night.",
     ),
 )
-# Below this deviation the cosines say nothing about the model's scale, and are taken as they are.
-LEAST_DEVIATION = 0.005
+# Below this deviation the scale is unknown, and cosines are used unchanged.
+MIN_DEVIATION = 0.005
 
 
 class CosineScale(Struct, frozen=True):
@@ -45,11 +45,10 @@ class CosineScale(Struct, frozen=True):
 
     def to_local(self, cosines: Floats) -> Floats:
         """Cosines of this scale on that of the local embedder; any shape."""
-        if self.deviation < LEAST_DEVIATION:
+        if self.deviation < MIN_DEVIATION:
             return cosines
         stretch = LOCAL.deviation / self.deviation
-        placed: Floats = (LOCAL.mean + stretch * (cosines - self.mean)).astype(cosines.dtype)
-        return placed
+        return (LOCAL.mean + stretch * (cosines - self.mean)).astype(cosines.dtype)
 
 
 # Measured; a test measures it again.

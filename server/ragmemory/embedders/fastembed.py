@@ -48,9 +48,9 @@ E5_SMALL = "intfloat/multilingual-e5-small"
 # Texts of 512 tokens that are embedded at a time: more are no faster on a processor, take more memory (12 MB
 # each for attention alone), and delay the end of a cancelled call.
 BATCH = 8
-# Room in the model's input for the title, the prefix and the special tokens.
+# Tokens of the model's input that are reserved for the title, the prefix and the special tokens.
 AROUND = 32
-# A query does not wait longer for a model that is being loaded or downloaded.
+# Seconds that a query waits for a model that is being loaded or downloaded.
 QUERY_SECONDS = 8.0
 # fastembed's name for a model that pools by itself.
 UNPOOLED = "DISABLED"
@@ -228,7 +228,7 @@ def load(wanted: str, cache: Path, threads: int, *, may_download: bool) -> Loade
         str(cache),
         threads,
         specific_model_path=str(folder),
-        # Otherwise the memory of the largest batch is never given back.
+        # Otherwise the memory of the largest batch is never freed.
         enable_cpu_mem_arena=False,
     )
     unmeasured = Loaded(model, tokenizer, prefixes, longest, LOCAL, 0)

@@ -35,7 +35,7 @@ MATRIX = "embedding.weight"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # Shorter queries, in characters, are embedded in less time than waking a thread takes.
 SHORT_QUERY = 500
-# The words of so many passages are compared in about as much time.
+# Up to this many passages, comparing words takes about as long.
 FEW_TEXTS = 50
 # https://huggingface.co/docs/safetensors: the size of the header, the header as JSON, then all tensors.
 SIZE_BYTES = 8

@@ -33,7 +33,7 @@ PROMPTS = "config_sentence_transformers.json"
 # The first and the last bytes of a file, which identify it: a gigabyte would take a second to hash.
 HASHED_BYTES = 1 << 20
 SHOWN_NAMES = 3
-# For so long after a model could not be loaded, its users fail with the same error.
+# Seconds after a failed load during which calls fail with the same error.
 DOWN_SECONDS = 30.0
 
 
@@ -121,7 +121,7 @@ def using_fastembed() -> Iterator[None]:
     try:
         from loguru import logger as fastembeds
 
-        # What it logs is said again by the exception.
+        # Its exceptions repeat what it logs.
         fastembeds.disable("fastembed")
         yield
     except UnknownHome as error:
@@ -173,6 +173,6 @@ def listed(family: Family, wanted: str, cache: Path, *, may_download: bool) -> L
 
 
 def first_line(error: Exception) -> str:
-    """What an exception says, for the middle of a sentence."""
+    """The first line of an exception's message, without its final period."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".:") if lines else type(error).__name__

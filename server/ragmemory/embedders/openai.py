@@ -28,9 +28,9 @@ DEFAULT_URL = "https://api.openai.com/v1"
 BYTES_PER_TOKEN = 4
 # Statuses that blame the input: a text is too long, or cannot be embedded.
 REFUSED = (400, 413, 422)
-# A query does not wait longer: it can be answered by words alone, and the chat waits for 10 seconds.
+# Seconds that a query waits: it can be searched by words alone, and the chat waits for 10 seconds.
 QUERY_SECONDS = 8.0
-# For so long after a failure that may pass, queries send no request.
+# Seconds after a temporary failure during which queries send no request.
 DOWN_SECONDS = 30.0
 
 PER_TOKEN = "it sends one vector for each token instead of one for each text (it does no pooling)"
@@ -43,7 +43,7 @@ POOLING_HINT = (
 class OpenAIEmbedder:
     """For documents, the client retries by itself, with backoff and Retry-After (429, 5xx, no response).
 
-    After a failure that may pass, queries fail with the same error for a while, and documents are tried once
+    After a temporary failure, queries fail with the same error for a while, and documents are tried once
     until a request succeeds.
     """
 
@@ -64,11 +64,11 @@ class OpenAIEmbedder:
         """There is nothing to load."""
 
     def is_common(self, word: str) -> bool:  # noqa: ARG002
-        """Not known: the endpoint does not tell its vocabulary."""
+        """Unknown: endpoints do not publish their vocabulary."""
         return False
 
     def longest_text(self) -> int | None:
-        return None  # The endpoint does not tell it.
+        return None  # Endpoints do not publish it.
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
@@ -136,7 +136,7 @@ class OpenAIEmbedder:
             )
         except OpenAIError as error:
             failure = unavailable(self.identity, self.base_url, error)
-            if may_pass(error):
+            if is_temporary(error):
                 self._down, self._down_since = failure, time.monotonic()
             raise failure from error
         self._down = None
@@ -164,8 +164,8 @@ def vectors_in(answer: object) -> list[list[Any]] | None:
     return [item.embedding for item in sorted(data, key=lambda item: item.index)]
 
 
-def may_pass(error: OpenAIError) -> bool:
-    """Whether the same request may succeed later."""
+def is_temporary(error: OpenAIError) -> bool:
+    """Whether the failure is temporary."""
     import openai
 
     return isinstance(error, (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError))

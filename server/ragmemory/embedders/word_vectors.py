@@ -1,4 +1,4 @@
-"""The vectors of single words, for late interaction: how near each word of a question comes to each text."""
+"""The vectors of single words, for late interaction between the words of a question and each text."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-# Words whose vectors are kept (20 MB): the passages of a search have few that those of others had not.
+# Words whose vectors are cached (20 MB): passages of different searches share most of their words.
 CACHED_WORDS = 20_000
-# Longer runs of bytes are no words.
-LONGEST_WORD = 64
-# Of a word, so many pieces count: few have more.
+# Longer sequences of bytes are not words.
+MAX_WORD_BYTES = 64
+# Pieces of a word that are used: few words have more.
 PIECES = 3
 # Punctuation and symbols in UTF-8: U+0080 to U+00BF, U+2000 to U+2EFF, U+3000 to U+303F.
 MARKS = re.compile(rb"\xc2.|\xe2[\x80-\xbb].|\xe3\x80.", re.DOTALL)
@@ -92,4 +92,4 @@ def words_of(text: str) -> list[bytes]:
     """The words of a text in lower case."""
     encoded = text.lower().encode()
     plain = (encoded if encoded.isascii() else MARKS.sub(SPACE, encoded)).translate(ASCII)
-    return [word for word in plain.split() if len(word) <= LONGEST_WORD]
+    return [word for word in plain.split() if len(word) <= MAX_WORD_BYTES]

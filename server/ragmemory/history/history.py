@@ -17,7 +17,7 @@ from ragmemory.errors import VersionNotFound, VersionNotKept
 from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
-from ragmemory.limits import MOST_VERSIONS
+from ragmemory.limits import MAX_VERSIONS
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.history import Selection, VersionText
 from ragmemory.types.writes import Write
@@ -28,16 +28,10 @@ _LAST_CHANGE = Selection()
 class History:
     """A document is named by its id or uri; it may have been removed.
 
-    `cancel_group` ends the ingestion whose writes are
-    a group.
+    `cancel_group` ends the ingestion with this group of writes.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        cancel_group: Callable[[str], Awaitable[None]],
-    ) -> None:
+    def __init__(self, store: Store, writer: Writer, cancel_group: Callable[[str], Awaitable[None]]) -> None:
         self._store = store
         self._writer = writer
         self._cancel_group = cancel_group
@@ -55,7 +49,7 @@ class History:
 
         Raises DocumentNotFound, VersionNotFound, VersionNotKept, MemoryDamaged.
         """
-        found = await _versions(self._store, document, MOST_VERSIONS)
+        found = await _versions(self._store, document, MAX_VERSIONS)
         return await _read(self._store, found.uri, _find(found, number))
 
     async def difference(
@@ -65,7 +59,7 @@ class History:
 
         Without `before` it is the version before `after`. Raises what `version` raises.
         """
-        found = await _versions(self._store, document, MOST_VERSIONS)
+        found = await _versions(self._store, document, MAX_VERSIONS)
         new = _find(found, after)
         old = _find(found, before) if before is not None else _previous(found, new)
         new_text = await _read(self._store, found.uri, new)
@@ -78,7 +72,7 @@ class History:
 
         By default the newest earlier one with a text. Raises what `version` and a write raise.
         """
-        found = await _versions(self._store, document, MOST_VERSIONS)
+        found = await _versions(self._store, document, MAX_VERSIONS)
         earlier = found.versions[1:] if number is None else [_find(found, number)]
         chosen = next((one for one in earlier if one.action != "removed"), None)
         if chosen is None:
@@ -128,10 +122,8 @@ async def _read(store: Store, uri: str, version: Version) -> VersionText:
         return VersionText(uri, version, "", {})
     replacing = await store.versions.replaced_by(uri, version.number)
     if replacing is None:
-        info = await store.documents.find(uri)
-        return VersionText(
-            uri, version, await store.documents.text(info.document_id), info.metadata, info.added_at
-        )
+        info, text = await store.documents.read(uri)
+        return VersionText(uri, version, text, info.metadata, info.added_at)
     before = (await store.versions.before_writes([replacing])).get(replacing)
     if before is None:
         raise VersionNotKept(uri, version.number)

@@ -37,14 +37,9 @@ from ragmemory.types.writes import Document, Write
 OnProgress = Callable[[int, int], Awaitable[None]]
 
 _AGO = re.compile(r"([0-9]+)([smhd])")
-_UNITS = {
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-}
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
-# Writes undone at a time: removals of so many documents are one transaction, for which other writers wait.
+# Writes undone at a time: their removals are one transaction, for which other writers wait.
 _BATCH = 64
 
 
@@ -87,7 +82,7 @@ def moment(text: str, now: datetime) -> datetime:
     """The time of an ISO 8601 text (without a zone: local time) or of a time ago. Raises BadArgument."""
     try:
         if ago := _AGO.fullmatch(text):
-            return now - int(ago[1]) * _UNITS[ago[2]]
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         reason = "is neither a time in ISO 8601 nor a time ago such as 10m, 2h or 3d"

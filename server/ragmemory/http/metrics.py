@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# A query takes a millisecond, a document tens of them, a reembedding minutes.
+# Buckets: a query takes a millisecond, a document tens of milliseconds, a reembedding minutes.
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 120)
 
 
@@ -27,25 +28,21 @@ class Metrics:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "ragmemory_requests", "Requests answered", ["method", "tool"], registry=registry
-        )
-        self._errors = Counter("ragmemory_errors", "Requests that failed", ["code"], registry=registry)
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        self._requests = counter("ragmemory_requests", "Requests answered", ["method", "tool"])
+        self._errors = counter("ragmemory_errors", "Requests that failed", ["code"])
         self._seconds = Histogram(
-            "ragmemory_request_seconds",
-            "Time from a request to its answer",
-            ["method"],
+            *("ragmemory_request_seconds", "Time from a request to its answer", ["method"]),
             buckets=_SECONDS,
-            registry=registry,
+            registry=self._registry,
         )
-        self._sessions = Gauge("ragmemory_sessions", "Open legacy sessions", registry=registry)
-        self._streams = Gauge("ragmemory_streams", "Open event streams", registry=registry)
-        self._documents = Gauge("ragmemory_documents", "Documents in memory", registry=registry)
-        self._chunks = Gauge("ragmemory_chunks", "Chunks in memory", registry=registry)
-        self._waiting = Gauge(
-            "ragmemory_intake_waiting", "Documents that wait to be written", registry=registry
-        )
+        self._sessions = gauge("ragmemory_sessions", "Open legacy sessions")
+        self._streams = gauge("ragmemory_streams", "Open event streams")
+        self._documents = gauge("ragmemory_documents", "Documents in memory")
+        self._chunks = gauge("ragmemory_chunks", "Chunks in memory")
+        self._waiting = gauge("ragmemory_intake_waiting", "Documents that wait to be written")
 
     def count(self, record: RequestRecord) -> None:
         """Count a request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,11 +46,8 @@ def make_app(
     has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer of the key
     in `note`.
     """
-    views = _Views(
-        *(endpoint, server, metrics, command, note.proof),
-        needs_token=access.token is not None,
-        plain_form=plain_form,
-    )
+    needs_token = access.token is not None
+    views = _Views(endpoint, server, metrics, command, note.proof, needs_token, plain_form)
     router = Router(
         [
             Route("/", views.home),
@@ -84,38 +82,28 @@ class _Application:
         await self._app(scope, receive, send)
 
 
+@dataclass(frozen=True)
 class _Views:
     """The answers to all requests that are not MCP."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        server: Server,
-        metrics: Metrics,
-        command: Command,
-        proof: Callable[[str], str],
-        *,
-        needs_token: bool,
-        plain_form: bool,
-    ) -> None:
-        self._endpoint = endpoint
-        self._server = server
-        self._metrics = metrics
-        self._command = command
-        self._proof = proof
-        self._needs_token = needs_token
-        self._plain_form = plain_form
+    endpoint: Endpoint
+    server: Server
+    metrics: Metrics
+    command: Command
+    proof: Callable[[str], str]
+    needs_token: bool
+    plain_form: bool
 
     async def home(self, request: Request) -> Response:
         """The page for a browser; the same as JSON for a program."""
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse(self._description(request), headers={"Vary": "Accept"})
         html = page.render(
-            self._server.info.version,
+            self.server.info.version,
             _url(request, MCP),
-            self._server.tools,
-            self._command,
-            token=self._needs_token,
+            self.server.tools,
+            self.command,
+            token=self.needs_token,
         )
         return HTMLResponse(html, headers=page.HEADERS)
 
@@ -126,16 +114,16 @@ class _Views:
     async def openapi(self, request: Request) -> Response:
         """The paths, and in the plain form the tools, for programs that read OpenAPI."""
         described = openapi.describe(
-            self._server.info.version,
+            self.server.info.version,
             _url(request, ""),
-            self._server.tools.values(),
-            plain_form=self._plain_form,
-            needs_token=self._needs_token,
+            self.server.tools.values(),
+            plain_form=self.plain_form,
+            needs_token=self.needs_token,
         )
         return JSONResponse(described)
 
     def _description(self, request: Request) -> dict[str, Any]:
-        server = self._server
+        server = self.server
         return {
             "name": server.info.name,
             "version": server.info.version,
@@ -149,20 +137,20 @@ class _Views:
             "revisions": [*MODERN_REVISIONS, *LEGACY_REVISIONS],
             "capabilities": msgspec.to_builtins(server.capabilities),
             "tools": list(server.tools),
-            "authorization": "bearer" if self._needs_token else "none",
+            "authorization": "bearer" if self.needs_token else "none",
         }
 
     async def health(self, request: Request) -> Response:
         """Whether the server runs; with a challenge, which server it is."""
-        info = self._server.info
+        info = self.server.info
         answer = {"status": "ok", "name": info.name, "version": info.version}
         if challenge := request.query_params.get(CHALLENGE):
-            answer[PROOF] = self._proof(challenge)
+            answer[PROOF] = self.proof(challenge)
         return JSONResponse(answer)
 
     async def metrics_text(self, _: Request) -> Response:
         """The metrics."""
-        return Response(await self._metrics.text(self._endpoint), media_type=CONTENT_TYPE)
+        return Response(await self.metrics.text(self.endpoint), media_type=CONTENT_TYPE)
 
 
 def _url(request: Request, path: str) -> str:

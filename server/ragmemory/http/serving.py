@@ -97,11 +97,13 @@ async def _serve(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
         plain_form=table.plain_form,
     )
-    connection_limits = _connection_limits(table, limits)
-    listener = Listener(app, connection_limits)
+    finish_seconds = ceil(limits.leave_seconds)
+    listener = Listener(
+        app, ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds)
+    )
     stop = anyio.Event()
     # Open requests may run in threads, which cannot be cancelled.
-    leave = partial(exit_within, connection_limits.finish_seconds + 2 * CLOSE_SECONDS)
+    leave = partial(exit_within, finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         for one in (server, own_server):
@@ -150,15 +152,6 @@ def _access(table: HttpSettings, token: str | None) -> Access:
         token=token,
         requests_per_second=table.requests_per_second,
         burst=table.burst,
-    )
-
-
-def _connection_limits(table: HttpSettings, limits: HttpLimits) -> ConnectionLimits:
-    return ConnectionLimits(
-        head_seconds=table.head_seconds,
-        head_bytes=limits.header_bytes,
-        idle_seconds=table.idle_seconds,
-        finish_seconds=ceil(limits.leave_seconds),
     )
 
 

@@ -35,12 +35,7 @@ class Maintenance:
     """`roots`: the folders in which backups may be written."""
 
     def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        indexing: IndexSync,
-        writer: Writer,
-        roots: Sequence[str],
+        self, store: Store, embedder: Embedder, indexing: IndexSync, writer: Writer, roots: Sequence[str]
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -58,7 +53,7 @@ class Maintenance:
         return await self._store.verify(on_progress)
 
     async def repair(self, on_progress: verifying.OnProgress) -> Repaired:
-        """Check the file; copy it and repair what follows from the texts. Raises BackupFailed."""
+        """Check the file; back it up, then repair what derives from the texts. Raises BackupFailed."""
         repaired = await repair(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return repaired
@@ -74,12 +69,12 @@ class Maintenance:
         return reembedded
 
     async def discard_embeddings(self) -> Stats:
-        """Delete the embeddings of a former reembedding, or of one that was not completed."""
+        """Delete the previous embeddings, or those of an incomplete reembedding."""
         await self._store.reembedding.discard()
         return await self._store.stats()
 
     async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
-        """Write a consistent copy of the memory to a new file; `force` replaces a memory that is there.
+        """Write a consistent copy of the memory to a new file; `force` replaces an existing memory.
 
         Raises BackupFailed, NotAMemory, BadArgument.
         """

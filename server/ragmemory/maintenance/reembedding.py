@@ -14,7 +14,7 @@ from ragmemory.stores.sqlite import Store
 # Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
 
-# Chunks that are read and embedded at a time: a kill loses the work on so many.
+# Chunks that are read and embedded at a time: a kill loses the work on one page.
 _PAGE = 250
 
 

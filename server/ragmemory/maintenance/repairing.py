@@ -17,9 +17,9 @@ from ragmemory.stores.verifying import OnProgress
 
 
 async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:
-    """Check the file; if something is damaged, copy it beside itself, and repair what can be.
+    """Check the file; if it is damaged, back it up first, then repair it as far as possible.
 
-    Raises BackupFailed: nothing was changed.
+    Raises BackupFailed; then nothing was changed.
     """
 
     async def ignore(*_: int) -> None:

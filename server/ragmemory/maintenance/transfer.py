@@ -19,7 +19,7 @@ from ragcommon.contract.maintenance import ExportPage, ImportOutcome, PortableDo
 from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import by_digest
-from ragmemory.limits import MOST_VERSIONS
+from ragmemory.limits import MAX_VERSIONS
 from ragmemory.stores.journal import iso
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import are_sound
@@ -63,7 +63,7 @@ async def _versions(store: Store, uri: str) -> list[PortableVersion]:
     versions: list[PortableVersion] = []
     size = 0
     # The journal keeps with each write what it has replaced.
-    writes = await store.versions.newest(uri, MOST_VERSIONS)
+    writes = await store.versions.newest(uri, MAX_VERSIONS)
     for write in takewhile(lambda write: write.action == "updated", writes):
         for before in (await store.versions.before_writes([write.number])).values():
             size += len(before.text.encode())
@@ -88,8 +88,8 @@ async def import_documents(
 ) -> list[ImportOutcome]:
     """Store exported documents, with their earlier versions if memory has none of the document.
 
-    Of documents with the same uri the last one counts, without earlier versions. A document that is refused
-    does not keep the others out.
+    Of documents with the same uri the last one is stored, without earlier versions. A refused document
+    does not affect the others.
     """
     all_writes = await to_thread.run_sync(lambda: [_writes(document, origin) for document in documents])
     outcomes = [ImportOutcome("failed")] * len(documents)
@@ -152,7 +152,7 @@ def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:
 def _known(portable: PortableDocument) -> dict[bytes, Embedding]:
     """The embeddings of an exported document by the digests of what was embedded. Raises BadArgument.
 
-    Those that are damaged, which would spoil every search, are left out: they are computed.
+    Damaged ones are left out, and computed again.
     """
     if portable.vectors is UNSET:
         return {}

@@ -10,7 +10,7 @@ from ragcommon.contract.history import Origin
 from ragcommon.errors import of_the_system
 from ragconfig.errors import SettingsError
 from ragmcp.errors import InvalidArguments, ToolError
-from ragmemory.limits import LONGEST_CLIENT
+from ragmemory.limits import MAX_CLIENT_LENGTH
 
 if TYPE_CHECKING:
     from ragmcp.server.call import Call
@@ -22,7 +22,7 @@ Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 
 def origin_of(call: Call, group: str = "") -> Origin:
     """The client of a call, for the journal."""
-    return Origin(call.terms.client.name[:LONGEST_CLIENT], call.session.id, group, call.session.host)
+    return Origin(call.terms.client.name[:MAX_CLIENT_LENGTH], call.session.id, group, call.session.host)
 
 
 @contextmanager

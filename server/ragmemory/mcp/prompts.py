@@ -41,8 +41,8 @@ _OURS = Path(ragconfig.__file__).with_name(FOLDER)
 _PACKS = ("documents", "calibration")  # the order in which hosts list them
 _QUOTED = f"{FOLDER}/quoted_documents.md"
 # Documents that a completion offers, or that are searched for a name.
-_MOST_NAMES = 1_000
-_MOST_NAMED = 3  # in an error
+_MAX_NAMES = 1_000
+_MAX_NAMED = 3  # in an error
 _HOW_TO_NAME = "Its URI, file name, title or id."
 _HOW_TO_NUMBER = "Its number, as `ragchat memory versions` and list_versions give it."
 _TITLE_CHARACTERS = 200
@@ -94,7 +94,7 @@ class Prompts:
             numbers = await self._version_numbers(document, others.get(document, "").strip())
             return [number for number in numbers if number.startswith(typed.strip())]
         with wire_errors():
-            found = await (await self._memory()).documents.named(typed, _MOST_NAMES)
+            found = await (await self._memory()).documents.named(typed, _MAX_NAMES)
         return [_name(document) for document in found]
 
     @cached_property
@@ -140,20 +140,20 @@ class Prompts:
         return [PromptMessage(role="user", content=part) for part in content]
 
     async def _document(self, argument: str, name: str) -> DocumentText:
-        """The document that a user's name means. Raises InvalidParams, ToolError."""
+        """The document with this id, uri, title or file name. Raises InvalidParams, ToolError."""
         with wire_errors():
             from ragmemory.errors import DocumentNotFound
 
             memory = await self._memory()
             with suppress(DocumentNotFound):
                 return await memory.documents.whole(name.removeprefix(DOCUMENT_URIS))
-            found = await memory.documents.named(name, _MOST_NAMES)
+            found = await memory.documents.named(name, _MAX_NAMES)
             called = [document for document in found if _is_called(document, name)]
             if len(called) == 1:
                 return await memory.documents.whole(called[0].document_id)
         reason = f"there is no document {name!r} in memory"
         if called:
-            uris = ", ".join(document.uri for document in called[:_MOST_NAMED])
+            uris = ", ".join(document.uri for document in called[:_MAX_NAMED])
             reason = f"{len(called)} documents are called {name!r}; give the uri of one, such as {uris}"
         raise InvalidParams(f"$.arguments.{argument}", reason)
 
@@ -180,14 +180,14 @@ class Prompts:
     async def _version_numbers(self, argument: str, document: str) -> list[str]:
         """The numbers of a document's versions that can be compared; none if there is no such document."""
         from ragmemory.errors import DocumentNotFound
-        from ragmemory.limits import MOST_VERSIONS
+        from ragmemory.limits import MAX_VERSIONS
 
         if not document:
             return []
         # It may also be removed meanwhile.
         with suppress(InvalidParams), wire_errors(), suppress(DocumentNotFound):
             info = (await self._document(argument, document)).info
-            found = await (await self._memory()).history.versions(info.document_id, MOST_VERSIONS)
+            found = await (await self._memory()).history.versions(info.document_id, MAX_VERSIONS)
             return [str(one.number) for one in found.versions if one.characters is not None]
         return []
 

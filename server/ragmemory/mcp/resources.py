@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from ragcommon.contract.documents import DOCUMENT_URIS
 from ragmcp.errors import InvalidParams, ResourceNotFound
 from ragmcp.protocol.schema.content import ResourceContents
-from ragmemory.limits import LAST_OFFSET
+from ragmemory.limits import MAX_OFFSET
 from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Resources:
         from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to, offset
 
         start = offset(cursor)
-        if start > LAST_OFFSET:
+        if start > MAX_OFFSET:
             raise InvalidParams("$.cursor", "no list returned this cursor")
         with wire_errors():
             documents, total = await (await self._memory()).documents.page(PAGE_ITEMS, start)

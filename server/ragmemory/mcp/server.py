@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
     from ragmemory.service import MemoryService
-    from ragmemory.types.writes import Change
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -89,8 +90,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         prompts=prompts,
         complete=completer(resources, prompts),
     )
-    memory.on_change.append(partial(announce, server))
-    memory.on_block_change.append(partial(announce_blocks, server))
+    memory.servers.append(server)
     return server
 
 
@@ -115,10 +115,10 @@ class OnDemand:
     tasks: TaskGroup
 
     def __init__(self, settings: Settings) -> None:
-        self.on_change: list[Callable[[str, Change], None]] = []
-        self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
+        self.servers: list[Server] = []
+        """Their subscribers are notified of changes."""
         memory = settings.tables["memory"]
-        # Not at the first call: other programs may put a link in the place of a root until then.
+        # Now, not at the first call: until then other programs could replace a root by a link.
         tables = {**settings.tables, "memory": {**memory, "roots": resolved_roots(memory["roots"])}}
         self._settings = structs.replace(settings, tables=tables)
         self._service: MemoryService | None = None
@@ -129,19 +129,15 @@ class OnDemand:
         async with self._making:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
-                service.on_change = self._announce
-                service.on_block_change = self._announce_blocks
+                service.on_change = partial(self._notify, announce)
+                service.on_block_change = partial(self._notify, announce_blocks)
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service
 
-    def _announce(self, document_id: str, change: Change) -> None:
-        for listener in self.on_change:
-            listener(document_id, change)
-
-    def _announce_blocks(self, document_id: str, block_ids: Sequence[str]) -> None:
-        for listener in self.on_block_change:
-            listener(document_id, block_ids)
+    def _notify(self, announce: Callable[[Server, str, T], None], document_id: str, changed: T) -> None:
+        for server in self.servers:
+            announce(server, document_id, changed)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

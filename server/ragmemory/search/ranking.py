@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
+
+    from ragmemory.settings import RankingSettings
 
     Floats = NDArray[np.float32]
     Pairs = NDArray[np.uint32]
 
 
-# How many pairs of a passage are compared first.
+# Pairs of a passage that are compared first.
 SAMPLE = 8
-# Words of a question that each may ask for a thing of their own. Of more, most describe it.
+# Questions with more telling words than this mostly describe one thing: each word matters less.
 FOCUSED_WORDS = 6
-# Where the best passage by words has this share of the question, meaning gets its usual weight.
+# Coverage of the question by the best lexical passage at which the cosine gets its usual weight.
 USUAL_COVERAGE = 0.75
-# Meaning never decides alone.
-MOST_ALPHA = 0.8
-
-
-class RankingSettings(Struct, frozen=True):
-    """The table [ranking]."""
-
-    candidates: int
-    alpha: float
-    alpha_contextual: float
-    alpha_uncovered: float
-    k1: float
-    b: float
-    title_weight: float
-    surroundings_weight: float
-    pair_weight: float
-    duplicate_overlap: float
+# The cosine never decides alone.
+MAX_ALPHA = 0.8
 
 
 class Scored(Struct, frozen=True):
@@ -56,12 +43,11 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
 
     Better than reciprocal rank fusion on every collection we measured: ranks ignore differences of scores.
     """
-    fused: Floats = alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
-    return fused
+    return alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
 
 
 def focus(words: Sequence[str]) -> float:
-    """In (0, 1]: how much each of a question's telling words matters. An abstract's hundred matter little."""
+    """In (0, 1]: how much each telling word of a question matters: little in an abstract of a hundred."""
     return min(1.0, FOCUSED_WORDS / max(1, len(words)))
 
 
@@ -72,13 +58,11 @@ def balance(settings: RankingSettings, trust: float, coverage: float) -> float:
     √IDF-weighted share of the question's words in the best passage by words.
     """
     alpha = settings.alpha + settings.alpha_uncovered * trust * (USUAL_COVERAGE - coverage)
-    return min(max(alpha, 0.0), MOST_ALPHA)
+    return min(max(alpha, 0.0), MAX_ALPHA)
 
 
 def normalised(scores: Floats) -> Floats:
     """Min-max normalisation to [0, 1]; if all scores are equal, 1 for those above 0."""
-    import numpy as np
-
     low, high = scores.min(), scores.max()
     if high <= low:
         return (scores > 0).astype(np.float32)
@@ -91,8 +75,6 @@ def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
 
     `counts` is (candidates, pairs), `saturation` is (candidates,): see `BM25Index.saturation`.
     """
-    import numpy as np
-
     df = (counts > 0).sum(axis=0)
     idf = np.log1p((len(counts) - df + 0.5) / (df + 0.5)).astype(np.float32)
     scores: Floats = (k1 + 1) * (counts / (counts + saturation[:, None])) @ idf
@@ -109,8 +91,6 @@ def relevance(
     logistic regression over all judged collections, whole and cut to 1, 3 and 10 documents: their own
     questions against those of others.
     """
-    import numpy as np
-
     scores: Floats
     if cosines is None:
         scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
@@ -124,9 +104,7 @@ def relevance(
 
 
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:
-    import numpy as np
-
-    # Beyond 50 nothing changes; the embeddings of a damaged file may lead anywhere.
+    # Beyond 50 nothing changes; damaged embeddings may give any value.
     y: Floats = (1 / (1 + np.exp(-np.clip(x, -50, 50)))).astype(np.float32)
     return y
 
@@ -158,8 +136,6 @@ def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wa
 
 def is_copy(pairs: Pairs, other: Pairs, overlap: float) -> bool:
     """Whether the Jaccard similarity reaches `overlap`; the sizes alone often rule it out."""
-    import numpy as np
-
     if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:
         return False
     shared = len(np.intersect1d(pairs, other, assume_unique=True))

@@ -1,4 +1,4 @@
-"""A second look at the best passages: a cross-encoder reads the question and a passage together (fastembed).
+"""Rerank the best passages with a cross-encoder, which reads question and passage together (fastembed).
 
 It changes the order of hits and gives them `rerank_score`. Their `score` stays the estimated relevance: the
 thresholds of a query and of grounded answers mean the same with and without a reranker.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Pairs that are scored at a time: more are no faster on a processor, and take more memory.
 BATCH = 8
-# How long a query waits for a model to be loaded. A download takes longer, and is not waited for.
+# Seconds that a query waits for the model. A download takes longer, and continues in the background.
 LOADING_SECONDS = 5.0
 
 
@@ -60,8 +60,8 @@ class CrossEncoder(Protocol):
 class Reranker:
     """`cache` is the folder of downloaded models.
 
-    The first query starts to load the model in the background, and to download it if need be. It waits a
-    little for that, before its deadline begins; the process does not wait for it when it ends.
+    The first query starts loading, and if needed downloading, the model in the background and waits
+    LOADING_SECONDS for it. The process exits without waiting for it.
     """
 
     def __init__(self, settings: RerankerSettings, cache: Path) -> None:
@@ -71,7 +71,7 @@ class Reranker:
         self._failure: ModelUnusable | None = None
         self._failed_at = 0.0
         self._loading: threading.Thread | None = None
-        # One query at a time: those that were given up are still being computed.
+        # One query at a time: abandoned ones are still being computed.
         self._limiter = anyio.CapacityLimiter(1)
 
     async def rerank(self, query: str, hits: Sequence[Hit], first: set[int]) -> list[Hit]:

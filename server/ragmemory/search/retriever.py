@@ -7,7 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import distinct, is_among, union
+import numpy as np
+
+from ragmemory.search.index.sorted_arrays import distinct, is_among, union
 from ragmemory.search.ranking import Scored, balance, focus, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
@@ -25,7 +27,6 @@ from ragmemory.text.analysis import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.embedders.calibration import CosineScale
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.queries import ParsedQuery
 
-# Passages by words alone among which the one that has most of the question is sought.
+# Best passages by words in which the coverage of the question is measured.
 CLEARLY_BEST = 5
 
 
 class Retriever:
-    """Every method raises DamagedFile if a file of the index is not as it was written."""
+    """Every method raises DamagedFile if a file of the index fails its checksum."""
 
     def __init__(self, index: ChunkIndex) -> None:
         self.index = index
@@ -54,9 +55,9 @@ class Retriever:
         return _highest(words, self.index.bm25.rarity)
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
-        """The words that no chunk contains, and similar ones whose stems some do, the most frequent first.
+        """Similar words for each word that no chunk contains, most frequent first.
 
-        Common words are not errors.
+        Words that the model knows (`is_common`) are not corrected.
         """
         index = self.index.bm25
 
@@ -90,8 +91,6 @@ class Retriever:
         quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `is_common`
         says which words it knows.
         """
-        import numpy as np
-
         index = self.index
         index.checking.end()
         excluded = index.rows.excluded
@@ -119,7 +118,7 @@ class Retriever:
             held = frequencies[:, rows.searchsorted(by_words[:CLEARLY_BEST])] > 0
             fused = fuse(cosines, bm25, self._alpha(query.text, lexical.coverage(held, 0.5), is_common))
         is_boosted = is_among(rows, np.sort(first))
-        # Of a single name the parts are common, and the differences of the cosines are noise.
+        # The parts of a single name are common words, and its cosines differ by noise only.
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
         tiers = 2 * ~is_boosted + is_lacking
         order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
@@ -151,8 +150,6 @@ class Retriever:
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores
     ) -> NDArray[np.int64]:
         """The rows of boosted chunks; if there are too many, those with the best BM25 scores."""
-        import numpy as np
-
         if not boosted:
             return np.empty(0, np.int64)
         rows = self.index.rows.with_ids(np.array(sorted(boosted), np.int64))
@@ -163,9 +160,7 @@ class Retriever:
     def _pair_scores(
         self, text: str, rows: NDArray[np.int64], sequences: WordSequences
     ) -> NDArray[np.float32]:
-        """BM25 of the question's neighbouring words in each of `rows`; two stop words form no pair."""
-        import numpy as np
-
+        """BM25 of the question's word pairs in each of `rows`; pairs of two stop words are ignored."""
         content = set(query_stems(text))
         pairs = [pair for pair in pairwise(stems(text)) if content.intersection(pair)]
         if not pairs:

@@ -16,10 +16,10 @@ from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
-from ragmemory.limits import MOST_HITS, MOST_SOUGHT
-from ragmemory.search.index.columns import DamagedFile
+from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.queries import ParsedQuery, parse
-from ragmemory.search.result_text import MORE, MOST_TURNS, READ, more_turns, readable
+from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
-# Weight of the single words' matches against the cosine. What is shown hardly changes from .25 to .5.
+# Weight of the matches of single words against the cosine. Results hardly change from .25 to .5.
 MATCH_WEIGHT = 1 / 3
-# How often a query is begun if meanwhile the index loses chunks, or what it has found is replaced.
+# Attempts of a query while the index loses chunks, or its hits are replaced.
 _ATTEMPTS = 3
-# Seconds without a query after which the model is loaded for the first one.
-_UNASKED_SECONDS = 1.0
+# Seconds after which the model is loaded, even without a query.
+_LOAD_AFTER_SECONDS = 1.0
 
 
 class Search:
-    """`former` makes the embedder with some identity, if it can: during a reembedding it embeds queries."""
+    """`previous_embedder` makes the embedder with an identity, if possible: used during a reembedding."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class Search:
         embedder: Embedder,
         indexing: IndexSync,
         reranker: Reranker | None = None,
-        former: Callable[[str], Embedder | None] = lambda _: None,
+        previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
         self._reranker = reranker
-        self._former = former
+        self._previous_embedder = previous_embedder
         self._is_asked = anyio.Event()
 
     async def load_embedder(self) -> None:
-        """Load the model at the first query, while the store is opened; without one, after a second."""
-        # A command that only lists documents has ended by then: it does not pay for a model.
-        with anyio.move_on_after(_UNASKED_SECONDS):
+        """Load the model at the first query, while the store is opened; without a query, after a second."""
+        # A command that only lists documents has exited by then.
+        with anyio.move_on_after(_LOAD_AFTER_SECONDS):
             await self._is_asked.wait()
         with suppress(Exception):  # The query that needs it raises the error.
             await to_thread.run_sync(self._embedder.warm_up, abandon_on_cancel=True)
@@ -77,15 +77,15 @@ class Search:
         *,
         only_code: bool = False,
     ) -> QueryResult:
-        """Search everything that was committed before the call; with `only_code`, in source code alone.
+        """Search everything committed before the call; with `only_code`, only source code.
 
         Misspelt words are corrected by those of this memory. Hits below `min_score` are left out.
-        Without the embedder the search goes by words alone, and the notice says so. A hit that lies on a
-        damaged page is left out. Raises BadArgument, EmbedderMismatch.
+        Without the embedder it searches by words alone, and the notice says so. Hits on damaged pages are
+        left out. Raises BadArgument, EmbedderMismatch.
         """
         condition = _condition(filter, only_code=only_code)
         self._is_asked.set()
-        return await self._mended(partial(self._query, text, top_k, condition, min_score))
+        return await self._retry_after_repair(partial(self._query, text, top_k, condition, min_score))
 
     async def _query(
         self,
@@ -102,7 +102,7 @@ class Search:
         if len(text) > MAX_QUERY_CHARACTERS:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
-        # Before the words are corrected: which words are common is known once the embedder is loaded.
+        # Before the corrections: `is_common` needs the loaded embedder.
         embedder = self._searching(notices)
         vector = await self._embed(embedder, parsed.text, notices)
         if corrections := await self._corrections(parsed):
@@ -137,37 +137,37 @@ class Search:
 
     @property
     def _state(self) -> tuple[int, int]:
-        """Another one once the index has lost chunks, or another file has taken the place of the memory."""
+        """Changes when the index loses chunks, or the file of the memory is replaced."""
         return self._indexing.losses, self._store.openings
 
     async def text_of(
         self, found: QueryResult, text: str, top_k: int, filter: dict[str, Any] | None, min_score: float
     ) -> str:
-        """What `query` found, as a model reads it; a short result of conversations with more of their turns.
+        """The text of a result for a model; a short result of conversations gets more of their turns.
 
-        Then the query is searched for again. Raises as `query`.
+        These come from a second, larger search. Raises what `query` raises.
         """
         shown = readable(found)
         known = [hit.chunk_id for hit in found.hits]
         turns: dict[int, dict[int, str]] = {}
-        if len(shown) < READ:
+        if len(shown) < TEXT_CHARACTERS:
             with suppress(MemoryDamaged):
-                turns = await self._store.passages.turns_around(known, MOST_TURNS)
+                turns = await self._store.passages.turns_around(known, MAX_TURNS)
         if not turns:
             return shown
-        more = await self.query(text, min(MOST_HITS, MORE * top_k), filter, min_score)
+        more = await self.query(text, min(MAX_HITS, MORE_FACTOR * top_k), filter, min_score)
         further = [hit for hit in more.hits if hit.chunk_id not in known]
-        return readable(found, more_turns(turns, further, READ - len(shown)))
+        return readable(found, more_turns(turns, further, TEXT_CHARACTERS - len(shown)))
 
     async def documents(self, text: str, limit: int) -> QueryResult:
-        """The best documents, each with its best passage alone. Raises what `query` raises."""
+        """The best documents, each with its best passage. Raises what `query` raises."""
         wanted = 4 * limit
         while True:
             result = await self.query(text, wanted)
             best: dict[str, Hit] = {}
             for hit in result.hits:
                 best.setdefault(hit.document_id, hit)
-            if len(best) >= limit or len(result.hits) < wanted or wanted >= MOST_SOUGHT:
+            if len(best) >= limit or len(result.hits) < wanted or wanted >= MAX_SOUGHT_PASSAGES:
                 hits = [replace(hit, rank=rank) for rank, hit in enumerate(best.values(), 1)]
                 return replace(result, hits=hits[:limit])
             wanted *= 4
@@ -178,7 +178,7 @@ class Search:
         Similarities are on the scale of the local embedder's cosines. If the model has vectors of single
         words, the cosine is averaged with the match of the query's words. Raises EmbedderUnavailable.
         """
-        similarities = await self._mended(partial(self._similarities, query, texts))
+        similarities = await self._retry_after_repair(partial(self._similarities, query, texts))
         matches = await self._embedder.word_matches(words, texts) if words else None
         return Comparison(similarities, UNSET if matches is None else matches.astype(float).round(4).tolist())
 
@@ -201,20 +201,20 @@ class Search:
         similarities: list[float] = similar.tolist()
         return similarities
 
-    async def _mended(self, search: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The result of a search; if it comes upon a damaged file of the index, that of the next attempt."""
+    async def _retry_after_repair(self, search: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Search; on damage, repair the index and retry."""
         while True:
             try:
                 return await search()
             except DamagedFile as error:
-                await self._indexing.mend(error)
+                await self._indexing.repair(error)
 
     def _searching(self, notices: list[str]) -> Embedder | None:
         """The embedder of the index; None if it can be searched by words alone."""
         identity = self._indexing.identity
         if identity == self._embedder.identity:
             return self._embedder
-        embedder = self._former(identity)
+        embedder = self._previous_embedder(identity)
         how = f"with {identity}" if embedder else "by words alone"
         notices.append(
             f"Searched {how}, because the memory is not yet embedded with {self._embedder.identity}."
@@ -223,7 +223,7 @@ class Search:
         return embedder
 
     async def _corrections(self, query: ParsedQuery) -> dict[str, str]:
-        """The words of a query that memory does not have, and the similar ones that it has."""
+        """Unknown words of a query, and the similar words of memory that replace them."""
         similar = self._indexing.corrections(content_words(query.text), self._embedder.is_common)
         return await self._store.passages.with_words(similar) if similar else {}
 
@@ -249,7 +249,7 @@ class Search:
 
 
 def _condition(filter: dict[str, Any] | None, *, only_code: bool) -> Condition | None:
-    """What the documents must match. Raises BadArgument."""
+    """Raises BadArgument."""
     if not filter and not only_code:
         return None
     sql, parameters = compile_filter(filter or {})

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from string import ascii_lowercase
 
-# Shorter words have too many neighbours, also of other languages (noon, non); longer ones are not words.
+# Shorter words have too many neighbours, also in other languages (noon, non); longer strings are no words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
-# In a shorter word, another letter mostly makes another word (tuner, toner), and so does another ending
-# (scarf, scar). There a letter may only be left out, doubled, put in or transposed inside the word.
+# In shorter words a replaced letter (tuner, toner) or another ending (scarf, scar) usually makes another
+# word. There letters are only deleted, inserted or transposed, and only inside the word.
 MIN_LETTERS_REPLACED = 7
 MAX_CANDIDATES = 5
 

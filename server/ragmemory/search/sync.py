@@ -6,6 +6,7 @@ Threads work on the index, one at a time; files are written concurrently.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,9 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
-from ragmemory.search.index.chunk_index import ChunkIndex
-from ragmemory.search.index.columns import DamagedFile
+from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.postings import MAX_ROWS
-from ragmemory.search.index.saving import FEW, FLUSHED_ROWS, MANY, SavedIndex, next_merge
-from ragmemory.search.index.segments import MergeStopped
-from ragmemory.search.index.vectors import ALL_EXACT
-from ragmemory.search.ranking import RankingSettings
-from ragmemory.search.retriever import Retriever
+from ragmemory.settings import RankingSettings
 from ragmemory.stores.sqlite import Store
 
 if TYPE_CHECKING:
@@ -33,26 +28,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.embedders import Embedder
+    from ragmemory.search.index.chunk_index import ChunkIndex
+    from ragmemory.search.index.saving import SavedIndex
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
+    from ragmemory.search.retriever import Retriever
 
 logger = logging.getLogger(__name__)
 
-# Chunks that are read from the store at a time: a query that arrives meanwhile waits for one page only.
+# Chunks read from the store at a time: a query that arrives meanwhile waits for at most one page.
 _PAGE = 2_000
-# How many chunks the index may lag before a large write waits for it: this bounds what is left for the end,
-# or else for the next start. Loading 194,000 chunks took 78 s with 1,000, 73 s with 4,000, 60 s with 8,000.
+# Chunks that the index may lag behind before a large write waits for it. This bounds the work left for the
+# exit or the next start. Loading 194,000 chunks took 78 s with 1,000, 73 s with 4,000, 60 s with 8,000.
 _MAX_BEHIND = 8_000
-# Seconds without a change or a search after which segments are merged further: a search takes up to twice as
-# long beside a merge.
-_QUIET = 2.0
-# Seconds that updates wait for further writes, and seconds for the last update before the end: the next start
-# reads the rest.
+# Seconds without a change or a search after which segments are merged further: a merge can double the time of
+# a concurrent search.
+_IDLE_SECONDS = 2.0
+# Seconds that updates wait for further writes, and seconds for the last update before the exit: the next
+# start reads the rest.
 _WRITES_FIRST_SECONDS = 0.5
 _LAST_UPDATE_SECONDS = 0.25
+# Rows in memory that are written to a file while the program runs: about 20 MB.
+FLUSHED_ROWS = 1 << 14
+# The number of segments up to half of the maximum size above which some are merged: during many writes, and
+# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
+MANY, FEW = 5, 1
 # Rows in memory above which reading waits until files are written: more than arrive during a large merge.
 _MAX_UNSAVED = 8 * FLUSHED_ROWS
-# Differs from every version of a store.
+# Equals no version of a store.
 _UNKNOWN = (0, 0)
 
 
@@ -69,10 +72,10 @@ class IndexSync:
         self.ranking = ranking
         self._read_only = read_only
         self._index: ChunkIndex | None = None
-        self._saved = SavedIndex(self._folder, "")
+        self._saved: SavedIndex  # set together with the first index
         self._version = _UNKNOWN
         self.losses = 0
-        """How often the index has lost chunks: a search misses them until it is up to date again."""
+        """Number of times that the index lost chunks: a search misses them until it is up to date again."""
         self._index_lock = anyio.Lock(fast_acquire=True)  # Every query takes it.
         self._save_lock = anyio.Lock()
         self._written = anyio.Event()
@@ -81,8 +84,8 @@ class IndexSync:
         # Chunks written by this process, and how many of them the index holds.
         self._noted = 0
         self._indexed = 0
-        self._patience: anyio.CancelScope | None = None  # of waiting for further writes
-        self._quiet: anyio.CancelScope | None = None  # of waiting for quiet
+        self._write_debounce: anyio.CancelScope | None = None
+        self._idle_wait: anyio.CancelScope | None = None
         self._has_written = False  # a process that only reads exits at once
         self._is_stopped = Event()
         self._warned = ""
@@ -101,8 +104,8 @@ class IndexSync:
         self._has_written = True
         self._noted += chunks
         self._written.set()
-        if self._patience is not None and self._is_far_behind:
-            self._patience.cancel()
+        if self._write_debounce is not None and self._is_far_behind:
+            self._write_debounce.cancel()
 
     @property
     def _is_far_behind(self) -> bool:
@@ -116,13 +119,13 @@ class IndexSync:
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
         """Apply writes to the index, until cancelled.
 
-        `idle` returns when no writes are in progress. Until then writes get the processor, but not for long:
-        a query that arrives meanwhile has to catch up.
+        `idle` returns when no writes are in progress. The wait is short: a query that arrives meanwhile has
+        to catch up.
         """
         while True:
             await self._written.wait()
             if not self._is_far_behind:
-                with anyio.move_on_after(_WRITES_FIRST_SECONDS) as self._patience:
+                with anyio.move_on_after(_WRITES_FIRST_SECONDS) as self._write_debounce:
                     await idle()
             self._written = anyio.Event()
             noted = self._noted
@@ -134,12 +137,12 @@ class IndexSync:
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            with anyio.move_on_after(_QUIET) as self._quiet:
+            with anyio.move_on_after(_IDLE_SECONDS) as self._idle_wait:
                 await self._changed.wait()
-            if self._quiet.cancelled_caught:
-                await self._save(_PAGE, MAX_ROWS, FEW)
+            if self._idle_wait.cancelled_caught:
+                await self._save(_PAGE, sys.maxsize, FEW)
             else:
-                await self._save(FLUSHED_ROWS, MAX_ROWS, MANY)
+                await self._save(FLUSHED_ROWS, sys.maxsize, MANY)
 
     def _note_indexed(self, chunks: int) -> None:
         """Note how many of the chunks noted by `note_write` the index holds."""
@@ -164,7 +167,7 @@ class IndexSync:
                 try:
                     is_current = await self._read_page()
                 except DamagedFile as error:
-                    self._drop(error)
+                    self._drop_damaged(error)
             if self._index and self._index.unsaved > _MAX_UNSAVED:
                 await self._save(FLUSHED_ROWS, FLUSHED_ROWS, MANY)
         return self._index is not None and len(self._index) > 0
@@ -203,7 +206,7 @@ class IndexSync:
         await to_thread.run_sync(index.fill, after, end, changes)
 
     async def _is_switched(self) -> bool:
-        """Whether what was just read may be of other embeddings than the index: they are never mixed."""
+        """Whether the store has switched embeddings since the index was created: they are never mixed."""
         return await self._store.changes.fingerprint() != self._saved.fingerprint
 
     async def _index_of_store(self) -> ChunkIndex | None:
@@ -221,6 +224,9 @@ class IndexSync:
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
+            from ragmemory.search.index.chunk_index import ChunkIndex
+            from ragmemory.search.index.saving import SavedIndex
+
             self._index, self._identity = ChunkIndex(dimensions, self.ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
             self._note_loss()
@@ -229,7 +235,7 @@ class IndexSync:
         return self._index
 
     async def _adopt(self, index: ChunkIndex) -> None:
-        """Continue from what this or another process has saved, if the store has passed its checkpoint."""
+        """Continue from the saved index, if the store has passed its checkpoint."""
         saved = await to_thread.run_sync(self._saved.read, index.segments)
         if await self._store.changes.has_passed(saved.checkpoint):
             before = index.checkpoint
@@ -243,14 +249,14 @@ class IndexSync:
         self._version = _UNKNOWN
         self._written.set()
 
-    async def mend(self, error: DamagedFile) -> None:
-        """Replace a damaged file by what the store holds."""
+    async def repair(self, error: DamagedFile) -> None:
+        """Rebuild from the store what a damaged file held."""
         async with self._index_lock:
-            self._drop(error)
+            self._drop_damaged(error)
         await self.bring_up_to_date()
 
-    def _drop(self, error: DamagedFile) -> None:
-        """Stop using a damaged file; what it held is read from the store next."""
+    def _drop_damaged(self, error: DamagedFile) -> None:
+        """Stop using a damaged file; the next update reads its chunks from the store."""
         damaged: DamagedFile | None = error
         while damaged is not None and self._index is not None:
             self._saved.set_aside(damaged.path, damaged)
@@ -264,7 +270,7 @@ class IndexSync:
     # Save
 
     async def _save(
-        self, least_unsaved: int, most_rows: int, most_segments: int, *, at_the_end: bool = False
+        self, min_unsaved: int, max_rows: int, max_segments: int, *, at_the_end: bool = False
     ) -> None:
         """Write and merge files while any are due (see `next_merge`), unless another process does."""
         async with self._save_lock:
@@ -274,7 +280,7 @@ class IndexSync:
                 with self._folder.locked() as is_ours:
                     is_due = is_ours
                     while is_due:
-                        is_due = await self._write_next(least_unsaved, most_rows, most_segments)
+                        is_due = await self._write_next(min_unsaved, max_rows, max_segments)
                         if is_due or at_the_end:
                             await self._commit()
             except MergeStopped:
@@ -285,8 +291,10 @@ class IndexSync:
                     logger.warning("The index is kept in memory only: %s", error, exc_info=not ours)
                 self._warned = str(error)
 
-    async def _write_next(self, least_unsaved: int, most_rows: int, most_segments: int) -> bool:
+    async def _write_next(self, min_unsaved: int, max_rows: int, max_segments: int) -> bool:
         """Write one file if one is due. Raises OSError, MergeStopped."""
+        from ragmemory.search.index.saving import next_merge
+
         async with self._index_lock:
             saved, index = self._saved, self._index
             if index is None:
@@ -294,7 +302,7 @@ class IndexSync:
             if not saved.is_current:
                 await self._adopt(index)
             saved.sweep(index)
-            merge = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows, most_segments)
+            merge = await to_thread.run_sync(next_merge, index, min_unsaved, max_rows, max_segments)
         segments, _ = merge
         if not segments:
             return False
@@ -303,9 +311,9 @@ class IndexSync:
             merged = await to_thread.run_sync(write)
         except DamagedFile as error:
             async with self._index_lock:
-                self._drop(error)
+                self._drop_damaged(error)
         else:
-            # Also if the program ends now: then `close` lists the new file.
+            # Also while the program exits: `close` lists the new file.
             with anyio.CancelScope(shield=True):
                 async with self._index_lock:
                     await to_thread.run_sync(index.replace, segments, merged)
@@ -332,19 +340,27 @@ class IndexSync:
             # No large merges: a host does not wait long.
             await self._save(1, FLUSHED_ROWS, MANY, at_the_end=True)
 
-    # Search: each method raises DamagedFile; then `mend` the index, and begin again
+    # Search. Each method raises DamagedFile: call `repair`, then search again.
+
+    @property
+    def _retriever(self) -> Retriever | None:
+        from ragmemory.search.retriever import Retriever
+
+        return Retriever(self._index) if self._index else None
 
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word in this memory; see `Retriever.word_weights`."""
-        return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
+        return retriever.word_weights(words) if (retriever := self._retriever) else [1.0] * len(words)
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
-        return Retriever(self._index).corrections(words, is_common) if self._index else {}
+        return retriever.corrections(words, is_common) if (retriever := self._retriever) else {}
 
     def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is in this memory; see `Retriever.weights`."""
-        return dict(zip(words, Retriever(self._index).weights(words), strict=True)) if self._index else {}
+        return (
+            dict(zip(words, retriever.weights(words), strict=True)) if (retriever := self._retriever) else {}
+        )
 
     async def search(
         self,
@@ -358,13 +374,16 @@ class IndexSync:
         """Search the index as it is now; see `Retriever.search`. `embedder` made the vector."""
         import numpy as np
 
-        if self._quiet is not None:
-            self._quiet.deadline = anyio.current_time() + _QUIET
+        from ragmemory.search.index.vectors import ALL_EXACT
+        from ragmemory.search.retriever import Retriever
+
+        if self._idle_wait is not None:
+            self._idle_wait.deadline = anyio.current_time() + _IDLE_SECONDS
         async with self._index_lock:
             if self._index is None:
                 return []
             dimensions = self._index.dimensions
-            # Switched in this moment: this search goes by words alone.
+            # The embeddings were switched after the query was embedded: search by words alone.
             if embedder.identity != self._identity:
                 vector = None
             if vector is not None and len(vector) != dimensions:
@@ -372,6 +391,6 @@ class IndexSync:
             ids = None if allowed is None else np.array(allowed, np.int64)
             arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.is_common
             search = partial(Retriever(self._index).search, *arguments)
-            # In a small index that takes less than 2 ms: a thread would add a tenth to a query.
+            # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

@@ -1,10 +1,10 @@
-"""What an index reads to follow the store: the changes since a checkpoint."""
+"""The changes since a checkpoint, from which an index follows the store."""
 
 from __future__ import annotations
 
 from ragcommon.sqlite import wal
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.changes import Changes, Checkpoint
 
 # SQLite's highest integer.
@@ -22,11 +22,8 @@ _CHANGES = (
 )
 
 
-class ChangeStore:
-    """What an index reads of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
+class ChangeStore(StorePart):
+    """The changes of one memory."""
 
     async def version(self) -> tuple[int, int]:
         """A version of the file's content, which every commit of any process changes."""
@@ -57,8 +54,8 @@ class ChangeStore:
         """
         # One use of the file: between two uses the file may be replaced.
         async with self._file.reading() as connection:
-            # One statement, and so one snapshot: else chunks that a sweep removes meanwhile were neither
-            # hidden nor removed, and a document that is replaced had neither its old chunks nor its new ones.
+            # One statement, hence one snapshot: otherwise a concurrent sweep or replacement could hide chunks
+            # from the result without their removal.
             found = await connection.execute_fetchall(
                 _CHANGES, [checkpoint.chunk_id, upto, limit, checkpoint.removal]
             )
@@ -66,7 +63,7 @@ class ChangeStore:
             removals = [row[1:3] for row in found if row[0] == "removal"]
             hidden = [row[1:3] for row in found if row[0] == "hidden"]
             _, dimensions = await meta.embedder(connection) or ("", 0)
-            # Read last: a store that has this entry has all of the above.
+            # Read last: a store with this entry has all changes above.
             entry = await journal.last(connection)
         # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
         no_embedding = bytes(2 * dimensions)

@@ -7,18 +7,18 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.text.languages import EXTENSIONS, language_of
 from ragmemory.types.code import CodeFile
 
-# Definitions of one name that are looked at.
-MOST_HEADINGS = 20_000
+# Maximum number of definitions of one name that are read.
+MAX_HEADINGS = 20_000
 _ROWS = 500
-# Parsing the smallest file takes as long as so many characters of a large one.
-LEAST_WORK = 2_000
-_FILE = f"document_id, uri, digest, max(characters, {LEAST_WORK})"
+# Minimum cost of parsing a file, in characters of a large one.
+MIN_WORK = 2_000
+_FILE = f"document_id, uri, digest, max(characters, {MIN_WORK})"
 
 # A document is source code by the extension of its uri: what follows its last dot.
 IS_CODE: Condition = (
@@ -34,11 +34,8 @@ _MATCHES = (
 )
 
 
-class CodeStore:
+class CodeStore(StorePart):
     """The source code in one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
         """The files with the headings that mention a name, in any case and also as a part of another name.
@@ -48,12 +45,12 @@ class CodeStore:
         """
         rows = await self._file.read(
             f"SELECT {_FILE}, chunks.heading {_MATCHES} LIMIT ?",
-            [f"heading : {fulltext_query([name], [])}", 0, MOST_HEADINGS],
+            [f"heading : {fulltext_query([name], [])}", 0, MAX_HEADINGS],
         )
         return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
 
-    async def holding(self, name: str, most_work: int) -> tuple[list[CodeFile], bool]:
-        """The first files whose texts hold a name, up to so much work, and whether there are more."""
+    async def holding(self, name: str, max_work: int) -> tuple[list[CodeFile], bool]:
+        """The first files whose texts hold a name, up to `max_work` characters, and whether more exist."""
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
         found: dict[str, CodeFile] = {}
         work = 0
@@ -67,7 +64,7 @@ class CodeStore:
                 if document_id in found or not language_of(uri) or not word.search(text):
                     continue
                 work += size
-                if found and work > most_work:
+                if found and work > max_work:
                     return list(found.values()), True
                 found[document_id] = CodeFile(document_id, uri, digest, size)
         return list(found.values()), False

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
 
-# Result codes of a disk that does not return what was written: https://www.sqlite.org/rescode.html
+# Result codes of a failing disk: https://www.sqlite.org/rescode.html
 _UNREADABLE = frozenset(
     {
         sqlite3.SQLITE_IOERR_READ,
@@ -48,7 +48,7 @@ _UNREADABLE = frozenset(
 )
 
 
-# In an intact file our statements find what they name.
+# Missing tables or columns mean a damaged file: an intact one has all that our statements name.
 _OTHER_SCHEMA = re.compile(
     r"^no such (table|column|tokenizer)|has no column named|cannot join using column|constructor( failed)?\b"
 )

@@ -14,8 +14,8 @@ from ragcommon.contract.documents import DocumentInfo, DocumentPart
 from ragcommon.contract.maintenance import PortableDocument
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
-from ragmemory.stores.file import MemoryFile
-from ragmemory.stores.filters import Condition
+from ragmemory.stores.file import StorePart
+from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
@@ -37,23 +37,20 @@ def range_under(place: str) -> list[str]:
     return [place, f"{folder}/", f"{folder}0"]
 
 
-class DocumentStore:
+class DocumentStore(StorePart):
     """A document is named by its id or uri."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def page(
         self,
         limit: int,
-        offset: int,
-        filter: Condition,
+        offset: int = 0,
+        filter: dict[str, Any] | None = None,
         order: DocumentOrder = "uri",
         *,
         descending: bool = False,
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents that match the filter, in an order, and how many match in all."""
-        condition, parameters = filter
+        """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
+        condition, parameters = compile_filter(filter or {})
         direction = "DESC" if descending else "ASC"
         rows = await self._file.read(
             f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
@@ -63,14 +60,14 @@ class DocumentStore:
         [(total,)] = await self._file.read(
             f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
-        return [DocumentInfo(*self._decoded(row)) for row in rows], total
+        return [self._info(row) for row in rows], total
 
     async def find(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
         rows = await self._file.read(f"SELECT {_INFO} FROM documents WHERE {_NAMED}", [document])
         if not rows:
             raise DocumentNotFound(document)
-        return DocumentInfo(*self._decoded(rows[0]))
+        return self._info(rows[0])
 
     async def part(
         self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
@@ -94,7 +91,7 @@ class DocumentStore:
             if not rows:
                 raise DocumentNotFound(document)
             *columns, number, digest, stamp, version, outline = rows[0]
-            info = DocumentInfo(*self._decoded(columns))
+            info = self._info(columns)
             async with self._file.reading() as connection:
                 text, places = await chunks.text_of(connection, number)
             if len(text) != info.characters or sha256(text.encode()).digest() != digest:
@@ -103,6 +100,11 @@ class DocumentStore:
                     raise MemoryDamaged(str(self._file.path), "a text is not what was stored", info.uri)
                 continue
             return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
+
+    async def read(self, document: str) -> tuple[DocumentInfo, str]:
+        """A document and its text. Raises DocumentNotFound."""
+        info = await self.find(document)
+        return info, await self.text(info.document_id)
 
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""
@@ -124,7 +126,7 @@ class DocumentStore:
             " updated_at DESC, uri LIMIT ?3",
             [words, quote(words), limit],  # in a file's URI the words are encoded
         )
-        return [DocumentInfo(*self._decoded(row)) for row in rows]
+        return [self._info(row) for row in rows]
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
@@ -195,11 +197,8 @@ class DocumentStore:
             )
         )
 
-    def _decoded(self, row: Sequence[Any]) -> list[Any]:
-        """The columns of _INFO, with the metadata read from JSON. Raises MemoryDamaged."""
+    def _info(self, row: Sequence[Any]) -> DocumentInfo:
+        """From the columns of _INFO. Raises MemoryDamaged."""
         *columns, metadata, written_by = row
-        return [
-            *columns,
-            decode_metadata(metadata, self._file.path, "the metadata of a document"),
-            written_by,
-        ]
+        decoded = decode_metadata(metadata, self._file.path, "the metadata of a document")
+        return DocumentInfo(*[*columns, decoded, written_by])

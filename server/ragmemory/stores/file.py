@@ -1,4 +1,4 @@
-"""The memory's open file: its connections, access to them, and the place of damage in it.
+"""The memory's open file: its connections, access to them, and locating damage.
 
 Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
 processes may have the same file open.
@@ -43,7 +43,7 @@ class ReadersWriterLock:
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[None]:
         """Hold the lock together with other readers. Never yields to the event loop without a writer."""
-        # Taking the lock instead would never end: two readers that wait would hand it to each other.
+        # Not by taking the lock: two waiting readers would hand it to each other forever.
         while self._writer.locked():
             await self._written.wait()
         self._readers += 1
@@ -68,7 +68,7 @@ class ReadersWriterLock:
 
 
 class MemoryFile:
-    """It opens at its first use, and again once another file has taken its place.
+    """Opens at the first use, and again when the file was replaced.
 
     Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if the file does
     not work.
@@ -90,7 +90,7 @@ class MemoryFile:
     ) -> None:
         self.path = path
         self.on_opening: Callable[[], object] = lambda: None
-        """Called before it is first opened; what it raises, the use raises."""
+        """Called before the file is first opened; its exceptions reach the caller."""
         self.on_open: Callable[[], object] = lambda: None
         """Called after that."""
         self._make = make
@@ -111,7 +111,7 @@ class MemoryFile:
         self._damaged_place: str | None = None  # None: not searched yet
 
     async def ensure_open(self) -> None:
-        """Open the file, or create it; or continue with another one that is at the path now."""
+        """Open or create the file, or reopen it if another file is at the path now."""
         if not self.is_replaced():
             return
         async with self._opening:
@@ -275,7 +275,7 @@ class MemoryFile:
         await self._ensure_writer()
         async with self._using(), self._write_lock:
             if self._writer is None:  # reopened meanwhile
-                raise MemoryUnusable(str(self.path), "it was opened again, for reading only")
+                raise MemoryUnusable(str(self.path), "it was reopened for reading only")
             yield self._writer
 
     @asynccontextmanager
@@ -300,3 +300,10 @@ class MemoryFile:
         if self._damaged_place is None:
             self._damaged_place = await place_of_damage(self.path)
         return MemoryDamaged(error.path, error.reason, self._damaged_place)
+
+
+class StorePart:
+    """The statements on some tables of an open file."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file

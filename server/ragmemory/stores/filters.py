@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ragmemory.errors import BadArgument
-from ragmemory.limits import MOST_CONDITIONS, MOST_TAGS
+from ragmemory.limits import MAX_CONDITIONS, MAX_TAGS
 from ragmemory.stores.values import check_object, check_uri
 
 Condition = tuple[str, list[Any]]
@@ -31,8 +31,8 @@ def timestamp(text: object) -> float | None:
 def compile_filter(filter: dict[str, Any]) -> Condition:
     """The condition that every key of the filter holds, and its parameters. Raises BadArgument."""
     check_object("filter", filter)
-    if len(filter) > MOST_CONDITIONS:
-        raise BadArgument("filter", f"has more than {MOST_CONDITIONS} conditions")
+    if len(filter) > MAX_CONDITIONS:
+        raise BadArgument("filter", f"has more than {MAX_CONDITIONS} conditions")
     parts, parameters = ["1"], []
     for key, value in filter.items():
         sql, values = _KNOWN.get(key, _equals)(key, value)
@@ -52,8 +52,8 @@ def _tags(key: str, value: Any) -> Condition:
     tags = [value] if isinstance(value, str) else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise BadArgument(f"filter.{key}", "must be a list of texts")
-    if len(tags) > MOST_TAGS:
-        raise BadArgument(f"filter.{key}", f"names more than {MOST_TAGS} tags")
+    if len(tags) > MAX_TAGS:
+        raise BadArgument(f"filter.{key}", f"names more than {MAX_TAGS} tags")
     has = "EXISTS (SELECT 1 FROM json_each(metadata, '$.tags') AS tag WHERE tag.value = ?)"
     return " AND ".join([has] * len(tags)) or "1", tags
 

@@ -18,15 +18,14 @@ from ragcommon.text.rules import searchable
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
 
 if TYPE_CHECKING:
     import aiosqlite
 
-# A staged document that has not grown for this long belongs to a killed process: no running one needs so long
-# for a page.
+# A staged document that has not grown for this long belongs to a killed process.
 _ABANDONED = timedelta(hours=1)
 # What a sweep removes: pages with full text and embeddings, or chunks that undo does not need.
 _GARBAGE = (
@@ -44,11 +43,8 @@ async def digest_of(connection: aiosqlite.Connection, number: int) -> bytes:
     return next((row[0] for row in rows), b"")
 
 
-class HiddenStore:
+class HiddenStore(StorePart):
     """The transactions on hidden documents."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def begin(self, document: Document) -> StagedDocument:
         """Create a hidden document without chunks, to which they are added."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ragcommon.contract.files import Ingestion
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 
 logger = logging.getLogger(__name__)
 
@@ -23,11 +23,8 @@ KEPT = 100
 _INSERT = "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, ?, ?, ?, ?, ?)"
 
 
-class IngestionStore:
+class IngestionStore(StorePart):
     """The jobs of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def begin(self, job: Ingestion) -> Ingestion:
         """Store a new job, unless one for the same request runs already; return the one that runs."""
@@ -90,23 +87,17 @@ class IngestionStore:
 
     async def running(self) -> list[Ingestion]:
         """The jobs that run in any process."""
-        async with self._file.reading() as connection:
-            rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE status = 'running'")
-            return _decoded(rows)
+        return _decoded(await self._file.read("SELECT job FROM ingestions WHERE status = 'running'"))
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        async with self._file.reading() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit]
-            )
-            return _decoded(rows)
+        rows = await self._file.read("SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit])
+        return _decoded(rows)
 
     async def find(self, job_id: str) -> Ingestion | None:
         """One job."""
-        async with self._file.reading() as connection:
-            rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
-            return next(iter(_decoded(rows)), None)
+        rows = await self._file.read("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
+        return next(iter(_decoded(rows)), None)
 
 
 def is_same(job: Ingestion, other: Ingestion) -> bool:

@@ -10,14 +10,14 @@ import msgspec
 
 from ragcommon.contract.history import Entry, Origin
 from ragmemory.errors import UndoConflict
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.history import Selection
 
 if TYPE_CHECKING:
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
-# More than any number of an entry.
+# Greater than the number of any entry.
 AFTER_ALL = 2**62
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
@@ -180,11 +180,8 @@ def iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
-class JournalStore:
-    """What is read of the journal."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
+class JournalStore(StorePart):
+    """Reads of the journal."""
 
     async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
@@ -224,7 +221,7 @@ class JournalStore:
         return selected, list(left)
 
     async def not_writes(self, seqs: Sequence[int]) -> list[int]:
-        """Those of some numbers that no write has: only an undo, or no entry at all."""
+        """Those of some numbers that are not writes: undos, or no entries at all."""
         rows = await self._file.read(
             "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
             [_json(seqs)],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -30,11 +30,8 @@ async def save(connection: aiosqlite.Connection, outlines: Iterable[StoredOutlin
     )
 
 
-class OutlineStore:
+class OutlineStore(StorePart):
     """The outlines of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def find(self, document_ids: Sequence[str]) -> list[StoredOutline]:
         """The outlines of those of some documents that have one."""

@@ -85,7 +85,7 @@ def clipped(text: str, start: int, end: int | None) -> str:
 
 
 def _after_lines(text: str, count: int) -> int:
-    """The offset after so many line feeds, or the end of the text."""
+    """The offset after `count` line feeds, or the end of the text."""
     offset = 0
     for _ in range(count):
         offset = text.find("\n", offset) + 1
@@ -97,7 +97,7 @@ def _after_lines(text: str, count: int) -> int:
 async def _chunks(
     connection: aiosqlite.Connection, document_id: str, first: int, batch: int
 ) -> AsyncIterator[_Chunk]:
-    """The chunks of a document from an id on, read so many at a time."""
+    """The chunks of a document from an id on, read `batch` at a time."""
     while rows := list(
         await connection.execute_fetchall(
             "SELECT chunk_id, start_line, text, places FROM chunks"

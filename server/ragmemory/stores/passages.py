@@ -1,4 +1,4 @@
-"""What a search reads: which chunks it may return, and the chunks that it returns."""
+"""The reads of a search: the ids of allowed chunks, and the chunks of its hits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import msgspec
 from ragcommon.contract.documents import Passage
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name, location
-from ragmemory.errors import MemoryDamaged
+from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.journal import WRITTEN_BY
@@ -23,11 +23,8 @@ from ragmemory.stores.values import decode_metadata
 logger = logging.getLogger(__name__)
 
 
-class PassageStore:
+class PassageStore(StorePart):
     """The chunks of one memory, as a search returns them."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def allowed(self, filter: Condition) -> list[int]:
         """The ids, ascending, of the chunks whose documents match the filter."""
@@ -75,8 +72,8 @@ class PassageStore:
         logger.warning("Passages were left out of an answer. %s %s", damage, damage.hint)
         return _ranked(passages), damage
 
-    async def around(self, chunk_id: int, before: int, after: int) -> list[Passage]:
-        """A chunk between its neighbours in its document; nothing if there is no such chunk."""
+    async def around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
+        """A chunk with its neighbours, in the order of their document. Raises ChunkNotFound."""
         rows = await self._file.read(
             "WITH same AS (SELECT chunk_id FROM chunks"
             " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
@@ -88,6 +85,8 @@ class PassageStore:
             ") ORDER BY chunk_id",
             [chunk_id, before + 1, after],
         )
+        if not rows:
+            raise ChunkNotFound(chunk_id)
         return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
 
     async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:

@@ -1,8 +1,8 @@
-"""Replacing all embeddings: new ones are collected beside the old, then the two tables change places.
+"""Replace all embeddings: new ones are collected in a second table, then the two tables are swapped.
 
-What is collected stays in the file: after a kill, the next reembedding with the same embedder continues.
-Until the tables change places, memory is searched with the old embeddings. A document that is written
-meanwhile with the new embedder has empty embeddings among the old ones: it is found by its words.
+Collected embeddings stay in the file: after a kill, the next reembedding with the same embedder continues.
+Until the swap, memory is searched with the old embeddings. A document written meanwhile with the new
+embedder has empty embeddings among the old ones: it is found by its words.
 
 Afterwards the old embeddings of another embedder are kept, so that going back to it computes only what is
 newer.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
@@ -44,11 +44,8 @@ class New(NamedTuple):
     input: bytes | None
 
 
-class ReembeddingStore:
+class ReembeddingStore(StorePart):
     """The transactions of a reembedding."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def begin(self, identity: str) -> int:
         """Begin to collect new embeddings, or continue; return how many there are already."""
@@ -134,8 +131,8 @@ async def _missing(connection: aiosqlite.Connection, after: int, limit: int) -> 
 
 
 async def _switch(connection: aiosqlite.Connection, identity: str, values: Mapping[str, str]) -> None:
-    """Let the two tables change places; `values` are those of `meta`."""
-    # A change of names: copying would keep other writers waiting.
+    """Swap the two tables; `values` are those of `meta`."""
+    # Renamed, not copied: copying would keep other writers waiting.
     for old, new in (
         ("embeddings", "replaced_embeddings"),
         ("other_embeddings", "embeddings"),
@@ -151,7 +148,7 @@ async def _switch(connection: aiosqlite.Connection, identity: str, values: Mappi
         "kept_dimensions": values.get("dimensions"),
         "kept_bytes": str(2 * chunks * int(values.get("dimensions", "0"))),
     }
-    if values.get("embedder") == identity:  # There is nothing to go back to.
+    if values.get("embedder") == identity:  # The same embedder: nothing to keep.
         await connection.execute("DELETE FROM other_embeddings")
         kept = _NOTHING_KEPT
     if not chunks:  # An empty memory accepts any embedder.

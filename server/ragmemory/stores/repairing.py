@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from ragcommon.text.rules import searchable
 from ragmemory.stores import journal, meta
 from ragmemory.stores.chunks import FULLTEXT_INSERT
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.reembedding import Missing, New
 from ragmemory.stores.values import are_sound
 
@@ -16,11 +16,8 @@ from ragmemory.stores.values import are_sound
 _PAGE = 1_000
 
 
-class RepairStore:
+class RepairStore(StorePart):
     """The repairs of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def fulltext(self) -> None:
         """Rebuild the full text of all chunks that can be found."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import aiosqlite
 
 # Embeddings of removed chunks that are kept: 60 MB with 1536 dimensions.
-MOST_REMOVED = 20_000
+MAX_REMOVED = 20_000
 # Older releases of SQLite take 999 parameters.
 _PARAMETERS = 900
 
@@ -25,7 +25,7 @@ Embedded = tuple[str, str, str, str, Embedding]
 
 
 async def embedded(connection: aiosqlite.Connection, uris: Sequence[str]) -> list[Embedded]:
-    """What was embedded of some documents."""
+    """The embedded chunks of some documents."""
     rows = await connection.execute_fetchall(
         "SELECT title, heading, surroundings, context || text, vector"
         " FROM documents CROSS JOIN chunks ON document = number JOIN embeddings USING(chunk_id)"
@@ -77,5 +77,5 @@ async def _keep(connection: aiosqlite.Connection, rows: str, parameters: Sequenc
     if kept.rowcount > 0:
         await connection.execute(
             "DELETE FROM removed_embeddings WHERE number <= (SELECT max(number) FROM removed_embeddings) - ?",
-            [MOST_REMOVED],
+            [MAX_REMOVED],
         )

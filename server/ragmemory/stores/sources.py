@@ -9,15 +9,12 @@ import msgspec
 
 from ragcommon.contract.files import Source, SyncOutcome
 from ragmemory.stores.documents import UNDER, range_under
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.journal import iso
 
 
-class SourceStore:
+class SourceStore(StorePart):
     """The sources of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def listed(self) -> list[Source]:
         """All sources by uri, with the numbers of their documents."""

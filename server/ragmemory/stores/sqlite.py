@@ -1,6 +1,6 @@
 """The store: one SQLite file with documents, chunks, embeddings, full text and journal.
 
-What concerns the whole memory is here; each of its tables has a part of its own. Every method is one
+Operations on the whole memory are here; each table has its own part. Every method is one
 transaction or one read. Scores and ranks are computed elsewhere.
 """
 
@@ -31,7 +31,7 @@ from ragmemory.types.writes import Embedding, Write
 
 
 class Store(MemoryFile):
-    """It and its parts raise what `MemoryFile` raises."""
+    """The store and its parts raise what `MemoryFile` raises."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Store(MemoryFile):
             return await writing.find(connection, uris)
 
     async def embedded(self, uris: Sequence[str]) -> list[reuse.Embedded]:
-        """What was embedded of some documents, with the embeddings."""
+        """The embedded chunks of some documents, with the embeddings."""
         async with self.reading() as connection:
             return await reuse.embedded(connection, uris)
 
     async def embeddings_of(self, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
-        """The embeddings that are stored for these digests of what was embedded."""
+        """The stored embeddings by the digests of their inputs."""
         async with self.reading() as connection:
             return await reuse.find(connection, inputs)
 
@@ -105,7 +105,7 @@ class Store(MemoryFile):
             return await meta.embedder(connection)
 
     async def embedders(self) -> dict[str, int]:
-        """That embedder, and the one that is to replace it: see `meta.embedders`."""
+        """That embedder, and its replacement during a reembedding: see `meta.embedders`."""
         async with self.reading() as connection:
             return await meta.embedders(connection)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ragcommon.contract.documents import Metadata
 from ragmemory.errors import BadArgument, MemoryDamaged
-from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
+from ragmemory.limits import MAX_DEPTH, MAX_METADATA_BYTES, MAX_URI_LENGTH
 
 # A float16 vector of length 1 differs from it by less.
 _ROUNDING = 0.02
@@ -24,8 +24,8 @@ def check_object(path: str, value: dict[str, Any]) -> None:
     """
     # The size is checked first: `_check` is plain Python and takes a second for some megabytes.
     size = _size(value)
-    if size > METADATA_BYTES:
-        raise BadArgument(path, f"is longer than {METADATA_BYTES:,} bytes of JSON")
+    if size > MAX_METADATA_BYTES:
+        raise BadArgument(path, f"is longer than {MAX_METADATA_BYTES:,} bytes of JSON")
     _check(path, value, 0)
     if not size:
         raise BadArgument(path, "has no form in JSON")
@@ -34,8 +34,8 @@ def check_object(path: str, value: dict[str, Any]) -> None:
 def check_uri(path: str, uri: str) -> None:
     """Check a uri, or a glob for uris. Raises BadArgument."""
     _check_text(path, uri)
-    if len(uri) > LONGEST_URI:
-        raise BadArgument(path, f"is longer than {LONGEST_URI:,} characters")
+    if len(uri) > MAX_URI_LENGTH:
+        raise BadArgument(path, f"is longer than {MAX_URI_LENGTH:,} characters")
 
 
 def check_unicode(path: str, text: str) -> None:
@@ -56,9 +56,9 @@ def _size(value: Any) -> int:
 
 
 def _check(path: str, value: Any, depth: int) -> None:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         # The full path would be as long as the value is deep.
-        raise BadArgument(path.partition("[")[0][:100], f"is nested more than {DEEPEST} levels deep")
+        raise BadArgument(path.partition("[")[0][:100], f"is nested more than {MAX_DEPTH} levels deep")
     match value:
         case str():
             _check_text(path, value)

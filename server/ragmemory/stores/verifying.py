@@ -161,14 +161,14 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
     # whole index as well; the vocabulary table is temporary.
     await connection.execute("CREATE VIRTUAL TABLE temp.words_of USING fts5vocab(main, fulltext, instance)")
     [(count,)] = await connection.execute_fetchall(
-        # Of a chunk of punctuation alone there is nothing in the full text.
+        # A chunk of only punctuation has no words in the full text.
         "SELECT (SELECT count(*) FROM chunks JOIN documents ON number = document"
         f" WHERE {await _visible(connection)} AND text GLOB '*[A-Za-z0-9]*'"
         " AND chunk_id NOT IN (SELECT doc FROM temp.words_of))"
         " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
     )
     if count:
-        report(f"The full text lacks passages or has some that are gone: {count:,}. {_REBUILD}")
+        report(f"{count:,} passages are missing from the full text, or no longer exist. {_REBUILD}")
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:

@@ -1,4 +1,4 @@
-"""The versions of a document: what each write that is not undone made of it.
+"""The versions of a document: its state after each write that is not undone.
 
 A version has the number of its write in the journal. With each write the journal keeps the document before
 it, so an earlier version is read from the write that replaced it.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragcommon.contract.history import Origin, Version
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import chunks, hidden, journal
-from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.file import StorePart
 from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.history import Previous
@@ -20,11 +20,8 @@ from ragmemory.types.history import Previous
 _TEXTS = 64
 
 
-class VersionStore:
+class VersionStore(StorePart):
     """The versions of the documents of one memory."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
 
     async def uri_of(self, document: str) -> str:
         """The uri of a document that was ever written, by its id or uri; the id takes precedence.
@@ -49,7 +46,7 @@ class VersionStore:
             rows = await connection.execute_fetchall(
                 "SELECT characters FROM documents WHERE uri = ? AND hidden = 0", [uri]
             )
-            # Of the text after the write of a row: what the next write, the row before it here, has replaced.
+            # The size of the text after the write of a row; the next write, the row before it here, keeps it.
             characters = next((row[0] for row in rows), None)
             before = journal.AFTER_ALL
             while page := list(

@@ -31,8 +31,8 @@ _OF_THE_FILE = frozenset(
     )
 )
 
-# Chunks that are written or removed in one transaction: more would keep other writers waiting. A longer
-# document is hidden, and removed page by page: see `stores.hidden`.
+# Maximum number of chunks per transaction: more would keep other writers waiting. A longer document is
+# hidden, then removed page by page: see `stores.hidden`.
 PAGE = 400
 # Values of documents.hidden; 0: visible.
 STAGED, REMOVED = 1, 2
@@ -77,7 +77,7 @@ def difference(
 ) -> Literal["everything", "metadata", "nothing"]:
     """Which part of a document is not stored yet. The title counts as text: it is embedded and indexed.
 
-    So do places: an earlier release may have read other ones in the same file.
+    So do places: an earlier release may have found others in the same file.
     """
     if stored is None or stored.digest != document.digest or stored.title != document.title:
         return "everything"
@@ -214,7 +214,7 @@ async def _finish_edits(connection: aiosqlite.Connection, writes: Sequence[Write
         connection,
         [outlines.StoredOutline(one.document_id, one.digest, edit.outline) for one, edit in edits],
     )
-    # Last: what could fail before leaves the files as they were.
+    # Last, so that an earlier failure leaves the files unchanged.
     for _, edit in edits:
         if edit.replace_file:
             await edit.replace_file()

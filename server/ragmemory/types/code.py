@@ -15,7 +15,7 @@ class CodeFile(Struct, frozen=True):
     document_id: str
     uri: str
     digest: bytes  # SHA-256 of the text
-    work: int  # of parsing it: its characters, but not less than `stores.code.LEAST_WORK`
+    work: int  # of parsing it: its characters, but not less than `stores.code.MIN_WORK`
 
 
 Direction = Literal["all", "definition", "references", "callers", "callees", "importers"]

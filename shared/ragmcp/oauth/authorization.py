@@ -16,7 +16,7 @@ from ragmcp.oauth import discovery, dpop
 from ragmcp.oauth.discovery import ServerMetadata
 from ragmcp.oauth.dpop import Prover
 from ragmcp.oauth.errors import AuthorizationFailed
-from ragmcp.oauth.grants import TokenSource, Wanted, refresh
+from ragmcp.oauth.grants import TokenRequest, TokenSource, refresh
 from ragmcp.oauth.store import Grant, RunStore, Store
 from ragmcp.oauth.web import Web, open_web
 
@@ -87,7 +87,7 @@ class OAuth:
         if grant and may_refresh and await self._refresh(web, grant, server):
             return
         self._asked |= _scopes(challenge, resource.scopes_supported or [], server.scopes_supported)
-        wanted = Wanted(server, resource.resource, " ".join(sorted(self._asked)))
+        wanted = TokenRequest(server, resource.resource, " ".join(sorted(self._asked)))
         if dpop.ALGORITHM not in server.dpop_signing_alg_values_supported or not dpop.is_available():
             self._prover = None
         elif self._prover is None:

@@ -31,7 +31,7 @@ _ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 300
 
 
-class Wanted(Struct, frozen=True):
+class TokenRequest(Struct, frozen=True):
     """The token that is wanted; `scope` holds names separated by spaces."""
 
     server: ServerMetadata
@@ -42,7 +42,7 @@ class Wanted(Struct, frozen=True):
 class TokenSource(Protocol):
     """One way to a token."""
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:
         """Raises AuthorizationFailed."""
 
 
@@ -63,7 +63,7 @@ class Login:
         self._identity = identity
         self._user_agent = user_agent
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:
         """As `TokenSource.obtain`."""
         server, redirect_uri = wanted.server, self._user_agent.redirect_uri
         if not server.authorization_endpoint:
@@ -104,14 +104,14 @@ class ClientCredentials:
         self._private_key = private_key
         self._algorithm = algorithm
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """As `TokenSource.obtain`."""
         form = {"grant_type": "client_credentials", **_scope(wanted)}
         if self._private_key:
             form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": self._assertion(wanted)}
         return await request_token(web, wanted, self._registration, form, prover)
 
-    def _assertion(self, wanted: Wanted) -> str:
+    def _assertion(self, wanted: TokenRequest) -> str:
         import jwt
 
         us, now = self._registration.client_id, int(time.time())
@@ -123,11 +123,13 @@ class ClientCredentials:
 class Assertion:
     """Another party vouches for us: `make` gives a JWT for the wanted token, such as a workload's."""
 
-    def __init__(self, registration: Registration, make: Callable[[Web, Wanted], Awaitable[str]]) -> None:
+    def __init__(
+        self, registration: Registration, make: Callable[[Web, TokenRequest], Awaitable[str]]
+    ) -> None:
         self._registration = registration
         self._make = make
 
-    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """As `TokenSource.obtain`."""
         form = {"grant_type": JWT_BEARER, "assertion": await self._make(web, wanted), **_scope(wanted)}
         return await request_token(web, wanted, self._registration, form, prover)
@@ -137,7 +139,7 @@ async def refresh(
     web: Web, grant: Grant, us: Registration, server: ServerMetadata, prover: Prover | None
 ) -> Grant:
     """A new token for an old grant. Raises AuthorizationFailed."""
-    wanted = Wanted(server, grant.resource, grant.scope)
+    wanted = TokenRequest(server, grant.resource, grant.scope)
     form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
     renewed = await request_token(web, wanted, us, form, prover)
     return (
@@ -161,7 +163,7 @@ class _Refusal(Struct, frozen=True):
 
 
 async def request_token(
-    web: Web, wanted: Wanted, us: Registration, form: Mapping[str, str], prover: Prover | None
+    web: Web, wanted: TokenRequest, us: Registration, form: Mapping[str, str], prover: Prover | None
 ) -> Grant:
     """Ask the token endpoint. Raises AuthorizationFailed."""
     endpoint = wanted.server.token_endpoint
@@ -240,5 +242,5 @@ def code_of(returned: str, server: ServerMetadata, state: str) -> str:
     return query["code"]
 
 
-def _scope(wanted: Wanted) -> dict[str, Any]:
+def _scope(wanted: TokenRequest) -> dict[str, Any]:
     return {"scope": wanted.scope} if wanted.scope else {}

@@ -93,6 +93,9 @@ async def test_a_tool_that_a_model_calls_answers_with_text_and_passages(tmp_path
         found = await memory.call("Query", {"query": "tea"})
         assert (found.ok, [hit.text for hit in found.hits]) == (True, ["Tea is hot."])
         assert "> Tea is hot." in found.text
+        await memory.inject("def brew(): ...", {"uri": "file:///tea.py"})
+        [hit] = (await memory.call("search_code", {"query": "brew"})).hits
+        assert (await memory.show(hit.document_id)).uri == hit.uri == "file:///tea.py"
         assert (await memory.call("get_memory_stats", {})).hits == []
         failed = await memory.call("get_document", {"document": "none"})
         assert (failed.ok, failed.hits) == (False, [])

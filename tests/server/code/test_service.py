@@ -17,7 +17,7 @@ from ragcommon.contract.code import TraceStep
 from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
-from ragmemory.stores.code import LEAST_WORK
+from ragmemory.stores.code import MIN_WORK
 from ragmemory.types.code import Direction
 from tests.server.code.samples import skip_without_grammar
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
@@ -227,7 +227,7 @@ async def test_an_answer_that_met_a_bound_says_so(
     memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await load(memory, tmp_path / "code", {f"m{number}.py": "load(1)\n" for number in range(5)})
-    monkeypatch.setattr(tracing, "MAX_WORK", 3 * LEAST_WORK)
+    monkeypatch.setattr(tracing, "MAX_WORK", 3 * MIN_WORK)
     found = await memory.code.trace("load", "callers", 1)
     assert len(found.steps) == 3
     assert "only 3 of the files" in found.notices[0]

@@ -149,7 +149,7 @@ async def test_a_branch_switch_and_back_and_a_rename_send_nothing_twice(
 async def test_a_limited_number_of_removed_embeddings_is_kept(
     memory: MemoryService, server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reuse, "MOST_REMOVED", 15)
+    monkeypatch.setattr(reuse, "MAX_REMOVED", 15)
     await put(memory, PARTS)
     await memory.writer.forget("notes.md", ORIGIN)
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:

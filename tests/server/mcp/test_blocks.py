@@ -16,7 +16,7 @@ from ragmcp.errors import WireError
 from ragmcp.protocol.schema.completion import TemplateReference
 from ragmcp.protocol.schema.subscriptions import Filter, resource_updated
 from ragmemory.limits import RESULT_BYTES
-from ragmemory.mcp.toolsets.blocks import LONGEST_TEXT
+from ragmemory.mcp.toolsets.blocks import MAX_TEXT_CHARACTERS
 from tests.support.http_memory import MODERN
 from tests.support.memory import memory_server
 from tests.support.processes import attempt, called
@@ -104,7 +104,7 @@ async def test_blocks_are_found_by_meaning_and_by_words(client: Client) -> None:
 
 
 async def test_results_stay_within_the_budget_and_the_cursor_has_the_rest(client: Client) -> None:
-    long = "word " * LONGEST_TEXT
+    long = "word " * MAX_TEXT_CHARACTERS
     text = "\n\n".join(f"Word {number}. {'word ' * 300}" for number in range(60)) + f"\n\n{long}"
     await called(client, "Inject", text=text, metadata={"uri": "note:long"})
     for tool, arguments in (
@@ -121,7 +121,7 @@ async def test_results_stay_within_the_budget_and_the_cursor_has_the_rest(client
             cursor = page.get("next_cursor", "")
         assert seen == list(range(1, 62))
         assert pages > 2
-        assert (last["is_cut"], len(last["text"])) == (True, LONGEST_TEXT)
+        assert (last["is_cut"], len(last["text"])) == (True, MAX_TEXT_CHARACTERS)
         [contents] = await client.read_resource(last["resource"])
         assert contents.text == long.strip()
 

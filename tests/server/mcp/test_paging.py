@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
-from ragmemory.limits import LAST_OFFSET, TOKEN_BYTES
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, first_of, page_of, text_page
+from ragmemory.limits import MAX_OFFSET, TOKEN_BYTES
+from ragmemory.mcp.toolsets.paging import DEFAULT_TOKENS, first_of, page_of, text_page
 
 
 @given(items=st.lists(st.text(max_size=60)), max_tokens=st.integers(1, 30))
@@ -34,9 +34,9 @@ def test_an_item_larger_than_the_budget_has_a_page_of_its_own() -> None:
 def test_what_a_result_without_pages_leaves_out_is_counted() -> None:
     assert first_of([]) == ([], 0)
     assert first_of(["x"]) == (["x"], 0)
-    named, more = first_of(["x" * TOKEN_BYTES] * MAX_TOKENS)
-    assert 0 < more < MAX_TOKENS
-    assert len(named) + more == MAX_TOKENS
+    named, more = first_of(["x" * TOKEN_BYTES] * DEFAULT_TOKENS)
+    assert 0 < more < DEFAULT_TOKENS
+    assert len(named) + more == DEFAULT_TOKENS
 
 
 @given(text=st.text(), max_tokens=st.integers(1, 10))
@@ -54,7 +54,7 @@ def test_a_text_is_cut_after_a_line_if_there_is_one() -> None:
     assert text_page("onetwothree", "", 1) == ("onet", cursor_to(4))
 
 
-@pytest.mark.parametrize("cursor", ["x", cursor_to(9), cursor_to(LAST_OFFSET + 1)])
+@pytest.mark.parametrize("cursor", ["x", cursor_to(9), cursor_to(MAX_OFFSET + 1)])
 def test_a_cursor_that_no_list_returned_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidArguments):
         page_of(["a"], cursor)

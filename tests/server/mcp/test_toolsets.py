@@ -293,7 +293,7 @@ async def test_further_turns_are_shown_in_brief(client: Client) -> None:
 
 
 async def test_long_passages_are_shown_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "READ", 300)
+    monkeypatch.setattr(searching, "TEXT_CHARACTERS", 300)
     await called(client, "Inject", text=TALK, metadata={"uri": "file:///talk.txt"})
     assert "Before it:" not in (await attempt(client, "Query", query="lantern", top_k=1)).text
 

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from ragconfig.settings import load_settings
 from ragmemory.search.ranking import (
-    RankingSettings,
     balance,
     focus,
     fuse,
@@ -15,6 +14,7 @@ from ragmemory.search.ranking import (
     relevance,
     without_duplicates,
 )
+from ragmemory.settings import RankingSettings
 
 
 def floats(*values: float) -> NDArray[np.float32]:

@@ -11,8 +11,9 @@ from ragconfig.settings import load_settings
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
-from ragmemory.search.ranking import RankingSettings, Scored
+from ragmemory.search.ranking import Scored
 from ragmemory.search.retriever import Retriever
+from ragmemory.settings import RankingSettings
 from ragmemory.types.changes import Changes, Checkpoint
 
 MODEL = LocalEmbedder()

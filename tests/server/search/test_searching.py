@@ -297,7 +297,7 @@ async def test_an_empty_memory_refuses_a_bad_filter_too(memory: MemoryService) -
 async def test_a_model_is_loaded_for_a_query_and_not_for_a_list(
     memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "_UNASKED_SECONDS", 3600.0)
+    monkeypatch.setattr(searching, "_LOAD_AFTER_SECONDS", 3600.0)
     loaded = threading.Event()
     monkeypatch.setattr(embedder, "warm_up", loaded.set)
     await memory.documents.page(9)

@@ -245,7 +245,7 @@ async def test_segments_are_merged_when_no_questions_come(
     for uri, text in (("fox", FOX), ("pie", PIE)):
         async with service_for(tmp_path) as memory:
             await put(memory, text, uri=uri)
-    monkeypatch.setattr("ragmemory.search.sync._QUIET", 0.5)
+    monkeypatch.setattr("ragmemory.search.sync._IDLE_SECONDS", 0.5)
     merged = threading.Event()
     times: dict[str, float] = {}
     write = SavedIndex.write

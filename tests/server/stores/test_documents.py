@@ -15,7 +15,6 @@ from ragmemory.errors import (
     MemoryDamaged,
 )
 from ragmemory.ingest.documents import document_id
-from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import put
@@ -69,11 +68,11 @@ async def test_a_hit_that_cannot_be_read_is_left_out_with_a_warning_that_says_wh
 
 async def test_documents_are_listed_by_uri_in_pages(store: Store) -> None:
     await store.write([write_of("text", {"uri": f"file:///{name}"}) for name in "cab"], EMBEDDER)
-    page, total = await store.documents.page(2, 0, compile_filter({"uri": "*"}))
+    page, total = await store.documents.page(2, 0, {"uri": "*"})
     assert ([info.uri for info in page], total) == (["file:///a", "file:///b"], 3)
-    page, total = await store.documents.page(2, 2, compile_filter({"uri": "*"}))
+    page, total = await store.documents.page(2, 2, {"uri": "*"})
     assert ([info.uri for info in page], total) == (["file:///c"], 3)
-    assert await store.documents.page(9, 0, compile_filter({"uri": "http*"})) == ([], 0)
+    assert await store.documents.page(9, 0, {"uri": "http*"}) == ([], 0)
 
 
 async def test_an_id_that_is_the_uri_of_another_document_names_the_document_with_the_id(

@@ -92,7 +92,7 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     write = await staged(store, OLD)
     changes = await store.changes.since(Checkpoint(), 10_000)
     assert len(changes.chunk_ids) == 3 * PAGE
-    assert await store.documents.page(10, 0, compile_filter({"uri": "*"})) == ([], 0)
+    assert await store.documents.page(10, 0, {"uri": "*"}) == ([], 0)
     assert await store.documents.ids("") == []
     assert await store.find(["doc"]) == {}
     [(name,)] = rows(store, "SELECT uri FROM documents")
@@ -198,7 +198,7 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     await store.ensure_open()
     write = await staged(killed, OLD)
     assert await sweep(store) == 0
-    assert await store.documents.page(10, 0, compile_filter({"uri": "*"})) == ([], 0)
+    assert await store.documents.page(10, 0, {"uri": "*"}) == ([], 0)
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute("UPDATE documents SET updated_at = '2020-01-01T00:00:00.000+00:00'")
     await sweep(store)

@@ -18,7 +18,6 @@ from ragmemory.errors import (
     MemoryFull,
 )
 from ragmemory.ingest.documents import complete
-from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import Chunk, Write
@@ -120,9 +119,7 @@ async def test_a_uri_with_a_nul_of_an_earlier_release_is_listed_updated_and_remo
         return Write(complete(text, {"uri": "a\0b"}), ORIGIN, chunks, [b"\0" * 4])
 
     await store.write([write("one")], EMBEDDER)
-    assert [
-        document.uri for document in (await store.documents.page(10, 0, compile_filter({"uri": "*"})))[0]
-    ] == ["a\0b"]
+    assert [document.uri for document in (await store.documents.page(10, 0, {"uri": "*"}))[0]] == ["a\0b"]
     [updated] = await store.write([write("two")], EMBEDDER)
     assert isinstance(updated, Injected)
     assert updated.status == "updated"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from ragconfig.errors import SettingsError
-from ragmcp.server.tools import Tool
-from ragmemory.mcp.errors import Memory
+from ragmcp.server.tools import Function, Tool
+from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.toolsets.blocks import block_tools
 from ragmemory.mcp.toolsets.code import code_tools
 from ragmemory.mcp.toolsets.documents import document_tools
@@ -46,7 +47,19 @@ def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = Fal
         if name not in _TOOLSETS:
             raise UnknownToolset(name, tuple(_TOOLSETS))
         tools += _TOOLSETS[name](memory)
-    return [tool for tool in tools if not read_only or _only_reads(tool)]
+    return [
+        structs.replace(tool, function=_with_wire_errors(tool.function))
+        for tool in tools
+        if not read_only or _only_reads(tool)
+    ]
+
+
+def _with_wire_errors(function: Function) -> Function:
+    async def mapped(*arguments: Any, **named: Any) -> Any:
+        with wire_errors():
+            return await function(*arguments, **named)
+
+    return mapped
 
 
 def _only_reads(tool: Tool) -> bool:

@@ -7,24 +7,23 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, RESULT_BYTES
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.limits import MAX_URI_LENGTH, RESULT_BYTES
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import Cursor, page_of, start_of
+from ragmemory.mcp.toolsets.paging import Cursor, page_of, selected, start_of
 from ragmemory.types.blocks import EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
 
-Document = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
+Document = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
 AnyDocument = Annotated[
-    str, Meta(description="Only this document: its id or uri. Default: all.", max_length=LONGEST_URI)
+    str, Meta(description="Only this document: its id or uri. Default: all.", max_length=MAX_URI_LENGTH)
 ]
 Version = Annotated[
     int,
@@ -76,7 +75,7 @@ Passages = Annotated[int, Meta(description="With a query: from how many passages
 Title = Annotated[str, Meta(description="The title of the document.", min_length=1, max_length=300)]
 Content = Annotated[str, Meta(description="Markdown; one block or several.", min_length=1)]
 NewUri = Annotated[
-    str, Meta(description="The document's uri. Default: made from the title.", max_length=LONGEST_URI)
+    str, Meta(description="The document's uri. Default: made from the title.", max_length=MAX_URI_LENGTH)
 ]
 Section = Annotated[
     bool, Meta(description="Of a heading: the whole section, not only the line of the heading.")
@@ -90,7 +89,7 @@ WriteBack = Annotated[
 ]
 
 # Characters of a block's text in a list: the resource has the whole.
-LONGEST_TEXT = 4_000
+MAX_TEXT_CHARACTERS = 4_000
 # In a cursor of search_content: blocks of one document.
 _BLOCKS = 1_000_000
 
@@ -114,9 +113,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         call: Call, title: Title, content: Content, uri: NewUri = "", group: Group = ""
     ) -> EditedDocument:
         """Store a new document in memory. It is an error if there is one with this uri already."""
-        with wire_errors():
-            editor = (await memory()).block_editor
-            return await editor.create(title, content, uri, origin_of(call, group))
+        return await (await memory()).block_editor.create(title, content, uri, origin_of(call, group))
 
     return [create_document, *_search_tools(memory), *_editing_tools(memory)]
 
@@ -142,12 +139,11 @@ def _search_tools(memory: Memory) -> list[Tool]:
             raise InvalidArguments("$.query", "give a query or a document, or both")
         if below and (query or not document):
             raise InvalidArguments("$.below", "needs a document, and no query")
-        with wire_errors():
-            editor = (await memory()).block_editor
-            if query:
-                found, notice = await editor.search(query, document, kind, passages)
-            else:
-                found, notice = await editor.blocks(document, below, kind), ""
+        editor = (await memory()).block_editor
+        if query:
+            found, notice = await editor.search(query, document, kind, passages)
+        else:
+            found, notice = await editor.blocks(document, below, kind), ""
         blocks, next_cursor = page_of([_listed(block) for block in found], cursor)
         return BlockPage(blocks=blocks, next_cursor=next_cursor, notice=notice)
 
@@ -163,17 +159,16 @@ def _search_tools(memory: Memory) -> list[Tool]:
         blocks: list[ListedBlock] = []
         next_cursor: str | UnsetType = UNSET
         size, after = 0, divmod(start_of(cursor), _BLOCKS)
-        with wire_errors():
-            editor = (await memory()).block_editor
-            async with aclosing(editor.containing(query, document, after)) as found:
-                async for position, block in found:
-                    listed = _listed(block)
-                    size += len(msgspec.json.encode(listed))
-                    if blocks and (size > RESULT_BYTES or len(blocks) == limit):
-                        next_cursor = cursor_to(after[0] * _BLOCKS + after[1])
-                        break
-                    blocks.append(listed)
-                    after = position
+        editor = (await memory()).block_editor
+        async with aclosing(editor.containing(query, document, after)) as found:
+            async for position, block in found:
+                listed = _listed(block)
+                size += len(msgspec.json.encode(listed))
+                if blocks and (size > RESULT_BYTES or len(blocks) == limit):
+                    next_cursor = cursor_to(after[0] * _BLOCKS + after[1])
+                    break
+                blocks.append(listed)
+                after = position
         return BlockPage(blocks=blocks, next_cursor=next_cursor)
 
     return [search_blocks, search_content]
@@ -195,11 +190,10 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
-        with wire_errors():
-            editor = (await memory()).block_editor
-            return await editor.insert(
-                document, version, content, block, position, origin_of(call, group), write_back=write_back
-            )
+        editor = (await memory()).block_editor
+        return await editor.insert(
+            document, version, content, block, position, origin_of(call, group), write_back=write_back
+        )
 
     @tool(destructive=True)
     async def update_block(
@@ -217,17 +211,16 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         The block keeps its id. Without a marker, the content of an item or heading gets that of the old one.
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
-        with wire_errors():
-            editor = (await memory()).block_editor
-            return await editor.update(
-                document,
-                version,
-                block,
-                content,
-                origin_of(call, group),
-                section=section,
-                write_back=write_back,
-            )
+        editor = (await memory()).block_editor
+        return await editor.update(
+            document,
+            version,
+            block,
+            content,
+            origin_of(call, group),
+            section=section,
+            write_back=write_back,
+        )
 
     @tool(destructive=True)
     async def delete_block(
@@ -243,16 +236,15 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Refused if `version` is no longer current. undo_writes brings it back.
         """
-        with wire_errors():
-            editor = (await memory()).block_editor
-            return await editor.delete(
-                document, version, block, origin_of(call, group), section=section, write_back=write_back
-            )
+        editor = (await memory()).block_editor
+        return await editor.delete(
+            document, version, block, origin_of(call, group), section=section, write_back=write_back
+        )
 
     return [insert_block, update_block, delete_block]
 
 
 def _listed(block: ShownBlock) -> ListedBlock:
-    fields = asdict(block) | {"text": block.text[:LONGEST_TEXT]}
+    text, is_cut = block.text[:MAX_TEXT_CHARACTERS], len(block.text) > MAX_TEXT_CHARACTERS
     resource = block_uri(block.document_id, block.block_id)
-    return ListedBlock(**fields, is_cut=len(block.text) > LONGEST_TEXT, resource=resource)
+    return selected(ListedBlock, block, text=text, is_cut=is_cut, resource=resource)

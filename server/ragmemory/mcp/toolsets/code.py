@@ -12,10 +12,10 @@ from ragcommon.contract.files import Ingestion
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_NAME, MOST_PATHS
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.limits import MAX_NAME_LENGTH, MAX_PATHS
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Filter, Question, what_to_call
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
+from ragmemory.mcp.toolsets.paging import DEFAULT_TOKENS, Cursor, page_of, selected, text_page
 from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Name = Annotated[
     Meta(
         description="A function, class, constant or the like; qualified if that is not clear: Store.find.",
         min_length=1,
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
     ),
 ]
 Which = Annotated[
@@ -41,7 +41,7 @@ Which = Annotated[
 Depth = Annotated[
     int, Meta(description="How many calls are followed: 2 also finds the callers of callers.", ge=1, le=5)
 ]
-_Paths = Annotated[list[str], Meta(min_length=1, max_length=MOST_PATHS)]
+_Paths = Annotated[list[str], Meta(min_length=1, max_length=MAX_PATHS)]
 Paths = Annotated[
     _Paths | None,
     Meta(
@@ -60,10 +60,10 @@ NO_FOLDER = (
     "git repository, or as `ragmemory --root FOLDER` (the setting memory.roots)."
 )
 
-# The newest jobs, of which index_status tells.
+# Jobs that index_status lists.
 _JOBS = 5
-# Definitions that a trace names, at most; get_symbol has all, page by page.
-_MOST_DEFINITIONS = 50
+# Maximum number of definitions in a trace; get_symbol lists all, page by page.
+_MAX_DEFINITIONS = 50
 
 
 class CodeHit(Struct, frozen=True, kw_only=True):
@@ -71,6 +71,7 @@ class CodeHit(Struct, frozen=True, kw_only=True):
     score: float  # in [0, 1]
     location: str  # path:line
     symbol: str  # the qualified names of what the passage holds; "": code outside of any
+    document_id: str
     uri: str
     start_line: int
     end_line: int
@@ -113,22 +114,11 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         """
         from ragmemory.code.files import path_or_uri
 
-        with wire_errors():
-            service = await memory()
-            result = await service.search.query(query, limit, filter, only_code=True)
-            notice = await what_to_call(service) if result.empty else result.notice
+        service = await memory()
+        result = await service.search.query(query, limit, filter, only_code=True)
+        notice = await what_to_call(service) if result.empty else result.notice
         hits = [
-            CodeHit(
-                rank=hit.rank,
-                score=hit.score,
-                location=f"{path_or_uri(hit.uri)}:{hit.start_line}",
-                symbol=hit.heading,
-                uri=hit.uri,
-                start_line=hit.start_line,
-                end_line=hit.end_line,
-                text=hit.text,
-                chunk_id=hit.chunk_id,
-            )
+            selected(CodeHit, hit, location=f"{path_or_uri(hit.uri)}:{hit.start_line}", symbol=hit.heading)
             for hit in result.hits
         ]
         page, next_cursor = page_of(hits, cursor)
@@ -137,11 +127,10 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def get_symbol(call: Call, name: Name, cursor: Cursor = "") -> Symbols:
         """Return the definitions of a function, class or constant, with their source and path:line."""
-        with wire_errors():
-            service = await memory()
-            found, notices = await service.code.symbols(name)
-            if not found:
-                notices = [*notices, *await _notices_of_empty(service)]
+        service = await memory()
+        found, notices = await service.code.symbols(name)
+        if not found:
+            notices = [*notices, *await _notices_of_empty(service)]
         shown, next_cursor = page_of([_cut(one) for one in found], cursor)
         return Symbols(
             symbols=[symbol for symbol, _ in shown],
@@ -158,17 +147,14 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         Read from the syntax trees, by names and without types: a call of a method of another class that has
         the same name may be among them. Every step has its path:line.
         """
-        with wire_errors():
-            service = await memory()
-            trace = await service.code.trace(name, direction, depth)
-            notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
+        service = await memory()
+        trace = await service.code.trace(name, direction, depth)
+        notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
         steps, next_cursor = page_of(trace.steps, cursor)
-        places = [
-            Definition(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions
-        ]
+        places = [selected(Definition, one) for one in trace.definitions]
         return TracePage(
             name=name,
-            definitions=places[:_MOST_DEFINITIONS],
+            definitions=places[:_MAX_DEFINITIONS],
             steps=steps,
             next_cursor=next_cursor,
             notices=notices,
@@ -188,27 +174,22 @@ def _index_tools(memory: Memory) -> list[Tool]:
         """
         from ragmemory.files.roots import ANY_ROOT
 
-        with wire_errors():
-            service = await memory()
-            chosen = paths or [root for root in service.roots if root != ANY_ROOT]
-            if not chosen:
-                raise ToolError("NOTHING_TO_LOAD", ANY_FOLDER if service.roots else NO_FOLDER)
-            if not all(chosen):
-                raise InvalidArguments("$.paths", "needs a folder or file")
-            prune = service.repository is not None and not paths
-            return await service.ingestions.start(chosen, prune=prune, origin=origin_of(call))
+        service = await memory()
+        chosen = paths or [root for root in service.roots if root != ANY_ROOT]
+        if not chosen:
+            raise ToolError("NOTHING_TO_LOAD", ANY_FOLDER if service.roots else NO_FOLDER)
+        if not all(chosen):
+            raise InvalidArguments("$.paths", "needs a folder or file")
+        prune = service.repository is not None and not paths
+        return await service.ingestions.start(chosen, prune=prune, origin=origin_of(call))
 
     @tool(read_only=True)
     async def index_status(call: Call, job_id: JobId = "") -> IndexStatus:
         """Return how many files of source code memory has, and how far the jobs of build_index are."""
-        with wire_errors():
-            service = await memory()
-            ingestions = service.ingestions
-            if job_id:
-                jobs = [(await ingestions.status(job_id))[0]]
-            else:
-                jobs = await ingestions.newest(_JOBS)
-            return IndexStatus(files=await service.code.languages(), jobs=jobs)
+        service = await memory()
+        jobs = service.ingestions
+        found = [(await jobs.status(job_id))[0]] if job_id else await jobs.newest(_JOBS)
+        return IndexStatus(files=await service.code.languages(), jobs=found)
 
     return [build_index, index_status]
 
@@ -222,7 +203,7 @@ async def _notices_of_empty(service: MemoryService) -> list[str]:
 
 def _cut(symbol: Symbol) -> tuple[Symbol, str]:
     """A symbol with no more of its source than half a result, and a notice if that is not all."""
-    text, rest = text_page(symbol.text, "", MAX_TOKENS // 2)
+    text, rest = text_page(symbol.text, "", DEFAULT_TOKENS // 2)
     if rest is UNSET:
         return symbol, ""
     line = symbol.start_line + text.count("\n")

@@ -12,25 +12,25 @@ from ragcommon.contract.files import AddedSources, Ingestion, IngestionStatus, R
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.limits import MAX_OFFSET, MAX_PATHS, MAX_URI_LENGTH
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, MaxTokens, page_of
+from ragmemory.mcp.toolsets.paging import DEFAULT_TOKENS, Cursor, MaxTokens, page_of
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
 
-Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=LONGEST_URI)]
-Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=LONGEST_URI)]
-_Paths = Annotated[list[str], Meta(max_length=MOST_PATHS)]
+Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=MAX_URI_LENGTH)]
+Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=MAX_URI_LENGTH)]
+_Paths = Annotated[list[str], Meta(max_length=MAX_PATHS)]
 Paths = Annotated[_Paths | None, Meta(description="Several files and folders, as paths or URIs.")]
 RequiredPaths = Annotated[
-    list[str], Meta(description="Files and folders, as paths or URIs.", max_length=MOST_PATHS)
+    list[str], Meta(description="Files and folders, as paths or URIs.", max_length=MAX_PATHS)
 ]
 Within = Annotated[
     _Paths | None, Meta(description="Only these files and folders, as paths or URIs, of the folders.")
 ]
-SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=LONGEST_URI)]
+SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=MAX_URI_LENGTH)]
 Forget = Annotated[
     bool, Meta(description="Remove its documents from memory, too. undo_writes brings them back.")
 ]
@@ -42,7 +42,7 @@ Prune = Annotated[
     ),
 ]
 JobId = Annotated[str, Meta(description="The job_id that start_ingestion returned.", max_length=100)]
-After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=LAST_OFFSET)]
+After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=MAX_OFFSET)]
 Wait = Annotated[float, Meta(description="Wait so many seconds for the end of the job.", ge=0, le=60)]
 Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=1000)]
 
@@ -111,33 +111,28 @@ def _job_tools(memory: Memory) -> list[Tool]:
         named = [*filter(None, (path, uri)), *(paths or [])]
         if not named:
             raise InvalidArguments("$", "names no file: give path, uri or paths")
-        with wire_errors():
-            ingestions = (await memory()).ingestions
-            job = await ingestions.start(named, prune=prune, origin=origin_of(call, group))
-            return await _as_task(call, ingestions, job)
+        ingestions = (await memory()).ingestions
+        job = await ingestions.start(named, prune=prune, origin=origin_of(call, group))
+        return await _as_task(call, ingestions, job)
 
     @tool(read_only=True)
     async def get_ingestion_status(
         call: Call, job_id: JobId, after: After = 0, wait_seconds: Wait = 0.0
     ) -> IngestionStatus:
         """Return how far an ingestion is: files found and done, failures with their reasons, time left."""
-        with wire_errors():
-            ingestions = (await memory()).ingestions
-            return await _followed(call, ingestions, job_id, after, wait_seconds)
+        return await _followed(call, (await memory()).ingestions, job_id, after, wait_seconds)
 
     @tool(idempotent=True)
     async def cancel_ingestion(call: Call, job_id: JobId) -> Ingestion:
         """End an ingestion. What it has stored stays stored."""
-        with wire_errors():
-            return await (await memory()).ingestions.cancel(job_id)
+        return await (await memory()).ingestions.cancel(job_id)
 
     @tool(read_only=True)
     async def list_ingestions(
-        call: Call, limit: Newest = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+        call: Call, limit: Newest = 20, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
     ) -> IngestionList:
         """List the last ingestions, the newest first."""
-        with wire_errors():
-            found = await (await memory()).ingestions.newest(limit)
+        found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))
 
     return [start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions]
@@ -147,14 +142,14 @@ def _source_tools(memory: Memory) -> list[Tool]:
     @tool(idempotent=True)
     async def add_sources(call: Call, paths: RequiredPaths) -> AddedSources:
         """Register files and folders that memory is kept in step with. sync_sources loads them."""
-        with wire_errors():
-            return AddedSources(await (await memory()).sources.add(paths))
+        return AddedSources(await (await memory()).sources.add(paths))
 
     @tool(read_only=True)
-    async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourcePage:
+    async def list_sources(
+        call: Call, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> SourcePage:
         """List the registered files and folders, with their last sync."""
-        with wire_errors():
-            found = await (await memory()).sources.listed()
+        found = await (await memory()).sources.listed()
         return SourcePage(*page_of(found, cursor, max_tokens))
 
     @tool(destructive=True)
@@ -162,9 +157,7 @@ def _source_tools(memory: Memory) -> list[Tool]:
         call: Call, source: SourceName, forget: Forget = False, group: Group = ""
     ) -> RemovedSource:
         """Take a file or folder off the list of sources. Its documents stay in memory by default."""
-        with wire_errors():
-            sources = (await memory()).sources
-            return await sources.remove(source, origin_of(call, group), forget=forget)
+        return await (await memory()).sources.remove(source, origin_of(call, group), forget=forget)
 
     @tool(destructive=True, idempotent=True, background=True)
     async def sync_sources(
@@ -176,10 +169,8 @@ def _source_tools(memory: Memory) -> list[Tool]:
         are now excluded by .gitignore, unless the whole folder is missing or empty. A file that cannot be
         read now keeps its document. Returns at once with a job_id for get_ingestion_status.
         """
-        with wire_errors():
-            service = await memory()
-            sources = service.sources
-            job = await sources.sync(paths or [], origin_of(call, group), within or [])
-            return await _as_task(call, service.ingestions, job)
+        service = await memory()
+        job = await service.sources.sync(paths or [], origin_of(call, group), within or [])
+        return await _as_task(call, service.ingestions, job)
 
     return [add_sources, list_sources, remove_source, sync_sources]

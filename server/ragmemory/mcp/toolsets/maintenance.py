@@ -19,14 +19,17 @@ from ragcommon.contract.maintenance import (
 )
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
-from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.limits import MAX_IMPORTED_DOCUMENTS, MAX_URI_LENGTH
+from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import NumberCursor, first_of
 
 File = Annotated[
     str,
-    Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
+    Meta(
+        description="A file on the server's machine, in a folder of memory.roots.",
+        max_length=MAX_URI_LENGTH,
+    ),
 ]
 Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
 Vectors = Annotated[
@@ -37,7 +40,7 @@ Documents = Annotated[
     list[PortableDocument],
     Meta(
         description="Documents as export_documents returns them; only `text` is needed.",
-        max_length=MOST_IMPORTED,
+        max_length=MAX_IMPORTED_DOCUMENTS,
     ),
 ]
 
@@ -51,14 +54,12 @@ def _care_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def get_memory_stats(call: Call) -> Stats:
         """Return the size of memory, its path, and the embedder that filled it."""
-        with wire_errors():
-            return await (await memory()).maintenance.stats()
+        return await (await memory()).maintenance.stats()
 
     @tool(read_only=True)
     async def verify_memory(call: Call) -> Verified:
         """Check the memory's file for damage; report each problem and its remedy."""
-        with wire_errors():
-            found = await (await memory()).maintenance.verify(call.progress)
+        found = await (await memory()).maintenance.verify(call.progress)
         problems, more = first_of(found.problems)
         return replace(found, problems=problems, more_problems=more)
 
@@ -69,8 +70,7 @@ def _care_tools(memory: Memory) -> list[Tool]:
         What cannot be repaired is named with its document, and left as it is.
         """
         await call.background()
-        with wire_errors():
-            done = await (await memory()).maintenance.repair(call.progress)
+        done = await (await memory()).maintenance.repair(call.progress)
         problems, more_problems = first_of(done.problems)
         repaired, more_repaired = first_of(done.repaired)
         return replace(
@@ -89,14 +89,12 @@ def _care_tools(memory: Memory) -> list[Tool]:
         continued by the next. The old ones are kept: going back to their embedder recomputes what is newer.
         """
         await call.background()
-        with wire_errors():
-            return await (await memory()).maintenance.reembed(call.progress)
+        return await (await memory()).maintenance.reembed(call.progress)
 
     @tool(destructive=True, idempotent=True)
     async def discard_embeddings(call: Call) -> Stats:
         """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
-        with wire_errors():
-            return await (await memory()).maintenance.discard_embeddings()
+        return await (await memory()).maintenance.discard_embeddings()
 
     return [get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings]
 
@@ -106,14 +104,12 @@ def _copying_tools(memory: Memory) -> list[Tool]:
     async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
         """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
         await call.background()
-        with wire_errors():
-            return await (await memory()).maintenance.backup(path, call.progress, force=force)
+        return await (await memory()).maintenance.backup(path, call.progress, force=force)
 
     @tool(read_only=True)
     async def export_documents(call: Call, cursor: NumberCursor = "", vectors: Vectors = False) -> ExportPage:
         """Return whole documents with metadata, times and earlier versions: about 1 MB, and a cursor."""
-        with wire_errors():
-            return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)
+        return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)
 
     @tool(idempotent=True, background=True)
     async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:
@@ -122,9 +118,8 @@ def _copying_tools(memory: Memory) -> list[Tool]:
         Earlier versions are stored of documents that memory has never had.
         """
         await call.background()
-        with wire_errors():
-            return Imported(
-                await (await memory()).maintenance.import_documents(documents, origin_of(call, group))
-            )
+        return Imported(
+            await (await memory()).maintenance.import_documents(documents, origin_of(call, group))
+        )
 
     return [backup_memory, export_documents, import_documents]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragmcp.errors import InvalidArguments, InvalidParams
 from ragmcp.protocol.pagination import cursor_to, offset
-from ragmemory.limits import LAST_OFFSET, MOST_TOKENS, RESULT_BYTES, TOKEN_BYTES
+from ragmemory.limits import MAX_OFFSET, MAX_TOKENS, RESULT_BYTES, TOKEN_BYTES
 
 Cursor = Annotated[
     str,
@@ -30,12 +30,19 @@ MaxTokens = Annotated[
         description=f"About how large the result may be, in tokens of {TOKEN_BYTES} bytes; next_cursor leads "
         "to the rest.",
         ge=1,
-        le=MOST_TOKENS,
+        le=MAX_TOKENS,
     ),
 ]
-MAX_TOKENS = RESULT_BYTES // TOKEN_BYTES
+DEFAULT_TOKENS = RESULT_BYTES // TOKEN_BYTES
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
+
+
+def selected(type: type[S], source: object, **others: object) -> S:
+    """A struct with the fields of the same names of `source`, and `others`."""
+    names = [name for name in type.__struct_fields__ if name not in others]
+    return type(**{name: getattr(source, name) for name in names}, **others)
 
 
 def start_of(cursor: str) -> int:
@@ -44,13 +51,13 @@ def start_of(cursor: str) -> int:
         start = offset(cursor or UNSET)
     except InvalidParams as error:
         raise InvalidArguments("$.cursor", error.reason) from None
-    if start > LAST_OFFSET:
+    if start > MAX_OFFSET:
         raise InvalidArguments("$.cursor", "no list returned this cursor")
     return start
 
 
 def page_of(
-    items: Sequence[T], cursor: str = "", max_tokens: int = MAX_TOKENS
+    items: Sequence[T], cursor: str = "", max_tokens: int = DEFAULT_TOKENS
 ) -> tuple[list[T], str | UnsetType]:
     """As many items as a result may hold, but at least one; and the next cursor. Raises InvalidArguments."""
     start = start_of(cursor)
@@ -76,8 +83,8 @@ def fitting(items: Sequence[object], max_tokens: int) -> int:
 
 
 def first_of(items: list[T]) -> tuple[list[T], int]:
-    """As many items as a result without pages may hold, and how many are left out."""
-    end = fitting(items, MAX_TOKENS)
+    """The items that fit into a result without pages, and how many are left out."""
+    end = fitting(items, DEFAULT_TOKENS)
     return items[:end], len(items) - end
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import distinct
+import numpy as np
+
 from ragmemory.search.index.segments import shortened, words_of
+from ragmemory.search.index.sorted_arrays import distinct
 from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
@@ -35,8 +36,6 @@ class WordSequences:
 
     def count_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """(texts, pairs) float32: how often the second stem of each pair follows the first."""
-        import numpy as np
-
         sought = shortened(hashes(chain.from_iterable(pairs))).reshape(-1, 2)
         found = [np.flatnonzero(self._pairs == pair) for pair in _joined(*sought.T)]
         at = np.concatenate(found)
@@ -55,10 +54,7 @@ class WordSequences:
 
 def _joined(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """Each pair as one number."""
-    import numpy as np
-
-    joined: NDArray[np.uint32] = (first.astype(np.uint32) << np.uint32(16)) | second
-    return joined
+    return (first.astype(np.uint32) << np.uint32(16)) | second
 
 
 class SequenceIndex:
@@ -69,8 +65,6 @@ class SequenceIndex:
 
     def of(self, rows: NDArray[np.int64]) -> WordSequences:
         """The words of some rows; `rows` ascend."""
-        import numpy as np
-
         words, sizes = [np.empty(0, np.uint16)], [np.empty(0, np.int64)]
         for number, _, own in self._rows.split(rows):
             found, counts = words_of(self._rows.segments[number], own)

@@ -14,13 +14,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.search.index.ascending import is_among, is_first
+import numpy as np
+
 from ragmemory.search.index.postings import count_among, frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
+from ragmemory.search.index.sorted_arrays import is_among, is_first
 from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.postings import Packed
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 16
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
 LOOKUP = 4
-# Terms whose places are cached.
+# Terms whose ranges of postings are cached.
 CACHED_TERMS = 5_000
 # Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
 # would be common, and every other word rare.
@@ -42,14 +43,12 @@ class BM25Index:
 
     def __init__(self, rows: Rows, k1: float, b: float) -> None:
         self._rows = rows
-        self._places: dict[str, Place] = {}
+        self._ranges_by_term: dict[str, TermRange] = {}
         self.k1 = k1
         self.b = b
 
     def search(self, terms: Sequence[str], excluded: NDArray[np.int64]) -> BM25Scores:
         """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
-        import numpy as np
-
         total = self._rows.counted
         counted = Counter(terms)
         sought = []
@@ -73,7 +72,7 @@ class BM25Index:
         return [inverse_frequency(df, self._rows.counted) for df in self.frequencies(terms)]
 
     def rarity(self, terms: Sequence[str]) -> list[float]:
-        """The inverse document frequency of each term beside that of an unknown one, in (0, 1]."""
+        """The inverse document frequency of each term relative to that of an unknown one, in (0, 1]."""
         texts = self._rows.counted + PSEUDO_TEXTS
         most = inverse_frequency(0, texts)
         return [inverse_frequency(df, texts) / most for df in self.frequencies(terms)]
@@ -87,24 +86,22 @@ class BM25Index:
         found: list[int] = self._count(self._ranges(hashes(terms))).tolist()
         return found
 
-    def _look_up(self, terms: Sequence[str]) -> list[Place]:
+    def _look_up(self, terms: Sequence[str]) -> list[TermRange]:
         """Where the postings of each term are; cached, because a query asks for its terms several times."""
-        known = self._places
+        known = self._ranges_by_term
         new = [term for term in terms if term not in known]
         if new:
             if len(known) > CACHED_TERMS:
-                known = self._places = {}
+                known = self._ranges_by_term = {}
                 new = list(terms)
             ranges = self._ranges(hashes(new))
             frequencies = self._count(ranges).tolist()
             for term, where, df in zip(new, ranges.transpose(2, 0, 1).tolist(), frequencies, strict=True):
-                known[term] = Place(where, df)
+                known[term] = TermRange(where, df)
         return [known[term] for term in terms]
 
     def _ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
         """(segments, 2, t) where the postings of the terms with these hashes begin and end."""
-        import numpy as np
-
         found = [segment.postings.ranges(names) for segment in self._rows.segments]
         return np.array(found, np.int64).reshape(len(found), 2, len(names))
 
@@ -125,8 +122,6 @@ class BM25Index:
     @cached_property
     def _saturation(self) -> NDArray[np.float32]:
         """(n,) k1 (1 − b + b length / average)."""
-        import numpy as np
-
         total = sum(segment.total_length for segment, _ in self._rows)
         total -= self._rows.take(self._rows.excluded, lambda segment: segment.lengths).sum(dtype=np.float64)
         average = total / max(1, self._rows.counted) or 1.0
@@ -139,7 +134,7 @@ class BM25Index:
         return saturation
 
 
-class Place(NamedTuple):
+class TermRange(NamedTuple):
     """Where the postings of a term are."""
 
     ranges: list[list[int]]  # where they begin and end in each segment
@@ -170,13 +165,11 @@ class BM25Scores:
         terms: Sequence[SoughtTerm],
         excluded: NDArray[np.int64],
     ) -> None:
-        import numpy as np
-
         self._rows = rows
         self._saturation = saturation
         self._excluded = excluded
         self.terms = sorted(terms, key=lambda term: term.df)
-        # How many of the terms are added; the rows with any of them, ascending; and their scores so far.
+        # The number of terms added; the rows with any of them, ascending; and the scores of these rows.
         self._added = 0
         self._reached = np.empty(0, np.int32)
         self._scores = np.empty(0, np.float32)
@@ -184,8 +177,6 @@ class BM25Scores:
 
     def best(self, k: int) -> NDArray[np.int64]:
         """The rows of the k highest scores above 0, best first; equal scores in the order of rows."""
-        import numpy as np
-
         while rest := self.terms[self._added :]:
             least = least_of_best(self._scores, k)
             most = sum(term.weight for term in rest)
@@ -208,8 +199,6 @@ class BM25Scores:
 
     def _add(self, count: int) -> None:
         """Add the next terms to the scores."""
-        import numpy as np
-
         terms = self.terms[self._added : self._added + count]
         self._added += len(terms)
         rows, scores = self._scored(terms)
@@ -226,11 +215,9 @@ class BM25Scores:
     def _scored(self, terms: Sequence[SoughtTerm]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The rows of all postings of some terms, term by term, and what each adds to the score of its row.
 
-        All at once: most terms have few postings, and calls of numpy take longer than those. Common terms
-        have hundreds of thousands: no array is larger than it must be, or lives longer.
+        All at once: for terms with few postings, calls of numpy cost more than the work. Common terms have
+        hundreds of thousands, so arrays are kept small and short-lived.
         """
-        import numpy as np
-
         parts = [part for term in terms for part in term.found]
         packed = np.concatenate([np.empty(0, np.uint32), *parts])
         starts = np.tile(self._rows.starts[:-1].astype(np.int32), len(terms))
@@ -244,8 +231,6 @@ class BM25Scores:
         return rows, scores
 
     def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        import numpy as np
-
         frequencies = np.zeros((len(terms), len(rows)), np.float32)
         for number, where, own in self._rows.split(rows):
             frequencies[:, where] = frequencies_at([term.found[number] for term in terms], own)
@@ -265,16 +250,11 @@ class BM25Scores:
 
         The weights are powers of the inverse document frequencies.
         """
-        import numpy as np
-
         shares = np.array([term.share for term in self.terms], np.float32) ** power
-        covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
-        return covered
+        return shares @ held / np.float32(shares.sum() or 1)
 
 
 def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:
-    import numpy as np
-
     return np.array([term.weight for term in terms], np.float32)
 
 

@@ -1,7 +1,7 @@
-"""Checks all files of a large index, a part after each search, so that later searches need not check them.
+"""Verify all checksums of a large index in the background, a part after each search.
 
-Every search checks what it reads. That suffices for its result, but takes a quarter of its time: with a
-million chunks, each question comes upon blocks that none before it has read.
+Every search verifies the blocks that it reads for the first time. With a million chunks each search reads new
+blocks, and their verification takes a quarter of its time.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ragmemory.search.index.vectors import ALL_EXACT, HELPER
 if TYPE_CHECKING:
     from ragmemory.search.index.rows import Rows
 
-# The longest part. Most end earlier: with the next search.
+# Maximum duration of a part. The next search ends it earlier.
 SECONDS = 0.005
 
 
 class Checking:
-    """The files of one index that are not yet checked as a whole. A damaged one is reported by `end`."""
+    """The segments that are not fully verified yet. `end` raises the error of a damaged one."""
 
     def __init__(self, rows: Rows) -> None:
-        # A small index is checked soon enough by its searches, and searched where nothing may wait.
+        # The searches of a small index soon verify all of it.
         self._left = list(rows.segments) if len(rows) > ALL_EXACT else []
         self._part: Future[None] | None = None
         self._is_ended = False

@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
-from ragmemory.search.index.ascending import is_among, union
 from ragmemory.search.index.bigrams import SequenceIndex
 from ragmemory.search.index.bm25 import BM25Index
 from ragmemory.search.index.checking import Checking
@@ -19,17 +19,17 @@ from ragmemory.search.index.lexicon import Lexicon
 from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
+from ragmemory.search.index.sorted_arrays import is_among, union
 from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.columns import Column
-    from ragmemory.search.ranking import RankingSettings
+    from ragmemory.settings import RankingSettings
     from ragmemory.types.changes import Changes
 
 # Neighbours in memory are merged while the older one is less than this many times as long: so segments stay
@@ -46,8 +46,6 @@ class Removed(NamedTuple):
     @classmethod
     def none(cls) -> Removed:
         """No chunks."""
-        import numpy as np
-
         return cls(np.empty(0, np.int64), np.zeros(1))
 
 
@@ -64,8 +62,6 @@ class ChunkIndex:
 
     def _set(self, segments: Iterable[Segment], ids: NDArray[np.int64], known: Removed) -> None:
         """`ids` are those of removed chunks; `known` are those in a segment, as far as their sum is known."""
-        import numpy as np
-
         segments = tuple(sorted(segments, key=lambda segment: (segment.after, segment.upto)))
         rows = Rows(segments)
         gone = rows.with_ids(ids) if len(ids) else ids
@@ -90,8 +86,6 @@ class ChunkIndex:
 
     def apply(self, changes: Changes) -> None:
         """Apply what the store has written since `checkpoint`."""
-        import numpy as np
-
         self.hidden = changes.hidden
         removed = union(self.removed.ids, np.array(changes.removed, np.int64))
         self._insert(self.checkpoint.chunk_id, changes.checkpoint.chunk_id, changes, removed)
@@ -142,8 +136,6 @@ class ChunkIndex:
 
     def live_rows(self, segment: Segment) -> NDArray[np.int64] | None:
         """The rows of a segment that are not removed; None means all."""
-        import numpy as np
-
         ids = segment.chunk_ids.all
         is_removed = np.isin(ids, self.removed.ids, assume_unique=True) if len(self.removed.ids) else None
         return np.flatnonzero(~is_removed) if is_removed is not None and is_removed.any() else None
@@ -165,8 +157,6 @@ class ChunkIndex:
     @property
     def saved_removed(self) -> Removed:
         """The removed chunks that are in a file."""
-        import numpy as np
-
         in_memory = [segment for segment in self.segments if segment.path is None]
         if not in_memory:
             return self.removed
@@ -204,8 +194,6 @@ def _can_be_merged(older: Segment, newer: Segment) -> bool:
 
 def _newer(segment: Segment, chunk_id: int) -> Segment:
     """The part of a segment with higher ids than this."""
-    import numpy as np
-
     if segment.after >= chunk_id:
         return segment
     rows = np.flatnonzero(segment.chunk_ids.all > chunk_id)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
@@ -24,8 +25,8 @@ BLOCK = 1 << 17
 # Rows that half of the bits select. Of a million chunks, the top 8 of a whole search agree with an exact
 # search as often (96.4 %) as with 40,000 rows, and hardly less often with 3,000 (95.8 %).
 SHORTLIST = 7_000
-# Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
-# similar rows may follow one another at regular distances.
+# Every STEP-th row is sampled to estimate the distance that selects the SHORTLIST. Odd, because similar rows
+# may follow one another at regular intervals.
 STEP = 15
 
 
@@ -37,8 +38,6 @@ def nearest(
     More if several tie. They are the nearest of about SHORTLIST rows that are nearest by half of the bits;
     `sample` is every STEP-th row.
     """
-    import numpy as np
-
     half = -(-len(words) // 2)
     # Bytes where they can hold the distances: a third faster to add to than two bytes.
     distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
@@ -63,27 +62,20 @@ def nearest(
 
 def _count_differences(distances: Distances, codes: Codes, words: Codes) -> None:
     """Set each of the (n,) distances to in how many bits a column of the (w, n) codes differs from (w,)."""
-    import numpy as np
-
     np.add.reduce(np.bitwise_count(codes ^ words[:, None]), 0, distances.dtype, out=distances)
 
 
 def _columns(segment: Segment) -> Codes:
     """(w, n) the codes of a segment."""
-    codes: Codes = segment.codes.all.reshape(-1, len(segment))
-    return codes
+    return segment.codes.all.reshape(-1, len(segment))
 
 
 def _lowest(distances: Distances, k: int, bits: int) -> NDArray[np.int64]:
     """The indices of the k lowest distances, ascending; more if several tie. `bits` bounds the distances."""
-    import numpy as np
-
     return np.flatnonzero(distances <= _farthest(distances, k, bits))
 
 
 def _farthest(distances: Distances, k: int, bits: int) -> int:
     """The k-th lowest distance; `bits` if there are fewer."""
-    import numpy as np
-
     # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
     return bisect_left(range(bits), k, key=lambda most: int(np.count_nonzero(distances <= most)))

@@ -23,21 +23,21 @@ from struct import Struct as Layout
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
-from ragmemory.search.index.ascending import begins_of, distinct
+from ragmemory.search.index.errors import DamagedFile
+from ragmemory.search.index.folder import MAGIC
+from ragmemory.search.index.sorted_arrays import begins_of, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     # Advice to the system about a range of memory: see `man madvise`.
     Use = Literal["WILLNEED", "DONTNEED", "RANDOM"]
 
-# The first bytes of every file: a file without them is not an index file.
-MAGIC = b"RAGINDX1"
 # Bytes that a checksum covers, and whose multiples arrays begin at. Smaller blocks make reading single rows
 # faster, and opening the file slower.
 BLOCK = 1 << 10
@@ -47,28 +47,16 @@ SUM_BYTES = 4
 BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 14
-# Ranges of rows that are looked at one by one.
+# Maximum number of ranges of rows that are checked one by one: numpy is slower for few.
 FEW = 32
 # The length of the arrays and that of the footer, and the CRC-32 of the checksums and the footer.
 TRAILER = Layout("<QII")
-# Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
-# which a program that is to end could not stop.
+# Bytes after which a file is synced while it is written: syncing a large file at the end may take seconds
+# during which the program cannot exit.
 SYNCED = 1 << 25
 
 
-class DamagedFile(Exception):
-    """A file does not hold what was written."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} is damaged: {self.reason}."
-
-
-class _Place(Struct):
+class _ArrayLayout(Struct):
     """Where an array lies in the file."""
 
     offset: int
@@ -77,13 +65,11 @@ class _Place(Struct):
 
     @property
     def bytes(self) -> int:
-        import numpy as np
-
         return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
 class _Footer(Struct):
-    places: dict[str, _Place]
+    places: dict[str, _ArrayLayout]
     facts: dict[str, Any]
 
 
@@ -92,7 +78,7 @@ class ColumnWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb")
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _ArrayLayout] = {}
         self._sums = bytearray()
         self._begun = b""  # of the block that is not yet complete
         self._size = 0
@@ -105,7 +91,7 @@ class ColumnWriter:
         for part in parts:
             rows, dtype, shape = rows + len(part), part.dtype.str, list(part.shape[1:])
             self._write(part.reshape(-1).view("u1").data)
-        self._places[name] = _Place(offset, dtype, [rows, *shape])
+        self._places[name] = _ArrayLayout(offset, dtype, [rows, *shape])
 
     def finish(self, facts: dict[str, Any]) -> int:
         """Write footer and checksums, and sync the file to the disk; return the checksum of all of it."""
@@ -149,8 +135,6 @@ def checksums(blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
     CRC-32 takes three times as long, and numpy cannot compute it for many blocks at a time.
     """
-    import numpy as np
-
     sums: NDArray[np.uint64] = np.vecdot(blocks, _factors())
     return (sums >> np.uint64(32)).astype("<u4")
 
@@ -158,15 +142,11 @@ def checksums(blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
 @cache
 def _factors() -> NDArray[np.uint64]:
     """(w,) random odd numbers, the same in every process."""
-    import numpy as np
-
     return np.frombuffer(hashlib.shake_128(MAGIC).digest(BLOCK), "<u8") | np.uint64(1)
 
 
 def _words(data: bytes | memoryview) -> NDArray[np.uint64]:
     """(b, w) the words of some whole blocks."""
-    import numpy as np
-
     return np.frombuffer(data, "<u8").reshape(-1, BLOCK // 8)
 
 
@@ -174,8 +154,6 @@ class _Checks:
     """The blocks of one file, and which of them have been checked."""
 
     def __init__(self, path: Path, mapping: mmap.mmap, end: int, sums: bytes) -> None:
-        import numpy as np
-
         self._path = path
         self._mapping = mapping
         self._blocks = _words(memoryview(mapping)[:end])
@@ -201,16 +179,11 @@ class _Checks:
 
     def check(self, start: int, end: int, unit: int) -> None:
         """Check the units that hold a range of bytes; a unit is some BLOCKs. Raises DamagedFile."""
-        import numpy as np
-
         if not self._is_checked(start, end):
             self.check_each(np.array([start]), np.array([end]), unit)
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: int) -> None:
         """The same for several non-empty ranges."""
-        import numpy as np
-
-        # Calls of numpy would take longer.
         if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
         checked = np.frombuffer(self._checked, np.uint8)
@@ -235,8 +208,6 @@ class _Checks:
                 self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
 
     def _check_blocks(self, blocks: NDArray[np.int64]) -> None:
-        import numpy as np
-
         checked = np.frombuffer(self._checked, np.uint8)
         unchecked = blocks[checked[blocks] == 0]
         if not len(unchecked):
@@ -249,12 +220,10 @@ class _Checks:
             self._check_at(slice(part[0], part[-1] + 1) if is_range else part)
 
     def _check_at(self, blocks: slice | NDArray[np.int64]) -> None:
-        import numpy as np
-
         is_wrong = checksums(self._blocks[blocks]) != self._sums[blocks]
         if is_wrong.any():
             at = np.arange(len(self._sums))[blocks][is_wrong][0] * BLOCK
-            raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
+            raise DamagedFile(self._path, f"the bytes from {at:,} on fail their checksum")
         np.frombuffer(self._checked, np.uint8)[blocks] = 1
 
     def _read_ahead(self, blocks: NDArray[np.int64]) -> None:
@@ -308,20 +277,18 @@ class Column:
         return [self._array[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def find(self, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """(v,) where each value is in this array, or else would follow; (v,) whether it is there.
+        """(v,) the insertion index of each value, clipped to the array; (v,) whether the value is there.
 
-        The array ascends and is not empty. Only what is beside these places is checked. That suffices: a
-        binary search ends between two neighbours that it has compared, whatever has led it there.
+        The array ascends and is not empty. Only the neighbours of each index are checked. That suffices: a
+        binary search ends between two neighbours that it has compared.
         """
-        import numpy as np
-
         at = self._array.searchsorted(values)
         place = np.minimum(at, len(self._array) - 1)
         self._check_each(np.maximum(at - 1, 0), place + 1)
         return place, self._array[place] == values
 
     def forget(self) -> None:
-        """Free the memory that reading all of it has taken; it may still be read."""
+        """Free the memory of the mapped pages; the column stays readable."""
         self._advise("DONTNEED")
 
     def check_more(self) -> bool:
@@ -329,7 +296,7 @@ class Column:
         return self._checks is not None and self._checks.check_more()
 
     def expect_single_rows(self) -> None:
-        """Read and check little around a row: the system would read up to megabytes."""
+        """Read and check few bytes around a row: by default the system reads up to megabytes."""
         self._unit = BLOCK
         self._advise("RANDOM")
 
@@ -351,11 +318,9 @@ class Opened(NamedTuple):
 
 def open_columns(path: Path) -> Opened:
     """Map a file. Raises OSError, DamagedFile."""
-    import numpy as np
-
     if path.exists() and not path.is_file():
         raise DamagedFile(path, "it is not a regular file")
-    # Not through the mapping: the system would read up to megabytes around what it is asked for.
+    # Not through the mapping, for which the system would read up to megabytes ahead.
     with path.open("rb") as file:
         trailer = os.fstat(file.fileno()).st_size - TRAILER.size
         if trailer < len(MAGIC):
@@ -370,7 +335,7 @@ def open_columns(path: Path) -> Opened:
             sums, encoded = file.read(sums_bytes), file.read(footer_bytes)
             is_whole = zlib.crc32(encoded, zlib.crc32(sums)) == checksum
         if not is_whole:
-            raise DamagedFile(path, "its footer is not the one written")
+            raise DamagedFile(path, "its footer fails its checksum")
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     footer = msgspec.json.decode(encoded, type=_Footer)
     checks = _Checks(path, mapping, end, sums)

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from ragcommon.files.safe_open import read_regular
 from ragmemory.errors import NotAnIndex
-from ragmemory.search.index.columns import MAGIC, DamagedFile
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.types.changes import Checkpoint
 
 # Identifies the folder as an index, and as a cache to backup programs (https://bford.info/cachedir/).
@@ -31,6 +31,8 @@ TAG_TEXT = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder is the search index of a ragmemory database. It is derived from that database.\n"
 )
+# The first bytes of every index file.
+MAGIC = b"RAGINDX1"
 MANIFEST, LOCK = "manifest.json", "lock"
 FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
 QUARANTINE = "damaged.index"
@@ -112,10 +114,10 @@ class IndexFolder:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFile(path, str(error)) from None
         if not is_whole:
-            raise DamagedFile(path, "its checksum is not the one written")
+            raise DamagedFile(path, "it fails its checksum")
         # Listed files that are damaged are moved aside: never one of another program.
         if not all(map(FILE_NAME.fullmatch, manifest.files)):
-            raise DamagedFile(path, "it lists a file that is no index file")
+            raise DamagedFile(path, "it lists a file that is not an index file")
         return manifest if manifest.format == FORMAT else None
 
     @contextmanager
@@ -178,7 +180,7 @@ class IndexFolder:
 
 
 def _begins_as_ours(path: Path) -> bool:
-    """Whether it is a regular file with the first bytes of an index file, as far as it was written."""
+    """Whether it is a regular file that begins like an index file; it may be incomplete."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False

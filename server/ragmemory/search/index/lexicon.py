@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ragmemory.text.analysis import folded, hashes, stemmer, terms
 from ragmemory.text.growing_array import GrowingArray
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -33,8 +34,6 @@ class Lexicon:
     """Caches every word; when it `is_full`, the caller starts a new one."""
 
     def __init__(self) -> None:
-        import numpy as np
-
         from ragmemory.text.vocabulary import SPACED, Vocabulary
 
         self._vocabulary = Vocabulary(SPACED)
@@ -64,8 +63,6 @@ class Lexicon:
 
 def joined(terms: Terms, more: Terms) -> Terms:
     """All terms of the same texts. `more` was numbered later: it has the names of both."""
-    import numpy as np
-
     return more._replace(
         numbers=np.concatenate([terms.numbers, more.numbers]),
         owners=np.concatenate([terms.owners, more.owners]),

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import begins_of, distinct
+import numpy as np
+
 from ragmemory.search.index.columns import Column
+from ragmemory.search.index.sorted_arrays import begins_of, distinct
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.lexicon import Terms
@@ -42,8 +43,6 @@ class Postings:
     @classmethod
     def build(cls, terms: Terms, weights: NDArray[np.float32]) -> Postings:
         """One row for each text; `weights` is (t,) float32, the weight of each occurrence."""
-        import numpy as np
-
         used = np.flatnonzero(np.bincount(terms.numbers, minlength=len(terms.names)))
         names, places = np.unique(terms.names[used], return_inverse=True)
         place_of = np.empty(len(terms.names), np.int64)
@@ -60,8 +59,6 @@ class Postings:
 
     def ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
         """(2, t) where in `packed` the postings of the terms with these hashes begin and end."""
-        import numpy as np
-
         if not len(self.terms):
             return np.zeros((2, len(names)), np.int64)
         at, is_known = self.terms.find(names)
@@ -72,8 +69,6 @@ class Postings:
 
 def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
     """Each row must be below MAX_ROWS."""
-    import numpy as np
-
     eighths = np.clip(np.rint(frequencies / FREQUENCY_UNIT), 1, FREQUENCY_MASK).astype(np.uint32)
     packed: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
     return packed
@@ -81,24 +76,17 @@ def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
 
 def rows_of(packed: Packed) -> Packed:
     """(p,) the rows, ascending."""
-    import numpy as np
-
     return packed >> np.uint32(FREQUENCY_BITS)
 
 
 def frequencies_of(packed: Packed) -> NDArray[np.float32]:
     """(p,) the weighted frequencies."""
-    import numpy as np
-
     eighths = packed & np.uint32(FREQUENCY_MASK)
-    frequencies: NDArray[np.float32] = eighths.astype(np.float32) * np.float32(FREQUENCY_UNIT)
-    return frequencies
+    return eighths.astype(np.float32) * np.float32(FREQUENCY_UNIT)
 
 
 def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(t, k) the weighted frequency of each of t terms in each of `rows`: 0 where there is no posting."""
-    import numpy as np
-
+    """(t, k) the weighted frequency of each of t terms in each of `rows`; 0 without a posting."""
     least = rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)
     # The first posting of the row or a later one, else the last of all; without postings, one of no row.
     nearest = [
@@ -112,8 +100,6 @@ def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[
 
 def count_among(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """(t,) in how many of `rows`, which ascend, each of t terms occurs."""
-    import numpy as np
-
     counts = np.zeros(len(found), np.int64)
     among = np.zeros(int(rows[-1]) + 1, np.bool_)
     among[rows] = True
@@ -139,8 +125,6 @@ class PostingsMerger:
         self._numbers = numbers
 
     def terms(self) -> Iterator[NDArray[np.uint64]]:
-        import numpy as np
-
         nothing = np.empty(0, np.uint64)
         yield nothing
         names = [part.terms.all for part in self._parts]
@@ -161,14 +145,10 @@ class PostingsMerger:
         yield self._terms
 
     def ends(self) -> Iterator[NDArray[np.uint32]]:
-        import numpy as np
-
         yield self._ends.astype(np.uint32)
 
     def packed(self) -> Iterator[Packed]:
         """Term by term, about MERGED_AT_ONCE postings at a time; at least one array."""
-        import numpy as np
-
         yield np.empty(0, np.uint32)
         total = int(self._ends[-1]) if len(self._ends) else 0
         cuts = np.searchsorted(self._ends, np.arange(MERGED_AT_ONCE, total, MERGED_AT_ONCE), side="left") + 1
@@ -178,8 +158,6 @@ class PostingsMerger:
 
     def _block(self, start: int, stop: int) -> Packed:
         """The postings of some neighbouring terms."""
-        import numpy as np
-
         counts = self._table[start:stop]
         # Within a term, the postings of the segments follow one another.
         begins = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
@@ -194,8 +172,6 @@ class PostingsMerger:
 
     def _slice(self, part: Postings, start: int, stop: int) -> Packed:
         """The postings in one segment of the terms from `start` to `stop`."""
-        import numpy as np
-
         terms, ends = part.terms.all, part.ends.all
         first = int(np.searchsorted(terms, self._terms[start]))
         last = int(np.searchsorted(terms, self._terms[stop - 1], side="right"))
@@ -205,21 +181,16 @@ class PostingsMerger:
 
 
 def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
-    import numpy as np
-
     rows = numbers[rows_of(packed)]
     kept = rows >= 0
     if not kept.all():
         rows, packed = rows[kept], packed[kept]
     eighths = packed & np.uint32(FREQUENCY_MASK)
-    renumbered: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
-    return renumbered
+    return (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
 
 
 def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """(t,) the number of postings of each term that stay."""
-    import numpy as np
-
     ends: NDArray[np.int64] = part.ends.all.astype(np.int64)
     begins = begins_of(ends)
     if not (numbers < 0).any():
@@ -229,5 +200,4 @@ def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         block = part.packed.slice(start, min(start + MERGED_AT_ONCE, len(part.packed)))
         kept[start + 1 : start + 1 + len(block)] = numbers[rows_of(block)] >= 0
     np.cumsum(kept, out=kept)
-    counts: NDArray[np.int64] = kept[ends].astype(np.int64) - kept[begins]
-    return counts
+    return kept[ends].astype(np.int64) - kept[begins]

@@ -7,10 +7,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ragmemory.search.index.ascending import distinct
+import numpy as np
+
+from ragmemory.search.index.sorted_arrays import distinct
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.columns import Column
@@ -24,16 +25,12 @@ class Rows:
     """
 
     def __init__(self, segments: Sequence[Segment], excluded: NDArray[np.int64] | None = None) -> None:
-        import numpy as np
-
         self.segments = [segment for segment in segments if len(segment)]
         self.excluded = np.empty(0, np.int64) if excluded is None else excluded
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """(s + 1,) the first row of each segment, and the number of all rows."""
-        import numpy as np
-
         return np.cumsum([0, *map(len, self.segments)])
 
     def __len__(self) -> int:
@@ -55,8 +52,6 @@ class Rows:
 
         `rows` ascend.
         """
-        import numpy as np
-
         bounds = np.searchsorted(rows, self.starts).tolist()
         for number, (start, stop) in enumerate(pairwise(bounds)):
             if start < stop:
@@ -64,23 +59,17 @@ class Rows:
 
     def take(self, rows: NDArray[np.int64], column: Callable[[Segment], Column]) -> NDArray[Any]:
         """Copies of some rows of a column; `rows` ascend. Without rows, an empty float64 array."""
-        import numpy as np
-
         parts = [column(self.segments[number]).take(own) for number, _, own in self.split(rows)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def total_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """(d,) the sum of the vectors of some rows, exactly; `rows` ascend. Without rows, one zero."""
-        import numpy as np
-
         parts = [self.segments[number].total_of(own) for number, _, own in self.split(rows)]
         total: NDArray[np.float64] = np.array(parts).sum(axis=0)
         return total
 
     def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows, ascending, of those of the chunks that are in the index; `chunk_ids` ascend."""
-        import numpy as np
-
         found = [np.empty(0, np.int64)]
         for segment, rows in self:
             first, last = chunk_ids.searchsorted((segment.after + 1, segment.upto + 1))

@@ -11,35 +11,31 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from ragmemory.search.index.chunk_index import Removed
-from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_columns
+from ragmemory.search.index.columns import ColumnWriter, open_columns
+from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, ListedFile, Manifest
 from ragmemory.search.index.postings import MAX_ROWS
-from ragmemory.search.index.segments import MergeStopped, Segment
+from ragmemory.search.index.segments import Segment
 from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.chunk_index import ChunkIndex
 
 logger = logging.getLogger(__name__)
 
-# Rows in memory that are written to a file while the program runs: some 20 MB.
-FLUSHED_ROWS = 1 << 14
-# The number of segments up to half of the largest size above which some are merged: during many writes, and
-# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
-MANY, FEW = 5, 1
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
 MAX_MERGED = 6
-# The longest of the merged segments is at most so many times as long as the others together: a note that is
-# added to a memory of a million chunks must not copy 300 MB. One more segment costs less.
-MOST_UNEQUAL = 16
+# Maximum size of the largest merged segment relative to the others together: adding a note to a memory of a
+# million chunks must not copy 300 MB. One more segment costs less.
+MAX_SIZE_RATIO = 16
 # The share of removed rows above which a segment is rewritten without them.
 MAX_REMOVED = 0.25
 
@@ -99,17 +95,16 @@ class SavedIndex:
             with self._skip_unreadable(path):
                 segment = known[path] if path in known else Segment.open(path)
                 if _listed(path, segment) != listed:
-                    raise DamagedFile(path, "it is not the file that was written under this name")
+                    raise DamagedFile(path, "its checksum is not the listed one")
                 segments.append(segment)
         if manifest.removed:
             path = self.folder.path / manifest.removed.file
-            checkpoint = replace(
-                checkpoint, removal=0
-            )  # Without the file, the store names them all once more.
+            # Without the file, all removals are read from the store again.
+            checkpoint = replace(checkpoint, removal=0)
             with self._skip_unreadable(path):
                 columns, _, checksum = open_columns(path)
                 if checksum != manifest.removed.checksum:
-                    raise DamagedFile(path, "it is not the file that was written under this name")
+                    raise DamagedFile(path, "its checksum is not the listed one")
                 removed = Removed(columns["chunk_ids"].all, columns["total"].all)
                 self._removed = manifest.removed, removed.ids.tobytes()
                 checkpoint = manifest.checkpoint
@@ -131,7 +126,7 @@ class SavedIndex:
         self.folder.quarantine(path)
 
     def sweep(self, index: ChunkIndex) -> None:
-        """Remove what a killed process left, if `is_current`: so there is never more than one such file."""
+        """Remove the files that a killed process left. Call it if `is_current`."""
         own = {segment.path.name for segment in index.segments if segment.path}
         self.folder.sweep(own | (self._committed.files if self._committed else set()))
 
@@ -185,25 +180,25 @@ def _listed(path: Path, segment: Segment) -> Listed:
     return Listed(path.name, segment.checksum, segment.after, segment.upto)
 
 
-def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Merge:
+def next_merge(index: ChunkIndex, min_unsaved: int, max_rows: int, max_segments: int) -> Merge:
     """The neighbours to merge into one file next, and the live rows of each; empty if nothing is due.
 
-    Segments in memory come first, once they have `least_unsaved` rows; then a segment of up to `most_rows`
-    rows with many removed chunks; then, if there are more than `most_segments`, the cheapest merge.
+    Segments in memory come first, once they have `min_unsaved` rows; then a segment of up to `max_rows`
+    rows with many removed chunks; then, if there are more than `max_segments`, the cheapest merge.
     """
-    segments = _due(index, least_unsaved, most_rows, most_segments)
+    segments = _due(index, min_unsaved, max_rows, max_segments)
     return segments, [index.live_rows(segment) for segment in segments]
 
 
-def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Sequence[Segment]:
+def _due(index: ChunkIndex, min_unsaved: int, max_rows: int, max_segments: int) -> Sequence[Segment]:
     runs = list(_runs(index.segments))
-    if index.unsaved >= least_unsaved:
+    if index.unsaved >= min_unsaved:
         return next(part for run in runs if (part := _in_memory(run)))
     for segment in index.segments:
-        live = index.live_rows(segment) if len(segment) <= most_rows else None
+        live = index.live_rows(segment) if len(segment) <= max_rows else None
         if live is not None and len(live) < (1 - MAX_REMOVED) * len(segment):
             return (segment,)
-    if sum(2 * len(segment) <= MAX_ROWS for segment in index.segments) <= most_segments:
+    if sum(2 * len(segment) <= MAX_ROWS for segment in index.segments) <= max_segments:
         return ()
     windows = [
         run[start : start + size]
@@ -214,14 +209,14 @@ def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: i
     fitting = [
         window
         for window in windows
-        if sum(map(len, window)) <= min(most_rows, MAX_ROWS) and not _is_unequal(window)
+        if sum(map(len, window)) <= min(max_rows, MAX_ROWS) and not _is_unequal(window)
     ]
     return min(fitting, key=lambda window: sum(map(len, window)) / (len(window) - 1), default=())
 
 
 def _is_unequal(segments: Sequence[Segment]) -> bool:
     longest = max(map(len, segments))
-    return longest > MOST_UNEQUAL * (sum(map(len, segments)) - longest)
+    return longest > MAX_SIZE_RATIO * (sum(map(len, segments)) - longest)
 
 
 def _runs(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:

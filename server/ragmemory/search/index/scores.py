@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-# Scores of which only the highest is partitioned if there are many.
+# Of many scores, only the maximum of each block is partitioned.
 BLOCK = 32
 
 
@@ -32,14 +33,11 @@ class DenseScores:
         return best_of(self.scores, k)
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        scores: NDArray[np.float32] = self.scores[rows]
-        return scores
+        return self.scores[rows]
 
 
 def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     """The places of the k highest scores above 0, best first; equal scores in the order of places."""
-    import numpy as np
-
     least = least_of_best(scores, k)
     places = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     return places[np.argsort(-scores[places], kind="stable")[:k]]
@@ -50,8 +48,6 @@ def least_of_best(scores: NDArray[np.float32], k: int) -> np.float32:
 
     Of many scores only the maxima of blocks are partitioned, which is ten times as fast.
     """
-    import numpy as np
-
     blocks = len(scores) // BLOCK
     if blocks >= 4 * k:  # So that few of the best share a block.
         # Column c is block c: it is faster to compare rows with each other than the numbers in a row.

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragmemory.search.index.ascending import begins_of
+import numpy as np
+
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
+from ragmemory.search.index.errors import MergeStopped
 from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger
+from ragmemory.search.index.sorted_arrays import begins_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.lexicon import Analysed, Terms
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
 
 # Rows that a merge copies at a time.
 COPIED_AT_ONCE = 1 << 12
-
-
-class MergeStopped(Exception):
-    """The program is ending; the incomplete file will be removed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +64,6 @@ class Segment:
         the titles and the surroundings, analysed in this order after the texts, and how many times an
         occurrence in them counts.
         """
-        import numpy as np
-
         after, upto, chunk_ids = ids
         vectors = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(chunk_ids), dimensions)
         # A damaged vector must not affect the scores of others.
@@ -105,8 +101,6 @@ class Segment:
         They are multiples of 2⁻²⁴ of at most 1, so a sum does not depend on the order, nor on what was added
         and subtracted before.
         """
-        import numpy as np
-
         if len(rows) == len(self):
             return self.total.all
         total = np.zeros(len(self.total))
@@ -130,8 +124,6 @@ class Segment:
     @classmethod
     def merge(cls, segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]) -> Segment:
         """Merge neighbours in memory. `live` are the rows of each that stay; None means all."""
-        import numpy as np
-
         columns, facts = _merged(segments, live)
         return cls._of({name: Column(np.concatenate(list(parts))) for name, parts in columns}, facts)
 
@@ -170,8 +162,6 @@ def weighted(fields: Sequence[tuple[Terms, float]]) -> tuple[Terms, NDArray[np.f
 
     The fields were numbered in this order: the last one has the names of all.
     """
-    import numpy as np
-
     terms, weights = zip(*fields, strict=True)
     every = terms[-1]._replace(
         numbers=np.concatenate([field.numbers for field in terms]),
@@ -185,8 +175,6 @@ def _merged(
     segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]
 ) -> tuple[Iterable[tuple[str, Arrays]], dict[str, Any]]:
     """The columns of the merged segment, each in parts, and its facts."""
-    import numpy as np
-
     rows = [
         np.arange(len(segment)) if keep is None else keep
         for segment, keep in zip(segments, live, strict=True)
@@ -252,17 +240,12 @@ def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
 
 
 def _word_counts(segment: Segment) -> NDArray[np.int64]:
-    import numpy as np
-
     ends = segment.word_ends.all.astype(np.int64)
-    counts: NDArray[np.int64] = ends - begins_of(ends)
-    return counts
+    return ends - begins_of(ends)
 
 
 def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """The words of some rows of a segment, one row after the other, and the number of words of each."""
-    import numpy as np
-
     bounds = segment.word_ends.take(np.concatenate([np.maximum(rows - 1, 0), rows])).astype(np.int64)
     begins, ends = np.where(rows > 0, bounds[: len(rows)], 0), bounds[len(rows) :]
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
@@ -272,22 +255,16 @@ def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint
 
 def rounded(lengths: NDArray[Any]) -> NDArray[np.float32]:
     """Multiples of FREQUENCY_UNIT, like the frequencies: sums of them are exact."""
-    import numpy as np
-
     return (np.rint(lengths / FREQUENCY_UNIT) * FREQUENCY_UNIT).astype(np.float32)
 
 
 def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """The last 16 bits of each hash."""
-    import numpy as np
-
     return names.astype(np.uint16)
 
 
 def as_float32(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
     """Exactly the same numbers, if they are finite. Eight times as fast as `astype`, which uses no SIMD."""
-    import numpy as np
-
     # Sign, exponent and fraction keep their order; they move to the places they have in float32.
     bits = vectors.view("<i2").astype(np.int32)
     bits <<= 13
@@ -300,8 +277,6 @@ def as_float32(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
 
 def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
     """The sign bits of vectors: (n, d) float32 → (n, ⌈d / 64⌉) uint64, padded with zeros."""
-    import numpy as np
-
     bits = np.packbits(vectors > 0, axis=1)
     padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ragmemory.search.index.codes import STEP, nearest
 from ragmemory.search.index.scores import DenseScores
 from ragmemory.search.index.segments import as_float32, codes_of
@@ -17,7 +19,6 @@ from ragmemory.search.index.segments import as_float32, codes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
@@ -64,8 +65,6 @@ class VectorIndex:
     @cached_property
     def _sample(self) -> slice | NDArray[np.int64]:
         """Rows at regular distances."""
-        import numpy as np
-
         every = slice(None, None, STEP)
         if not len(self._rows.excluded):
             return every
@@ -73,8 +72,6 @@ class VectorIndex:
         return np.delete(np.arange(len(self._rows)), self._rows.excluded)[every]
 
     def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
-        import numpy as np
-
         if not len(self._rows):
             return DenseScores(np.empty(0, np.float32))
         # Three times as fast as `vectors @ query`, which is made for more than one column.
@@ -85,14 +82,10 @@ class VectorIndex:
     @cached_property
     def _all(self) -> NDArray[np.float32]:
         """(n, d) float32: numpy computes with float16 forty times as slowly."""
-        import numpy as np
-
         return np.concatenate([segment.vectors.all for segment, _ in self._rows], dtype=np.float32)
 
     def cosines(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The exact cosines of some rows."""
-        import numpy as np
-
         vectors = self._rows.take(rows, lambda segment: segment.vectors)
         cosines: NDArray[np.float32] = np.vecdot(as_float32(vectors), query)
         return cosines
@@ -104,8 +97,6 @@ class VectorIndex:
     @cached_property
     def _total(self) -> NDArray[np.float64]:
         """(d,) the sum of the vectors of all rows but the excluded ones."""
-        import numpy as np
-
         total: NDArray[np.float64] = np.sum([segment.total.all for segment, _ in self._rows], axis=0)
         total -= self._rows.total_of(self._hidden)
         return total if self._removed is None else total - self._removed

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ragmemory.search.index.checking import Checking
-from ragmemory.search.index.columns import BLOCK, DamagedFile
+from ragmemory.search.index.columns import BLOCK
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
 from tests.server.search.index.test_segments import segment
@@ -45,7 +46,7 @@ def test_damage_where_no_search_has_read_is_reported_by_the_next_one(path: Path,
     data = bytearray(path.read_bytes())
     data[BLOCK + int(share * len(data) * 0.9)] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DamagedFile, match="are not those written"):
+    with pytest.raises(DamagedFile, match="fail their checksum"):
         check_all(Checking(Rows([Segment.open(path)])), path)
 
 

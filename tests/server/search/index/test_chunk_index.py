@@ -15,10 +15,11 @@ from ragconfig.settings import load_settings
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
+from ragmemory.search.index.saving import SavedIndex, next_merge
 from ragmemory.search.queries import parse
-from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
+from ragmemory.search.sync import FEW, MANY
+from ragmemory.settings import RankingSettings
 from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)

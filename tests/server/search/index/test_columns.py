@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragmemory.search.index.columns import (
-    BLOCK,
-    FEW,
-    READ_AHEAD,
-    Column,
-    ColumnWriter,
-    DamagedFile,
-    open_columns,
-)
+from ragmemory.search.index.columns import BLOCK, FEW, READ_AHEAD, Column, ColumnWriter, open_columns
+from ragmemory.search.index.errors import DamagedFile
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ragmemory.errors import NotAnIndex
-from ragmemory.search.index.columns import ColumnWriter, DamagedFile
+from ragmemory.search.index.columns import ColumnWriter
+from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.index.folder import FORMAT, LOCK, MANIFEST, TAG, TAG_TEXT, IndexFolder, Listed, Manifest
 from ragmemory.types.changes import Checkpoint
 

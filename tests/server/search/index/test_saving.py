@@ -14,8 +14,9 @@ import pytest
 from ragconfig.settings import load_settings
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
-from ragmemory.search.ranking import RankingSettings
+from ragmemory.search.index.saving import SavedIndex, next_merge
+from ragmemory.search.sync import FEW, MANY
+from ragmemory.settings import RankingSettings
 from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
@@ -196,7 +197,7 @@ def test_a_file_of_another_day_under_a_listed_name_is_not_used(
         assert (list(again.gaps()), again.checkpoint) == ([(0, 5)], Checkpoint(5, 1))
     else:
         assert (ids(again), again.checkpoint) == ([1, 2, 3, 4, 5], Checkpoint(5, 0))
-    assert "it is not the file that was written under this name" in caplog.text
+    assert "its checksum is not the listed one" in caplog.text
     assert not ours.exists()
 
 

@@ -1,6 +1,6 @@
 """Segments of the index: what they hold, and how they are searched and merged.
 
-Covers `ascending`, `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores` and `vectors`.
+Covers `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and `vectors`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from ragmemory.search.index.bigrams import SequenceIndex, WordSequences
 from ragmemory.search.index.bm25 import BM25Index, BM25Scores
 from ragmemory.search.index.columns import Column
+from ragmemory.search.index.errors import MergeStopped
 from ragmemory.search.index.lexicon import Analysed, Lexicon
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.scores import BLOCK, DenseScores
-from ragmemory.search.index.segments import MergeStopped, Segment, as_float32
+from ragmemory.search.index.segments import Segment, as_float32
 from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.text.analysis import hashes
 
