@@ -1,4 +1,4 @@
-"""Facts of an answer that the passages it cites do not contain: numbers, dates, names, identifiers. Pure.
+"""Facts of an answer that its passages do not contain: numbers, dates, names, identifiers. Pure.
 
 A false alarm costs more trust than a miss: a fact counts as contained in any usual form, a date by its parts,
 a name by its stem, and everything that the question or the title of a passage says is known.
@@ -18,8 +18,10 @@ from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
+from ragcommon.text.rules import is_rule
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
 _LEADING_MARKERS = re.compile(rf"(?:{MARKER.pattern}[\s.]*)+")
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -82,18 +84,27 @@ PREFIX = 4
 PREFIX_SHARE = 0.7
 
 
-def unsupported(answer: str, passages: Mapping[int, Hit], question: str) -> list[Unsupported]:
-    """The facts of the sentences with [n] that no passage n contains, and that `question` does not name."""
+def unsupported(
+    answer: str, passages: Mapping[int, Hit], question: str, other: str = ""
+) -> list[Unsupported]:
+    """The facts of each sentence that none of its passages contains, and that `question` does not name.
+
+    A sentence is checked against the passages that it cites. A sentence that cites none, or an unknown one,
+    is checked against all passages and the `other` text, unless the whole answer cites none.
+    """
     found: dict[tuple[int, ...], dict[str, None]] = {}
-    texts: dict[tuple[int, ...], _Known] = {}
+    known: dict[tuple[int, ...], _Known] = {}
     has_names = not is_german(answer)  # In German, every noun has a capital.
-    for sentence, numbers in _cited_sentences(answer):
-        hits = [passages[n] for n in numbers if n in passages]
-        if not hits or len(hits) < len(numbers):
-            continue
-        if numbers not in texts:
-            texts[numbers] = _Known.of("\n".join([question, *map(_all_text, hits)]))
-        for fact in _lacking(sentence, texts[numbers], has_names=has_names):
+    sentences = list(_sentences(answer))
+    if not any(n in passages for _, numbers in sentences for n in numbers):
+        return []
+    for sentence, numbers in sentences:
+        if any(n not in passages for n in numbers):
+            numbers = ()
+        if numbers not in known:
+            hits = [passages[n] for n in numbers or passages]
+            known[numbers] = _Known.of("\n".join([question, "" if numbers else other, *map(_all_text, hits)]))
+        for fact in _lacking(sentence, known[numbers], has_names=has_names):
             found.setdefault(numbers, {})[fact] = None
     return [Unsupported(list(facts), list(numbers)) for numbers, facts in found.items()]
 
@@ -102,23 +113,28 @@ def _all_text(hit: Hit) -> str:
     return f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.full_text}"
 
 
-def _cited_sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Each sentence that has markers, without them, and their numbers. Quotations are checked elsewhere."""
-    for line in without_quotations(answer).splitlines():
+def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each sentence without its markers, and their numbers. Quotations are checked elsewhere.
+
+    Headings, and the header of a table, name a topic and claim nothing.
+    """
+    lines = without_quotations(answer).splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if not MARKER.search(line) and (_HEADING.match(line) or is_rule(following)):
+            continue
         line = _LINE_MARK.sub("", line)
         sentences: list[str] = []
         for start, end in sentence_spans(line):
             sentence = line[start:end]
-            # "… nine hours. [1] Then …": the marker belongs to what stands before it.
+            # "… nine hours. [1] Then …": the marker belongs to the sentence before it.
             if sentences and (leading := _LEADING_MARKERS.match(sentence)):
                 sentences[-1] += f" {leading.group()}"
                 sentence = sentence[leading.end() :]
             sentences.append(sentence)
         for sentence in sentences:
             markers = MARKER.findall(sentence)
-            numbers = tuple(dict.fromkeys(n for marker in markers for n in marked_numbers(marker)))
-            if numbers:
-                yield MARKER.sub("", sentence), numbers
+            numbers = dict.fromkeys(n for marker in markers for n in marked_numbers(marker))
+            yield MARKER.sub("", sentence), tuple(numbers)
 
 
 @dataclass(frozen=True)
@@ -208,7 +224,12 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return False
     if _ORDINAL.match(text, found.end()):
         return False
-    if min(values) <= MAX_COUNT and float(min(values)).is_integer() and "." not in found.group():
+    is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
+    if (
+        (is_introduction or min(values) <= MAX_COUNT)
+        and float(min(values)).is_integer()
+        and "." not in found.group()
+    ):
         before = text[max(0, found.start() - LOOK_BACK) : found.start()]
         is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)
         return not is_counted or _NUMBERED.search(before) is not None

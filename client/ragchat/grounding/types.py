@@ -75,4 +75,4 @@ class Unsupported(Struct, frozen=True):
     """Numbers, dates, names and identifiers of a sentence that none of the passages it cites contains."""
 
     facts: list[str]
-    passages: list[int]  # by their numbers
+    passages: list[int]  # by their numbers; []: none is cited, and none contains the facts

@@ -24,6 +24,8 @@ FEW = 8
 # A prompt is filled by the scores of the passages' best windows, and so much of the passages' own scores:
 # two more of a hundred prompts hold the answer than in memory's order.
 W_SCORE = 2.0
+# Passages with a lower score, shown as 0.00, share neither words nor meaning with the question.
+ON_TOPIC_SCORE = 0.005
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ def _used(
         return W_SCORE * hit.score + scores.get(hit.chunk_id, 0.0)
 
     used = [
-        one if one.used else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
+        one
+        if one.used or one.hit.score < ON_TOPIC_SCORE
+        else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
         for one in sorted(candidates, key=lambda one: -worth(one.hit))
     ]
     if judgement.state is not Closeness.GROUNDED or judgement.probability < CLEARLY:

@@ -155,6 +155,40 @@ async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> 
     assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
 
 
+async def test_facts_of_a_sentence_without_a_citation_are_checked_against_all_passages() -> None:
+    reply = Reply("The sky is blue because of Rayleigh scattering [1]. It weighs 400 kg.")
+    answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY, SEA]), reply)
+    assert answered.public()["unsupported"] == [{"facts": ["400 kg"], "passages": []}]
+    assert notices(events) == ["400 kg: not in any passage."]
+    assert not answered.answer.grounded
+
+
+class Shop(ListMemory):
+    """Its tool names a price."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:  # noqa: ARG002
+        return ToolResult(True, "They cost 3,000 EUR.")
+
+
+async def test_facts_from_the_conversation_and_from_tools_need_no_citation() -> None:
+    memory = Shop([SKY], tools=[QUERY_TOOL])
+    call = Reply(tool_calls=[("Query", {"query": "price"})])
+    reply = Reply("The sky is blue because of Rayleigh scattering [1]. Your 400 kg are 3,000 EUR.")
+    earlier = [turn("I have 400 kg.")]
+    answered, _, _ = await model_turn("Why is the sky blue?", memory, call, reply, history=earlier)
+    assert answered.answer.unsupported == []
+    assert answered.answer.grounded
+
+
+async def test_a_passage_that_scores_nothing_is_no_source_even_if_the_model_cites_it() -> None:
+    unrelated = hit("Tea is hot.", chunk_id=3, score=0.0)
+    question = "Why is the sky of Selb blue?"
+    answered, events, _ = await model_turn(question, ListMemory([SKY, unrelated]), Reply("See [2]."))
+    assert [candidate.n for candidate in answered.answer.candidates] == [1, 0]
+    assert (answered.answer.sources, answered.answer.grounded) == ([], False)
+    assert "The answer cites [2], but no such passage was given." in notices(events)
+
+
 @pytest.mark.parametrize(("question", "noted"), [("Why is the sky blue?", [UNCITED]), ("Thank you!", [])])
 async def test_an_answer_without_any_citation_has_a_notice(question: str, noted: list[str]) -> None:
     answered, events, _ = await model_turn(question, ListMemory([SKY]), Reply("Because of scattering."))
