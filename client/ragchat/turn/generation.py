@@ -1,4 +1,4 @@
-"""The answer of a model: its prompt, its rounds, and the check of what it says against its passages."""
+"""The answer of a model: prompt, rounds, and the check of the answer against its passages."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def generate(
 
 
 def _other_sources(history: Sequence[Turn], exchange: Exchange) -> str:
-    """What a sentence without a citation may also rest on: the conversation, and results of tools."""
+    """The other texts that support a sentence without a citation: the conversation, and tool results."""
     texts = [turn.question for turn in history]
     texts += [turn.answer.text for turn in history if turn.answer.grounded]
     texts += [one["content"] for one in exchange.messages if one["role"] == "tool"]
@@ -103,13 +103,13 @@ def _other_sources(history: Sequence[Turn], exchange: Exchange) -> str:
 
 
 def _dropped(prompt: Prompt, history: Sequence[Turn], budget: Budget) -> str:
-    """The notice for turns that no longer fit, "" if the turn before had it."""
+    """The notice that turns no longer fit; "" if the previous turn already showed it."""
     dropped, before = prompt.dropped_turns, history[-1].answer.dropped_turns if history else 0
     if dropped <= before:
         return ""
     turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
     return (
-        f"{turns} of this session no longer fit and were left out: beside passages, tools and the answer, "
+        f"{turns} of this session no longer fit and were left out: after passages, tools and the answer, "
         f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
     )
 

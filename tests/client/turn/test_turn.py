@@ -1,4 +1,7 @@
-"""One turn, offline and with a real scripted model server: `turn`, `retrieval`, `generation`, `rounds`, `events`."""
+"""One turn, offline and with a real scripted model server.
+
+Covers `turn`, `retrieval`, `generation`, `rounds` and `events`.
+"""
 
 from __future__ import annotations
 
@@ -324,7 +327,7 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
         question, ListMemory([TEA]), Reply(status=500), Reply("Hot [1]."), limits=REWRITING
     )
     assert answered.answer.text == "Hot [1]."
-    assert notices(events)[0].startswith("test-model did not put the question in other words. ")
+    assert notices(events)[0].startswith("test-model did not rephrase the question. ")
     assert answered.answer.wordings == []
 
 
@@ -417,7 +420,7 @@ async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
     assert answered.answer.text.startswith("Because.")
     assert notices(events) == [
-        "Memory is not available: it is gone. This answer goes without it. `ragchat doctor` says more."
+        "Memory is not available: it is gone. This answer does without memory. `ragchat doctor` says more."
     ]
 
 
@@ -430,7 +433,7 @@ async def test_a_memory_that_hangs_has_its_deadline() -> None:
     limits = TurnLimits(RetrievalLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
     with anyio.fail_after(60):
         _, events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
-    assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
+    assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer does without memory."]
 
 
 async def test_that_no_model_answers_is_said_once_a_conversation() -> None:
@@ -689,7 +692,7 @@ async def test_dropped_turns_have_one_notice() -> None:
     assert answered.answer.dropped_turns > 0
     assert answered.trace.history_turns + answered.answer.dropped_turns == 20
     assert re.search(
-        r"^The \d+ oldest turns of this session no longer fit and were left out: beside passages, tools and "
+        r"^The \d+ oldest turns of this session no longer fit and were left out: after passages, tools and "
         r"the answer, [\d,]+ of the context's 3,000 tokens are left for the history\.$",
         notices(events)[0],
     )
