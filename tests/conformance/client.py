@@ -18,7 +18,7 @@ from ragmcp.client.features import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.http.connect import open_http
 from ragmcp.oauth.authorization import OAuth
-from ragmcp.oauth.grants import Assertion, ClientCredentials, Login, TokenSource, Wanted
+from ragmcp.oauth.grants import Assertion, ClientCredentials, Login, TokenRequest, TokenSource
 from ragmcp.oauth.registration import Identity
 from ragmcp.oauth.store import Registration
 from ragmcp.oauth.web import Web
@@ -123,7 +123,7 @@ async def given(assertion: str) -> str:
     return assertion
 
 
-async def exchange_identity(web: Web, wanted: Wanted, context: dict[str, str]) -> str:
+async def exchange_identity(web: Web, wanted: TokenRequest, context: dict[str, str]) -> str:
     """The assertion that the company's identity provider gives for the user's login there."""
     answer = await web.post(
         context["idp_token_endpoint"],

@@ -1,7 +1,7 @@
 """`ragchat research` as a user runs it: with a scripted model, real memory, and another server's tools.
 
-Covers `ragchat.commands.research`, `ragchat.research.research`, `ragchat.research.context`, `ragchat.research.reading` and
-`ragchat.research.requests`.
+Covers `ragchat.commands.research`, and of `ragchat.research` the modules `research`, `context`, `reading` and
+`requests`.
 """
 
 from __future__ import annotations

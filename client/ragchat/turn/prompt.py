@@ -23,7 +23,7 @@ from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.turn.past_turns import history_messages, newest_that_fit
 from ragchat.turn.types import Turn
 from ragcommon.files.safe_open import read_regular
-from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
+from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
 
 # The missing words that a prompt names at most.
 MAX_MISSING = 10
@@ -76,7 +76,7 @@ def _read(name: str, file: str) -> str:
     if not file:
         return _packaged(name)
     try:
-        return read_regular(Path(file).expanduser(), LARGEST_PROMPT).decode("utf-8-sig").strip()
+        return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
         raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
