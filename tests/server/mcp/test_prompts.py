@@ -291,7 +291,7 @@ async def test_versions_are_completed_for_the_document_that_is_given(tmp_path: P
         (MINE.replace("{{form}}", "{{from}}"), "its text has {{from}}, which is not among its arguments"),
         (
             MINE.replace('description = "The form."', 'description = "x"\nkind = "version"'),
-            "versions are two arg",
+            "it needs two arguments",
         ),
         (MINE[: MINE.index("Write")], "it has no text below the front matter"),
         ("\udcff", "it is not text in UTF-8"),
