@@ -14,7 +14,7 @@ class SettingsError(StructuredError):
 
 
 class InvalidSetting(SettingsError):
-    """A value of the wrong type, out of range, or that names nothing usable."""
+    """A value of the wrong type, out of range, or otherwise unusable."""
 
     key: str
     reason: str
@@ -42,7 +42,7 @@ class NotForProjects(SettingsError):
 
 
 class UnreadableFile(SettingsError):
-    """`kind` is what the user calls the file, such as "settings file"."""
+    """`kind` describes the file, such as "settings file"."""
 
     kind: str
     path: str
@@ -52,6 +52,6 @@ class UnreadableFile(SettingsError):
 
 
 def reason_of(error: OSError) -> str:
-    """Why the system refused something, as the end of a sentence."""
+    """The reason of an OSError as the end of a sentence."""
     reason = error.strerror or str(error)
     return reason[:1].lower() + reason[1:]

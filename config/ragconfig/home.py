@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-# One folder for everything; not a key of the settings.
+# The variable for one folder that holds all four; not a key of the settings.
 HOME_VARIABLE = "RAGCHAT_HOME"
 
 
@@ -31,7 +31,7 @@ def user_path(path: str | Path) -> Path:
 
 
 class Home(NamedTuple):
-    """The four folders; `RAGCHAT_HOME` (`root`) keeps them together, else the platform's usual places."""
+    """The four folders: under `RAGCHAT_HOME` (`root`) if set, else the platform's usual places."""
 
     config: Path
     data: Path

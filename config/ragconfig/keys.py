@@ -1,4 +1,4 @@
-"""Secrets that files or environment variables hold: the keys of models and embedders, bearer tokens."""
+"""Secrets in files or environment variables: keys of models and embedders, bearer tokens."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ragconfig.errors import SettingsError, UnreadableFile, reason_of
 from ragconfig.home import user_path
 from ragconfig.redaction import add_secret
 
-LARGEST_SECRET = 1 << 14
-# A header's value: visible ASCII, no blanks.
+MAX_SECRET_BYTES = 1 << 14
+# Visible ASCII without spaces, as allowed in a header.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -43,8 +43,8 @@ def read_key(
 ) -> str:
     """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
 
-    Only the owner may have access to the file. The secret is redacted in logs and messages. `kind` is what
-    errors call the file.
+    Only the owner may have access to the file. The secret is redacted in logs and messages. `kind` describes
+    the file in errors.
     """
     secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
     add_secret(secret)
@@ -54,7 +54,7 @@ def read_key(
 def _read_secret(path: str, kind: str) -> str:
     hint = ""
     try:
-        return read_regular(user_path(path), LARGEST_SECRET, private=True).decode("utf-8").strip()
+        return read_regular(user_path(path), MAX_SECRET_BYTES, private=True).decode("utf-8").strip()
     except ReadableByOthers as error:
         reason, hint = reason_of(error), f"Make it yours alone: chmod 600 {path}"
     except OSError as error:

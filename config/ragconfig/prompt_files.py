@@ -1,4 +1,4 @@
-"""The files of prompts: front matter in TOML between two lines of `+++`, and a text with `{{arguments}}`."""
+"""Prompt files: TOML front matter between two lines of `+++`, and a text with `{{arguments}}`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from ragcommon.files.safe_open import read_regular
-from ragconfig.settings import LARGEST_PROMPT
+from ragconfig.settings import MAX_PROMPT_BYTES
 from ragconfig.toml_files import NotToml, decode_toml
 
 T = TypeVar("T")
 
-# The folder of prompts, in the package and in the settings. A file of the user replaces ours of its name.
+# The folder of prompts, in the package and in the user's settings. A user's file replaces ours of the same
+# name.
 FOLDER = "prompts"
 PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
-# What msgspec says about a table, and the same as the end of a sentence.
+# Messages of msgspec, and their replacements as the end of a sentence.
 _FLAWS = {
     r"Object missing required field `(.*)`.*": r"has no \1",
     r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
@@ -30,10 +31,10 @@ _FLAWS = {
 
 
 class Argument(Struct, frozen=True, forbid_unknown_fields=True):
-    """An argument in front matter. Without `default` it is required.
+    """An argument in front matter; required without a `default`.
 
-    Two of the kind "version" are the earlier and the later version of the one document; empty, they are the
-    last two.
+    Two arguments of the kind "version" are the earlier and the later version of the document; empty ones mean
+    the last two.
     """
 
     description: str
@@ -59,7 +60,7 @@ class BrokenTemplate(Exception):
 
 
 def templates_in(folder: Path) -> Iterator[tuple[Path, Template | BrokenTemplate]]:
-    """The files of a folder, which need not exist, by their paths, and what is in them."""
+    """The prompt files of a folder, which need not exist, with their content or error."""
     for path in sorted(folder.rglob("*.md")):
         try:
             yield path, read_template(path)
@@ -68,9 +69,9 @@ def templates_in(folder: Path) -> Iterator[tuple[Path, Template | BrokenTemplate
 
 
 def broken_in(folder: Path) -> list[str]:
-    """A sentence for each file of a folder that no prompt can be made of."""
+    """A sentence for each invalid prompt file of a folder."""
     return [
-        f"{path} is no prompt: {found}."
+        f"{path} is not a valid prompt: {found}."
         for path, found in templates_in(folder)
         if isinstance(found, BrokenTemplate)
     ]
@@ -79,7 +80,7 @@ def broken_in(folder: Path) -> list[str]:
 def read_template(path: Path) -> Template:
     """The prompt in a file. Raises BrokenTemplate."""
     try:
-        content = read_regular(path, LARGEST_PROMPT).decode("utf-8-sig").replace("\r\n", "\n")
+        content = read_regular(path, MAX_PROMPT_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
         parts = _PARTS.fullmatch(content)
         if parts is None:
             raise BrokenTemplate("it does not begin with front matter between two lines of +++")
@@ -97,7 +98,7 @@ def read_template(path: Path) -> Template:
         raise BrokenTemplate(f"its text has {{{{{min(unknown)}}}}}, which is not among its arguments")
     versions = of_kind(head.arguments, "version")
     if versions and (len(versions), len(of_kind(head.arguments, "document"))) != (2, 1):
-        raise BrokenTemplate("versions are two arguments, beside that of one document")
+        raise BrokenTemplate("it needs two arguments of the kind version and one of the kind document")
     return Template(head, text)
 
 
@@ -110,7 +111,7 @@ def _head(table: dict[str, object]) -> Head:
 
 
 def _converted(value: object, kind: type[T], name: str) -> T:
-    """Raises BrokenTemplate, which says of what is so named what is wrong."""
+    """Raises BrokenTemplate, whose message begins with `name`."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

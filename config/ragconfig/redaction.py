@@ -1,4 +1,4 @@
-"""Keeps secrets out of logs and off the screen: keys and tokens that this process has read.
+"""Redacts the keys and tokens that this process has read, in logs and on the screen.
 
 Servers often repeat a wrong key in their error messages.
 """
@@ -22,7 +22,7 @@ def add_secret(secret: str) -> None:
 
 def redacted(text: str) -> str:
     """The text with every secret replaced."""
-    for secret in sorted(_secrets, key=len, reverse=True):  # one may contain another
+    for secret in sorted(_secrets, key=len, reverse=True):  # a secret may contain another
         text = text.replace(secret, REPLACEMENT)
     return text
 

@@ -1,7 +1,6 @@
-"""A repository's own memory, `.ragchat/memory.db`: where it is found, and how its folder is made.
+"""A repository's own memory, `.ragchat/memory.db`: finding it, and creating its folder.
 
-A repository may come from other people. Its memory is data: what would lead out of the repository, or belongs
-to another user, is refused.
+A repository may come from other people: links that lead out of it, and files of other users, are refused.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ FOLDER = ".ragchat"
 FILE = "memory.db"
 # The origin of the setting memory.path, as `ragchat config show` prints it.
 ORIGIN = "the repository"
-# Its origin where `ragmemory --repository` has chosen it: then it need not be made yet.
+# The origin with `ragmemory --repository`: the memory need not exist yet.
 OPTION = "the option --repository"
 GIT_IGNORE = ".gitignore"
-# A line of .gitignore for the folder, and others that mean the same, for when git itself cannot be asked.
+# The line of .gitignore for the folder, and equivalent ones, for when git is not available.
 LINE = b".ragchat/"
 IGNORED = frozenset({b".ragchat", LINE, b"/.ragchat", b"/.ragchat/"})
-# Of a .gitignore.
-LARGEST_BYTES = 1_000_000
-# No signal ends the wait for git, which may hang on a file of the repository.
+# The maximum size of a .gitignore.
+MAX_BYTES = 1_000_000
+# The timeout for git, which may hang on a file of the repository.
 GIT_SECONDS = 1.0
 
 
@@ -43,14 +42,14 @@ class RepositoryMemoryNotMade(SettingsError):
     path: str
     reason: str
     code = "REPOSITORY_MEMORY_NOT_MADE"
-    sentence = "No memory can be made for the repository: {path} {reason}."
+    sentence = "No memory can be created for the repository: {path} {reason}."
     hint = "Choose another memory with --memory FILE."
 
 
 class NotInRepository(SettingsError):
     folder: str
     code = "NOT_IN_A_REPOSITORY"
-    sentence = "There is no git repository for --repository: {folder} is in none."
+    sentence = "There is no git repository for --repository: {folder} is not in one."
     hint = "Start the program in a folder of the repository, or name a memory with --memory FILE."
 
 
@@ -75,7 +74,7 @@ def is_repository(folder: Path) -> bool:
 
 
 def memory_of(folder: Path, home: Home) -> Path:
-    """The memory of the repository that `folder` is in, which need not be made yet.
+    """The memory of the repository that `folder` is in; it need not exist yet.
 
     Raises NotInRepository, RepositoryMemoryRefused, RepositoryMemoryNotMade.
     """
@@ -91,7 +90,7 @@ def root_of(memory: Path) -> Path | None:
 
 
 def may_hold(memory: Path, path: Path) -> bool:
-    """Whether a path that stands in a memory may be used without the user's naming it.
+    """Whether a path recorded in a memory may be used without being named by the user.
 
     What stands in a repository's memory may have been written by others: only what is in the repository may.
     """
@@ -104,7 +103,7 @@ def may_hold(memory: Path, path: Path) -> bool:
 
 
 def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
-    """The path of a repository's memory, and whether its folder was made; git is then told to ignore it.
+    """The path of a repository's memory, and whether its folder was created and added to .gitignore.
 
     Raises RepositoryMemoryRefused, RepositoryMemoryNotMade.
     """
@@ -122,7 +121,7 @@ def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
 
 
 def _place(root: Path, home: Home) -> Path:
-    """Where a repository's memory is, or will be. Raises what `memory_of` raises."""
+    """The path of a repository's memory, which need not exist. Raises as `memory_of`."""
     if _is_ours(root, home):
         raise RepositoryMemoryNotMade(str(root / FOLDER), "is the folder of this program's own files")
     _check(root)
@@ -130,13 +129,10 @@ def _place(root: Path, home: Home) -> Path:
 
 
 def _upward(folder: Path, home: Home) -> Iterator[Path]:
-    """The absolute path of `folder` and of the folders above it.
-
-    Never above the user's home folder or the folder that holds RAGCHAT_HOME, when `folder` is in it.
-    """
+    """The absolute path of `folder` and its parents, up to the home folder or the parent of RAGCHAT_HOME."""
     try:
         here = folder.resolve()
-    except (OSError, RuntimeError):  # The working folder was deleted, or is in a circle of links.
+    except (OSError, RuntimeError):  # The working folder was deleted, or is in a loop of links.
         return
     ends = set()
     with suppress(OSError, RuntimeError):
@@ -150,14 +146,14 @@ def _upward(folder: Path, home: Home) -> Iterator[Path]:
 
 
 def _is_ours(place: Path, home: Home) -> bool:
-    """Whether `.ragchat` there is, or holds, the data folder of the program."""
+    """Whether `.ragchat` there is or contains the data folder of the program."""
     return home.data.resolve().is_relative_to(place / FOLDER)
 
 
 def _check(root: Path) -> None:
-    """Raise RepositoryMemoryRefused if the memory or what belongs to it leads elsewhere or is another user's.
+    """Raise RepositoryMemoryRefused if a file is a link out of the repository, or another user's.
 
-    SQLite and the index write to files beside the memory, which they find by name.
+    SQLite and the index also write to files next to the memory, which they open by name.
     """
     folder = root / FOLDER
     index = folder / f"{FILE}-index"
@@ -166,11 +162,11 @@ def _check(root: Path) -> None:
             if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
                 raise RepositoryMemoryRefused(str(path), "is a link that leads out of the repository")
             owner = path.stat().st_uid
-        except FileNotFoundError:  # It is not made yet, or another process has just removed it.
+        except FileNotFoundError:  # It does not exist yet, or another process has just removed it.
             continue
         except (OSError, RuntimeError) as error:
             raise RepositoryMemoryRefused(str(path), f"cannot be examined: {error}") from None
-        # What is stored in another user's file, that user can read.
+        # Another user could read what is stored in their file.
         if sys.platform != "win32" and owner != os.geteuid():
             raise RepositoryMemoryRefused(str(path), "belongs to another user")
 
@@ -189,28 +185,20 @@ def _is_ignored(root: Path) -> bool:
 
     from ragcommon.files.safe_open import read_regular
 
-    # Read before git is asked: git waits for a FIFO.
+    # Read before running git, which would block on a FIFO.
     try:
-        lines = read_regular(root / GIT_IGNORE, LARGEST_BYTES).splitlines()
+        lines = read_regular(root / GIT_IGNORE, MAX_BYTES).splitlines()
     except FileNotFoundError:
         lines = []
     git = shutil.which("git")
-    # A program in the repository must not run, not even where the search path names the working folder.
+    # Never run a git from the repository, even if PATH contains the working folder.
     if git is not None and not Path(git).resolve().is_relative_to(root.resolve()):
-        # Nor may one that its settings name, or the variables of a git hook lead to another repository.
-        words = [
-            git,
-            "-c",
-            "core.fsmonitor=false",
-            "check-ignore",
-            "--quiet",
-            "--no-index",
-            f"{FOLDER}/{FILE}",
-        ]
+        # Never run programs named by its configuration, nor follow the variables of a git hook elsewhere.
+        options = ["-c", "core.fsmonitor=false", "check-ignore", "--quiet", "--no-index"]
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         with suppress(OSError, subprocess.TimeoutExpired):
             done = subprocess.run(
-                words,
+                [git, *options, f"{FOLDER}/{FILE}"],
                 cwd=root,
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -224,16 +212,16 @@ def _is_ignored(root: Path) -> bool:
 
 
 def _add_ignored(path: Path) -> None:
-    """Add a line for the folder, with the line ends of the others, atomically. Raises OSError."""
+    """Atomically add a line for the folder, with the line endings of the file. Raises OSError."""
     if path.is_symlink():
         raise OSError(0, "it is a link, which git does not follow", str(path))
     from ragcommon.files.safe_open import read_regular
     from ragcommon.files.writing import replace_file
 
     try:
-        data = read_regular(path, LARGEST_BYTES)
+        data = read_regular(path, MAX_BYTES)
     except FileNotFoundError:
-        # As git would make it: others may read it.
+        # With default permissions, as git would create it.
         with path.open("xb") as file:
             file.write(LINE + b"\n")
         return

@@ -1,7 +1,7 @@
 """Settings in layers: packaged defaults < user file < project file < environment < flags.
 
-No value has its default here: the packaged TOML files hold them. Where no layer names a memory, it is the
-repository's own, if there is one.
+Defaults are in the packaged TOML files only. If no layer names a memory, the repository's own is used if
+there is one.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ PROJECT_FILE = "ragchat.toml"
 # The short form of RAGCHAT_MEMORY_PATH.
 MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 
-# A project file comes with a cloned repository. It may say how much of memory is quoted, which at worst makes
-# an answer poorer. Anything else could send text or keys elsewhere, read or write files, or change what is
-# stored: a smaller memory.undo_depth, for example, deletes history.
+# A project file may come with a cloned repository. It may only set how much of memory is quoted. Other keys
+# could send text or keys elsewhere, access files, or change what is stored: a smaller memory.undo_depth, for
+# example, deletes history.
 FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval.passage_tokens"})
 
-# The size limit of a settings file; the packaged ones have a twentieth of this.
-LARGEST_BYTES = 1 << 18
-# Of a user's prompt file: far more than the context of any model.
-LARGEST_PROMPT = 1 << 20
+# The maximum size of a settings file; the packaged ones are a twentieth of this.
+MAX_BYTES = 1 << 18
+# The maximum size of a user's prompt file: far more than any model's context.
+MAX_PROMPT_BYTES = 1 << 20
 SHOWN_CHARACTERS = 80
-# What changes what a server stores and finds.
+# The settings that affect what a server stores and finds.
 SERVER_TABLES = ("limits", "embedder", "reranker", "chunking", "ranking")
 MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 
@@ -73,7 +73,7 @@ class Settings(Struct):
             raise InvalidSetting(key, reason, origin) from None
 
     def path(self, key: str, default: str) -> Path:
-        """The file that the setting `key` names, absolute; if it is empty, `default` in the data folder.
+        """The absolute path in the setting `key`; if that is empty, `default` in the data folder.
 
         Raises SettingsError.
         """
@@ -93,11 +93,11 @@ class Settings(Struct):
 
     @property
     def names_memory(self) -> bool:
-        """Whether the user has named a memory, rather than the repository or nothing."""
+        """Whether the user has named a memory; not if it is the repository's or the default."""
         return bool(self.tables["memory"]["path"]) and self.origins.get("memory.path") != ORIGIN
 
     def with_memory(self, path: Path, origin: str) -> Settings:
-        """The same settings with another memory, on this machine."""
+        """These settings with another memory on this machine."""
         tables = {
             **self.tables,
             "memory": {**self.tables["memory"], "path": str(path)},
@@ -112,11 +112,10 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
 ) -> Settings:
-    """Read every layer.
+    """Read every layer. Raises SettingsError.
 
-    `config_file` replaces the user's own file and must exist; `flags` are dotted keys with values already
-    typed (None: not given); `folder` is where the project file is looked for (default: the working folder).
-    Raises SettingsError.
+    `config_file` replaces the user's own file and must exist. `flags` are typed values by key (None: not
+    given). `folder` is searched for the project file (default: the working folder).
     """
     try:
         settings = Settings(Home.find(environ), {})
@@ -128,11 +127,11 @@ def load_settings(
             settings.tables[table] = dict(values)
     user_file = config_file or settings.home.config / USER_FILE
     if not _merge_file(settings, user_file) and config_file is not None:
-        hint = "`ragchat config init` makes one."
+        hint = "`ragchat config init` creates one."
         raise UnreadableFile("settings file", str(config_file), "it does not exist", hint)
-    # Not made absolute: the working folder may have been deleted, and then there is no project file.
+    # A relative path, as the working folder may have been deleted.
     project_file = (folder or Path()) / PROJECT_FILE
-    # A project's file that the user names with --config is the user's own choice, and is read once.
+    # A project file named with --config is the user's own choice, and is read once.
     if not _are_same(project_file, user_file):
         _merge_file(settings, project_file, of_project=True)
     for variable, text in environ.items():
@@ -153,13 +152,13 @@ def packaged(name: str) -> Table:
 
 def packaged_text(name: str) -> str:
     """The text of a file of this package, by its path in the package."""
-    # Not importlib.resources or pkgutil: they take 5 to 10 ms to import, which delays the first answer.
+    # importlib.resources and pkgutil take 5 to 10 ms to import, which would delay the first answer.
     return (Path(ragconfig.__file__).parent / name).read_text(encoding="utf-8")
 
 
 @cache
 def ranges() -> dict[str, dict[str, tuple[float, float]]]:
-    """The least and the greatest value of every number, by table and name."""
+    """The minimum and maximum of every number, by table and name."""
     return msgspec.convert(packaged(RANGES), dict[str, dict[str, tuple[float, float]]])
 
 
@@ -173,7 +172,7 @@ def _are_same(path: Path, other: Path) -> bool:
 def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> bool:
     """Returns whether the file exists."""
     try:
-        content = read_regular(path, LARGEST_BYTES)
+        content = read_regular(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
@@ -205,7 +204,7 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
     wanted = "" if _fits(value, default) else KINDS[type(default)]
     if not wanted and type(default) in (int, float):
         least, greatest = ranges()[table][name]
-        if not least <= value <= greatest:  # also NaN, for which no comparison holds
+        if not least <= value <= greatest:  # also refuses NaN
             wanted = f"{KINDS[type(default)]} from {range_of(table, name)}"
     if wanted:
         raise InvalidSetting(key, f"it takes {wanted}, not {_shown(value)}", origin)
@@ -219,16 +218,16 @@ def range_of(table: str, name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value for use in a sentence, bounded."""
+    """A value as text of limited length, for error messages."""
     try:
         text = repr(value)
-    except ValueError:  # Python converts no integer of more than 4,300 digits.
+    except ValueError:  # Python does not convert integers of more than 4,300 digits.
         return "a number of thousands of digits"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Whether a value has the type of the packaged one; a whole number is a number, too."""
+    """Whether a value has the type of the default; an int is a valid float."""
     if isinstance(default, list):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     return type(value) is type(default) or (type(value), type(default)) == (int, float)
@@ -251,7 +250,7 @@ def known_keys(settings: Settings) -> list[str]:
 
 
 def _key_of(variable: str, settings: Settings) -> str | None:
-    """`RAGCHAT_MODEL_BASE_URL` → `model.base_url`; None for a variable that is not ours."""
+    """`RAGCHAT_MODEL_BASE_URL` → `model.base_url`; None for other programs' variables."""
     if variable == MEMORY_VARIABLE:
         return "memory.path"
     if variable == HOME_VARIABLE or not variable.startswith("RAGCHAT_"):
@@ -280,7 +279,7 @@ def _unknown_variable(variable: str, rest: str, settings: Settings) -> UnknownSe
 
 
 def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
-    """A variable's text in the type of the packaged value: commas separate a list, a table is JSON."""
+    """Convert a variable's text to the type of the default: lists are comma-separated, tables are JSON."""
     table, _, name = key.partition(".")
     current = settings.tables[table][name]
     if isinstance(current, list):
@@ -295,7 +294,7 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
 
 
 def fingerprint(settings: Settings, version: str) -> str:
-    """A hash of the settings that change what a server stores and finds, and of the program's version."""
+    """A hash of the settings that affect what a server stores and finds, and of the program's version."""
     import hashlib
 
     memory = settings.tables["memory"]

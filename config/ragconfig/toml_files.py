@@ -10,16 +10,16 @@ import msgspec
 
 from ragcommon.files.safe_open import read_regular
 
-# Parts of a dotted key. The parser stores every beginning of a key: one of 200,000 bytes would take 40 GB.
-MOST_PARTS = 16
+# Parts of a dotted key. The parser stores every prefix of a key: one of 200,000 bytes would take 40 GB.
+MAX_PARTS = 16
 _BASIC = r'"(?:[^"\\\n]|\\.)*+"'
 _LITERAL = r"'[^'\n]*+'"
 _DOT = r"[ \t]*+\.[ \t]*+"
-_LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|{_BASIC}|{_LITERAL}){_DOT}){{{MOST_PARTS}}}""", re.ASCII)
+_LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|{_BASIC}|{_LITERAL}){_DOT}){{{MAX_PARTS}}}""", re.ASCII)
 
 
 class NotToml(Exception):
-    """The message says why, as the end of a sentence; lines and columns count from 1."""
+    """The message is the end of a sentence; lines and columns count from 1."""
 
 
 def read_toml(path: Path, most: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def decode_toml(content: bytes) -> dict[str, Any]:
         raise NotToml(f"it is not text in UTF-8 (byte {error.start})") from None
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
-        raise NotToml(f"a key has more than {MOST_PARTS} parts (at line {line})")
+        raise NotToml(f"a key has more than {MAX_PARTS} parts (at line {line})")
     try:
         return msgspec.toml.decode(text, type=dict)
     except RecursionError:

@@ -114,7 +114,7 @@ def test_a_repository_that_may_not_be_written_says_so(tmp_path: Path, root: Path
         assert found(server, "Query", query="brew")["empty"]
         for refused in (server.call("build_index"), server.call("Inject", text="Tea.")):
             assert refused["isError"]
-            assert "No memory can be made for the repository" in refused["content"][0]["text"]
+            assert "No memory can be created for the repository" in refused["content"][0]["text"]
     assert not (root / ".ragchat").exists()
 
 
@@ -135,7 +135,7 @@ def test_outside_a_repository_it_does_not_start(tmp_path: Path) -> None:
     done = run(tmp_path, "--repository")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"There is no git repository for --repository: {tmp_path} is in none. "
+        f"There is no git repository for --repository: {tmp_path} is not in one. "
         "Start the program in a folder of the repository, or name a memory with --memory FILE.\n"
     )
 

@@ -1,5 +1,5 @@
-"""What passages hold of a question, and of a model's answer: used by cards, models and research alike.
+"""Whether passages answer a question and support an answer; shared by cards, models and research.
 
-Start with `evidence`: it compares a question with passages, piece by piece, and judges whether they answer
-it. `facts` checks the numbers, names and dates of an answer. Imports nothing of `turn` or `offline`.
+Start with `evidence`, which compares a question with passages piece by piece; `judging` decides whether they
+answer it. `citations` and `facts` check an answer against its passages. Does not import `turn` or `offline`.
 """

@@ -1,7 +1,7 @@
 """Checks the citations of an answer against the passages that the model was given. Pure.
 
-Every [n] must name a passage, and every quotation attributed to [n] must occur in it word for word. White
-space, emphasis, the style of quotation marks and dashes, and a stop at the end of a quotation do not count.
+Every [n] must name a passage, and every quotation attributed to [n] must occur in it verbatim, ignoring white
+space, emphasis, the style of quotation marks and dashes, and trailing punctuation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EQUIVALENT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "�
 _EMPHASIS = re.compile(r"[*_`]+")
 _STOPS = " \t\n.,;:!?。，；：！？"
 
-# One or two quoted words are a name or a term, not a quotation.
+# One or two quoted words are a term rather than a quotation.
 TERM_WORDS = 2
 TERM_CHARACTERS = 4  # for scripts without spaces
 
@@ -84,18 +84,18 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
 
 
 def is_verbatim(quote: str, text: str) -> bool:
-    """Whether a quotation occurs in a text; the parts around an ellipsis in their order."""
+    """Whether a text contains a quotation; the parts around an ellipsis must occur in order."""
     return _occur(_parts(quote), _normalized(text))
 
 
 def _parts(quote: str) -> list[str]:
-    """What a quotation has around its ellipses, normalized."""
+    """The parts of a quotation between its ellipses, normalized."""
     parts = [_normalized(part).strip(_STOPS) for part in ELLIPSIS.split(quote)]
     return [part for part in parts if part]
 
 
 def _occur(parts: Sequence[str], text: str) -> bool:
-    """Whether the parts of a quotation occur in a normalized text, in their order."""
+    """Whether the parts of a quotation occur in a normalized text in order."""
     position = 0
     for part in parts:
         # A quotation from the middle of a sentence may begin with a capital letter, and the reverse.
@@ -112,7 +112,7 @@ def _normalized(text: str) -> str:
 
 
 def without_quotations(answer: str) -> str:
-    """An answer with spaces in the place of its quotations and its blocks of code."""
+    """The answer with its quotations and code blocks blanked out; offsets stay the same."""
     text = _CODE.sub(lambda code: " " * len(code.group()) if code["fence"] else code.group(), answer)
     parts, end = [], 0
     for quotation in _quotations(text):
@@ -132,13 +132,13 @@ def marked_numbers(text: str) -> tuple[int, ...]:
 
 
 def _quotations(text: str) -> list[_Quotation]:
-    """Block quotations, and outside of them texts in quotation marks that are longer than a term."""
+    """Block quotations, and elsewhere texts in quotation marks that are longer than a term."""
     blocks = [_Quotation(*found.span(), found.group(), block=True) for found in _BLOCK_QUOTE.finditer(text)]
     quotations = []
     for block in blocks:
         lines = re.sub(r"^[ \t]*>[ \t]?", "", block.text, flags=re.MULTILINE)
         inner = MARKER.search(lines)
-        # The marker at the end of a block, and what follows it, are not quoted.
+        # The quotation ends at the first marker.
         words = lines[: inner.start()] if inner else lines
         end = block.end if inner is None else block.start + block.text.index(inner.group())
         quotations.append(_Quotation(block.start, end, words.strip(' "“”—–-\n'), block=True))
@@ -156,7 +156,7 @@ def _is_term(text: str) -> bool:
 
 
 def _is_within(position: int, quotations: Sequence[_Quotation]) -> bool:
-    """Whether a position is inside one of these quotations, which are in the order of the text."""
+    """Whether a position is inside one of these quotations, which are sorted by start."""
     index = bisect_left(quotations, position, key=attrgetter("start")) - 1
     return index >= 0 and position < quotations[index].end
 
@@ -164,10 +164,10 @@ def _is_within(position: int, quotations: Sequence[_Quotation]) -> bool:
 def _attributed(
     quotation: _Quotation, paragraphs: _Paragraphs, texts: Mapping[int, str]
 ) -> tuple[int, bool] | None:
-    """The number that a quotation is attributed to, and whether it is verbatim; None: to no passage.
+    """The passage number that a quotation is attributed to, and whether it is verbatim; None: no passage.
 
-    `"…" [1]` is the usual order, `[1] says "…"` the other. With markers on both sides, the quotation belongs
-    to the passage that contains it: an honest answer must not fail for its word order.
+    Both `"…" [1]` and `[1] says "…"` occur. With markers on both sides, the quotation is attributed to the
+    passage that contains it, so that word order alone never makes it wrong.
     """
     near = [*paragraphs.markers_after(quotation), *paragraphs.marker_before(quotation)]
     numbers = [number for marker in near for number in marker.numbers if number in texts]
@@ -181,7 +181,7 @@ def _attributed(
 
 
 class _Paragraphs:
-    """The markers of a text, and where its paragraphs end."""
+    """The markers of a text by paragraph."""
 
     def __init__(self, text: str, markers: list[_Marker]) -> None:
         self._text = text
@@ -208,5 +208,5 @@ class _Paragraphs:
         return before if self._ends[place][0] > quotation.start else []
 
     def _index(self, position: int) -> int:
-        """Of the first marker from a position on."""
+        """The index of the first marker at or after a position."""
         return bisect_left(self._markers, position, key=attrgetter("start"))

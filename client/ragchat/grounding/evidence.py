@@ -1,7 +1,7 @@
-"""How well passages answer a question: their words, and their meaning word by word.
+"""How well passages match a question, by words and by meaning.
 
 Each piece of a passage is compared with each word of the question: late interaction (Khattab and Zaharia
-2020) of the static vectors of memory's embedder, and the same stem counts as the same word.
+2020) over the static vectors of memory's embedder; words with equal stems match fully.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 
-class Compares(Protocol):
+class TextComparer(Protocol):
     """The part of `MemoryClient` that compares texts. Raises RagChatError."""
 
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ...) -> Comparison: ...
@@ -41,7 +41,7 @@ class Compares(Protocol):
 class Piece:
     """A part of a passage, from `start` to `end` of its `full_text`, and how well it matches each word.
 
-    `held` is how much of each word it holds itself, `matches` at least that.
+    `held` is the share of each word's terms that it contains; `matches` is at least that.
     """
 
     start: int
@@ -53,7 +53,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A passage in pieces, and what its title and headings hold, in the order of `question.all_words`."""
+    """A passage in pieces, and its title and headings as a piece (`names`).
+
+    Matches are in the order of `question.all_words`.
+    """
 
     question: Question
     hit: Hit
@@ -61,13 +64,13 @@ class Evidence:
     names: Piece
 
     def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
-        """The mean, over the words by weight, of the best match in these pieces or the names."""
+        """The weighted mean over the words of the best match in these pieces or the names."""
         return self._mean(self._best([*pieces, self.names], "matches"), words)
 
     def coverage(
         self, pieces: Iterable[Piece], words: Sequence[Word] | None = None, *, named: bool = True
     ) -> float:
-        """The share of the words by weight that these pieces, or if `named` the names, hold, in [0, 1]."""
+        """The weighted share of the words that these pieces contain, in [0, 1]; `named` adds the names."""
         return self._mean(self._best([*pieces, *([self.names] if named else [])], "held"), words)
 
     def _best(self, pieces: Sequence[Piece], what: str) -> Matches:
@@ -80,7 +83,7 @@ class Evidence:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Those of the passage, of all that names it, and of the turns of a conversation around it."""
+        """The terms of the passage, its names, and the neighbouring turns of a conversation."""
         return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
 
 
@@ -104,9 +107,9 @@ def weighted_mean(values: Matches, weights: Sequence[float]) -> float:
 
 
 async def gather(
-    question: Question, hits: Sequence[Hit], memory: Compares, seconds: float = inf
+    question: Question, hits: Sequence[Hit], memory: TextComparer, seconds: float = inf
 ) -> list[Evidence]:
-    """Compare a question with passages. Without an answer of memory in time, only their words count."""
+    """Compare a question with passages; by words alone if memory does not answer in time."""
     if not hits:
         return []
     spans = [[span for span in piece_spans(hit.full_text) if span[0] >= len(hit.context)] for hit in hits]

@@ -1,7 +1,7 @@
-"""Facts of an answer that the passages it cites do not contain: numbers, dates, names, identifiers. Pure.
+"""Facts of an answer that its passages do not contain: numbers, dates, names, identifiers. Pure.
 
-A false alarm costs more trust than a miss: a fact counts as contained in any usual form, a date by its parts,
-a name by its stem, and everything that the question or the title of a passage says is known.
+False alarms cost more trust than misses: a fact may occur in any usual form, a date by its parts and a name
+by its stem, and everything in the question or a passage's title is known.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
+from ragcommon.text.rules import is_rule
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
 _LEADING_MARKERS = re.compile(rf"(?:{MARKER.pattern}[\s.]*)+")
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -38,7 +40,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d\d)(?!\d)")
-# What makes a small number a measure; before any other noun, it may be what the model counted.
+# A small number before a unit is a measure; before any other noun, it may be a count made by the model.
 _UNIT = re.compile(
     r"[\s-]?(?:[%€$£]|eur|usd|gbp|chf"
     r"|°\s?[cfk]?|[ap]\.?m\b|per ?cent|degrees?|hours?|minutes?|seconds?|days?|nights?|weeks?"
@@ -48,52 +50,61 @@ _UNIT = re.compile(
     r"|dias?|semanas?|meses|anos?|grados?)(?![^\W\d_])"
 )
 _COUNTED = re.compile(r"\s+[^\W\d_]")
-# Spoken times and characters for numbers: the passage may say the same in a form that is not read here.
+# Spoken times and Chinese numerals are not parsed: a passage that has them may contain any time or number.
 _SPOKEN_TIME = re.compile(r"half past|quarter|noon|midnight|o'clock|\buhr\b|\bhalb\b|\bmidi\b")
 _NUMBER_CHARACTERS = re.compile("[二三四五六七八九十百千万两]")
 _LISTED = re.compile(
     r"(?:passages?|sources?|documents?|notes?|steps?|points?|items?|options?|and|to|,)\s$", re.I
 )
-# What has a number as its name: room 3 is another one than room 2.
+# Things identified by a number: room 3 is not room 2.
 _NUMBERED = re.compile(
     r"\b(?:room|version|port|level|floor|platform|gate|line|page|number|type|class|size|zimmer|raum|seite|zeile|etage"
     r"|linie|chambre|salle|ligne|habitacion|sala|linea)\s$"
 )
-# A smaller number before a noun may count what the answer lists.
+# Numbers up to this one before a noun may count the items of the answer.
 MAX_COUNT = 12
-# The characters before a number or a name by which it is judged: more than the longest word above.
+# Characters before a number or a name that are examined: more than the longest word above.
 LOOK_BACK = 20
-# Also of decades: the 1990s.
+# Ordinals, and decades such as the 1990s.
 _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
 
 _IDENTIFIER = re.compile(
     r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
 )
 _NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
-# Nothing in these can begin a sentence, a label or a quotation: what follows has its capital from itself.
+# After these, a word is inside a sentence, so that its capital is its own.
 _MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W_][-–/]$")
 _NO_NAMES = re.compile(
     r"(?:celsius|fahrenheit|kelvin|euros?|internet|passages?|sources?|documents?|notes?|sections?|chapters?|tables?"
     r"|figures?|steps?|questions?|answers?)$",
     re.IGNORECASE,
 )
-# Words are forms of one name if they begin alike for so many characters, and so much of the name.
+# Words are forms of one name if they share a prefix of this many characters and this share of the name.
 PREFIX = 4
 PREFIX_SHARE = 0.7
 
 
-def unsupported(answer: str, passages: Mapping[int, Hit], question: str) -> list[Unsupported]:
-    """The facts of the sentences with [n] that no passage n contains, and that `question` does not name."""
+def unsupported(
+    answer: str, passages: Mapping[int, Hit], question: str, other: str = ""
+) -> list[Unsupported]:
+    """The facts of each sentence that none of its passages contains, and that `question` does not name.
+
+    A sentence is checked against the passages that it cites. A sentence that cites none, or an unknown one,
+    is checked against all passages and the `other` text, unless the whole answer cites none.
+    """
     found: dict[tuple[int, ...], dict[str, None]] = {}
-    texts: dict[tuple[int, ...], _Known] = {}
+    known: dict[tuple[int, ...], _Known] = {}
     has_names = not is_german(answer)  # In German, every noun has a capital.
-    for sentence, numbers in _cited_sentences(answer):
-        hits = [passages[n] for n in numbers if n in passages]
-        if not hits or len(hits) < len(numbers):
-            continue
-        if numbers not in texts:
-            texts[numbers] = _Known.of("\n".join([question, *map(_all_text, hits)]))
-        for fact in _lacking(sentence, texts[numbers], has_names=has_names):
+    sentences = list(_sentences(answer))
+    if not any(n in passages for _, numbers in sentences for n in numbers):
+        return []
+    for sentence, numbers in sentences:
+        if any(n not in passages for n in numbers):
+            numbers = ()
+        if numbers not in known:
+            hits = [passages[n] for n in numbers or passages]
+            known[numbers] = _Known.of("\n".join([question, "" if numbers else other, *map(_all_text, hits)]))
+        for fact in _lacking(sentence, known[numbers], has_names=has_names):
             found.setdefault(numbers, {})[fact] = None
     return [Unsupported(list(facts), list(numbers)) for numbers, facts in found.items()]
 
@@ -102,34 +113,39 @@ def _all_text(hit: Hit) -> str:
     return f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.full_text}"
 
 
-def _cited_sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Each sentence that has markers, without them, and their numbers. Quotations are checked elsewhere."""
-    for line in without_quotations(answer).splitlines():
+def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each sentence without its markers, and their numbers. Quotations are checked elsewhere.
+
+    Headings, and the header of a table, name a topic and claim nothing.
+    """
+    lines = without_quotations(answer).splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if not MARKER.search(line) and (_HEADING.match(line) or is_rule(following)):
+            continue
         line = _LINE_MARK.sub("", line)
         sentences: list[str] = []
         for start, end in sentence_spans(line):
             sentence = line[start:end]
-            # "… nine hours. [1] Then …": the marker belongs to what stands before it.
+            # "… nine hours. [1] Then …": the marker belongs to the sentence before it.
             if sentences and (leading := _LEADING_MARKERS.match(sentence)):
                 sentences[-1] += f" {leading.group()}"
                 sentence = sentence[leading.end() :]
             sentences.append(sentence)
         for sentence in sentences:
             markers = MARKER.findall(sentence)
-            numbers = tuple(dict.fromkeys(n for marker in markers for n in marked_numbers(marker)))
-            if numbers:
-                yield MARKER.sub("", sentence), numbers
+            numbers = dict.fromkeys(n for marker in markers for n in marked_numbers(marker))
+            yield MARKER.sub("", sentence), tuple(numbers)
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known: the text in its forms."""
+    """The facts of a text, in every form in which they are looked up."""
 
     text: str
     numbers: frozenset[float]
     months: frozenset[int]
     terms: frozenset[str]
-    beginnings: frozenset[str]  # of the terms, the whole ones among them
+    prefixes: frozenset[str]  # of the terms, including the terms themselves
     squeezed: str
 
     @classmethod
@@ -143,11 +159,11 @@ class _Known:
         numbers |= set(map(float, parts))
         months |= {part for part in parts if part <= 12}
         terms = frozenset(index_terms(text))
-        beginnings = frozenset(term[:size] for term in terms for size in range(1, len(term) + 1))
-        return cls(folded, frozenset(numbers), frozenset(months), terms, beginnings, _squeezed(text))
+        prefixes = frozenset(term[:size] for term in terms for size in range(1, len(term) + 1))
+        return cls(folded, frozenset(numbers), frozenset(months), terms, prefixes, _squeezed(text))
 
     def has_date(self, date: str) -> bool:
-        """Whether each part of a date occurs, in whatever order."""
+        """Whether each part of a date occurs, in any order."""
         numbers = [int(digits) for digits in re.findall(r"[0-9]+", date)]
         month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date) if word in MONTHS), 0)
         if month and month not in self.months:
@@ -172,15 +188,15 @@ class _Known:
         return all(term in self.terms or self._has_relative(term) for term in index_terms(name))
 
     def _has_relative(self, term: str) -> bool:
-        """Whether a word begins alike: German, Germany; Mon, Monday."""
+        """Whether a term shares a prefix with it: German, Germany; Mon, Monday."""
         needed = max(PREFIX, round(PREFIX_SHARE * len(term)))
-        if len(term) >= needed and term[:needed] in self.beginnings:
+        if len(term) >= needed and term[:needed] in self.prefixes:
             return True
         return any(term[:size] in self.terms for size in range(3, len(term) + 1))
 
 
 def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
-    """The facts of a sentence that are not known, in its order. Each part of it is read once."""
+    """The facts of a sentence that are not known, in the order of the sentence."""
     spans = [found.span() for found in _DATE.finditer(_folded(sentence)) if not known.has_date(found.group())]
     rest = _blanked(_DATE, sentence)
     for found in _IDENTIFIER.finditer(rest):
@@ -198,7 +214,7 @@ def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
 
 
 def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
-    """Whether a number says something about the world, and is no count, ordinal or number of a step."""
+    """Whether a number is a claim, rather than a count of items, an ordinal or the number of a step."""
     values, text = _values(found), found.string
     if not values or values & {0.0, 1.0}:
         return False
@@ -208,7 +224,12 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return False
     if _ORDINAL.match(text, found.end()):
         return False
-    if min(values) <= MAX_COUNT and float(min(values)).is_integer() and "." not in found.group():
+    is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
+    if (
+        (is_introduction or min(values) <= MAX_COUNT)
+        and float(min(values)).is_integer()
+        and "." not in found.group()
+    ):
         before = text[max(0, found.start() - LOOK_BACK) : found.start()]
         is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)
         return not is_counted or _NUMBERED.search(before) is not None
@@ -216,7 +237,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
 
 
 def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
-    """Unknown names in the `rest` of a sentence, neighbours as one. Its first word has a capital anyway."""
+    """The spans of unknown names in the `rest` of a sentence; adjacent names are one."""
     found: list[tuple[int, int]] = []
     for word in _NAME.finditer(rest):
         name = word.group()
@@ -232,7 +253,7 @@ def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
 
 
 def _values(found: re.Match[str]) -> set[float]:
-    """All readings of a number: 1,500 is 1500 and 1.5; of a percentage, the share as well."""
+    """All readings of a number: 1,500 is 1500 or 1.5; 50 % is 50 or 0.5."""
     if found["word"]:
         values = {NUMBER_WORDS[found["word"]]}
     else:
@@ -261,7 +282,7 @@ def _readings(digits: str) -> set[float]:
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """`text` with spaces in the place of what the pattern finds, so that places stay."""
+    """`text` with the matches of a pattern blanked out; offsets stay the same."""
     parts, end = [], 0
     for found in pattern.finditer(_folded(text) if pattern is _DATE else text):
         parts += [text[end : found.start()], " " * len(found.group())]
@@ -270,7 +291,7 @@ def _blanked(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """In lower case and without accents, in as many characters."""
+    """Lower case without accents; the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_plain, text))
 
 

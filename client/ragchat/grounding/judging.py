@@ -1,7 +1,7 @@
-"""Whether passages answer a question: a probability, by few signals with fitted coefficients. Pure.
+"""The probability that passages answer a question: a logistic regression of a few signals. Pure.
 
-`tests/benchmarks/grounding.py` fits the coefficients and prints how well they tell questions with an answer
-from those without, on collections that they were not fitted on.
+`tests/benchmarks/grounding.py` fits the coefficients, and reports how well they separate answerable from
+unanswerable questions on held-out collections.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.question import Question
 from ragchat.grounding.words import index_terms
 
-# Passages that are judged: those with the best windows. More of them say no more.
+# The number of passages that are judged, best windows first. More add nothing.
 JUDGED = 3
 # How many words may stand between those of a pair, such as "of" between two nouns.
 _BETWEEN = 2
-# The late interaction of the next passage, where memory holds no other.
+# The assumed late interaction of the second passage if there is only one.
 _USUAL_LATE = 0.4
 SIGNALS = {
     "best late": 4.10,
@@ -41,12 +41,12 @@ class Closeness(Enum):
 
     GROUNDED = "grounded"  # they hold what is asked
     NEAREST = "nearest"
-    NOTHING = "nothing"  # none is on the topic
+    NOTHING = "nothing"  # no passage is on the topic
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """`probability` that the passages answer, the `signals` it is made of, and the words they do not hold."""
+    """The `probability` that passages answer, its `signals`, and the question's words that they lack."""
 
     state: Closeness
     probability: float
@@ -55,16 +55,16 @@ class Judgement:
 
     @property
     def recorded(self) -> dict[str, float]:
-        """The probability and its parts, for /why."""
+        """The probability and its signals, for /why."""
         return {
             name: round(value, 3) for name, value in {"probability": self.probability, **self.signals}.items()
         }
 
 
 def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
-    """Judge the best JUDGED passages, of which the first is the best.
+    """Judge the first JUDGED passages, best first.
 
-    A name, number or acronym that no passage and no title holds makes it at most NEAREST.
+    The result is at most NEAREST if a name, number or acronym of the question is in no passage and no title.
     """
     evidence = evidence[:JUDGED]
     terms = frozenset[str]().union(*(one.terms for one in evidence))
@@ -83,7 +83,7 @@ def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
 
 
 def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, float]:
-    """All are in [0, 1] but for the cosines and the logarithm of the number of words."""
+    """All in [0, 1] except the cosines and the logarithm of the number of words."""
     words = question.judged
     lates = sorted((one.late(one.pieces, words) for one in evidence), reverse=True)
     names = [word for word in question.words if word.is_name]

@@ -1,4 +1,4 @@
-"""Words for numbers and months, from `ragconfig/words.toml`, with their accents and without them. Pure."""
+"""Words for numbers and months, from `ragconfig/words.toml`, with and without accents. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragconfig.settings import packaged
 
 
 class _Numbers(Struct, frozen=True):
-    """Lists of a language each, and values by words."""
+    """Lists by language, and values by word."""
 
     units: list[str]
     tens: list[str]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Characters of a longer line are a paragraph.
+# A line with more characters is a paragraph.
 MAX_LINE = 240
 
-# After a full stop a sentence ends where white space and a beginning follow; after the wide ones at once.
+# A sentence ends at a full stop before white space and a capital, and at any full-width stop.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?=["'“„«(\[¿¡]*[^\W_a-zß-öø-ÿ])|(?<=[。！？])[”’」』）]*""")
-# These end with a full stop but end no sentence: single letters, short numbers, the usual abbreviations.
+# A full stop after single letters, short numbers and common abbreviations does not end a sentence.
 _NO_END = re.compile(
     r"(?:^|[\s(.\[])(?:[^\W\d_]|\d{1,2}|Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|Gen|Col|Lt|Capt|Rev|Hon|Gov|Sen|Rep|vs|etc|e\.g|i\.e|cf"
     r"|al|ca|approx|est|Inc|Ltd|Co|Corp|No|Nos|Nr|Fig|Figs|Eq|Sec|Vol|pp|ed|eds|Bd|Abb|Tab|bzw|usw|evtl|ggf|inkl"
@@ -22,7 +22,7 @@ Span = tuple[int, int]  # from, to (exclusive), in characters
 
 
 def piece_spans(text: str) -> Iterator[Span]:
-    """Where each piece begins and ends; a line with its indentation. Empty lines are in none."""
+    """The spans of the pieces, indentation included. Empty lines belong to no piece."""
     for line in _LINE.finditer(text):
         start, end = line.span()
         if end - start <= MAX_LINE:
@@ -32,7 +32,7 @@ def piece_spans(text: str) -> Iterator[Span]:
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Where each sentence of a paragraph begins and ends, without the white space around it."""
+    """The spans of the sentences of a paragraph, without surrounding white space."""
     spans: list[Span] = []
     begin = 0
     for end in [*(match.end() for match in _END.finditer(text)), len(text)]:

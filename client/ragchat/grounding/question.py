@@ -1,4 +1,4 @@
-"""What a question asks about, word by word. Pure."""
+"""The content words of a question, with their weights. Pure."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ragchat.grounding.words import (
 )
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
-# The weight, from memory, of a word that no passage contains, and of one that memory did not weigh.
+# The weight of a word that no passage in memory contains, and of a word without a weight from memory.
 UNKNOWN_WEIGHT = 1.0
 USUAL_WEIGHT = 0.5
 GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
-# A run of a script without spaces is held when this share of its pairs of characters is.
-HELD = 0.5
+# A run in a script without spaces is contained if this share of its character pairs is.
+MIN_SHARE = 0.5
 _ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 
 @dataclass(frozen=True)
 class Word:
-    """A content word of a question. `terms` has its stem, or the pairs of characters of a run without spaces.
+    """A content word of a question. `terms` has its stem, or the character pairs of a run without spaces.
 
-    `weight` is in (0, UNKNOWN_WEIGHT], the higher the rarer it is in memory. `is_general`: it says little of
-    what is asked. `is_name`: only the same word will do: a name, a number, an acronym.
+    `weight` is in (0, UNKNOWN_WEIGHT], higher for words that are rarer in memory. `is_general`: it says
+    little about what is asked. `is_name`: a name, number or acronym, which has no synonyms.
     """
 
     text: str
@@ -44,20 +44,20 @@ class Word:
     is_name: bool = False
 
     def share_in(self, terms: Set[str]) -> float:
-        """How much of it a text with these terms holds, in [0, 1]."""
+        """The share of its terms that is among these, in [0, 1]."""
         return len(self.terms & terms) / len(self.terms)
 
     def is_in(self, terms: Set[str]) -> bool:
-        """Whether a text with these terms holds it; HS-44 is not in one about HS-45."""
+        """Whether a text with these terms contains it. A number must match whole: HS-44 is not HS-45."""
         has_number = any(map(str.isdigit, self.text))
-        return self.share_in(terms) >= (1 if has_number else HELD)
+        return self.share_in(terms) >= (1 if has_number else MIN_SHARE)
 
 
 @dataclass(frozen=True)
 class Question:
-    """`words` are its own; the `carried` ones, of the turns before, help to find, but are no evidence.
+    """`words` are its own. The `carried` ones, from earlier turns, help retrieval but are not evidence.
 
-    `pairs` are the terms of neighbouring content words.
+    `pairs` are the terms of adjacent content words.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Question:
 
     @classmethod
     def of(cls, text: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
-        """`query` is what memory was asked, and `weights` are those that it gave to the words of that."""
+        """`query` is the query to memory, `weights` memory's weights of its words."""
         text, query = text[:MAX_QUERY_CHARACTERS], query[:MAX_QUERY_CHARACTERS]
         own = _weighed(text, weights or {})
         known = {word.terms for word in own}
@@ -82,14 +82,14 @@ class Question:
 
     @property
     def judged(self) -> Sequence[Word]:
-        """The words that passages are judged by: also those of earlier questions if its own say too little.
+        """The words that passages are judged by; with the carried ones if its own are all general.
 
-        "What became of the first of them?" means nothing without the question before it.
+        "What became of the first of them?" means nothing without the previous question.
         """
         return self.words if any(not word.is_general for word in self.words) else self.all_words
 
     def pairs_in(self, terms: Sequence[str], between: int) -> float:
-        """The share of its pairs of neighbours that a text has, with at most so many words `between`."""
+        """The share of its word pairs that occur in a text with at most this many words `between`."""
         if not self.pairs:
             return 0.0
         asked = {term for pair in self.pairs for term in pair}
@@ -103,11 +103,11 @@ class Question:
         return sum(pair in found for pair in self.pairs) / len(self.pairs)
 
     def missing(self, terms: Set[str]) -> list[str]:
-        """The telling words, as written, that a text with these terms does not hold."""
+        """Its words, as written, that a text with these terms lacks; general words do not count."""
         return [word.text for word in self.words if not word.is_general and not word.is_in(terms)]
 
     def missing_names(self, terms: Set[str]) -> list[str]:
-        """The names, numbers and acronyms among them."""
+        """Its names, numbers and acronyms that a text with these terms lacks."""
         return [word.text for word in self.words if word.is_name and not word.is_in(terms)]
 
 
@@ -125,7 +125,7 @@ def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> li
 
 
 def _names(text: str) -> set[str]:
-    """The words that name one thing: with a digit, in capitals, or with a capital within a sentence."""
+    """Words with a digit, acronyms, and words that are capitalised inside a sentence."""
     every = {word for word in content_words(text) if any(map(str.isdigit, word))}
     if text == text.upper() and not is_unspaced(text):
         return every

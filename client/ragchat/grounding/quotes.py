@@ -1,4 +1,4 @@
-"""Where a quotation stands in a text. Pure."""
+"""Locate a quotation in a text. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _WORD = re.compile(r"\w+")
 
 
 def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] | None:
-    """The first and the last line of a quotation in `text`, whose first line is `first_line`.
+    """The first and last line of a quotation in `text`, whose first line is `first_line`; None if absent.
 
-    Only its words count, in their order; an ellipsis leaves words out. None if `text` does not hold it.
+    Only words and their order count; an ellipsis matches any words.
     """
     start = end = -1
     for part in ELLIPSIS.split(quote):

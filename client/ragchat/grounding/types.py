@@ -1,4 +1,4 @@
-"""What is cited in an answer, and what in it no source holds. Pure."""
+"""The citations and the unsupported facts of an answer. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Citation(Struct, frozen=True):
     def of(
         cls, n: int, hit: Hit, quote: str, verified: bool = True, lines: tuple[int, int] | None = None
     ) -> Citation:
-        """A citation of the passage `hit`, which has the number `n`; without `lines`, they are searched."""
+        """A citation of passage `n`; without `lines`, the quotation is searched for."""
         if quote and lines is None:
             lines = quoted_lines(quote, hit.text, hit.start_line)
         first, last = lines or (None, None)
@@ -75,4 +75,4 @@ class Unsupported(Struct, frozen=True):
     """Numbers, dates, names and identifiers of a sentence that none of the passages it cites contains."""
 
     facts: list[str]
-    passages: list[int]  # by their numbers
+    passages: list[int]  # by their numbers; []: none is cited, and none contains the facts

@@ -1,6 +1,6 @@
-"""The words of texts: function words, content words, and the terms by which words are compared. Pure.
+"""Function words, content words, and the index terms by which words are compared. Pure.
 
-`ragconfig/words.toml` has the lists.
+The word lists are in `ragconfig/words.toml`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
-# l'eau, d'Anna, qu'elle: an elided word before the one that counts.
+# Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 
 
 class _Lists(Struct, frozen=True):
-    """The table of `ragconfig/words.toml` says what they are."""
+    """See the comments in `ragconfig/words.toml`."""
 
     general: str
     german_verbs: str
@@ -40,19 +40,19 @@ class _Lists(Struct, frozen=True):
 
 _LISTS = msgspec.convert(packaged("words.toml"), _Lists)
 _LANGUAGES = {name: frozenset(words.split()) for name, words in _LISTS.function_words.items()}
-# By these a text is recognised.
+# The function words that identify a language.
 _SIGNS = {name: words - {*_LISTS.ambiguous.split()} for name, words in _LANGUAGES.items()}
 _SIGNS["german"] |= {*_LISTS.german_verbs.split()}
 _FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS.function_runs.split(), key=len, reverse=True)))
 
 
 def words(text: str) -> list[str]:
-    """All words in lower case. A run of characters of a script without spaces is one word."""
+    """All words in lower case. A run in a script without spaces is one word."""
     return [_plain(word) for word in _WORD.findall(text)]
 
 
 def content_words(text: str) -> list[str]:
-    """All but the function words of its language, in order and as written.
+    """All words except the function words of the text's language, in order and as written.
 
     A word in capitals within other words is a name: NAS is not the Portuguese "nas".
     """
@@ -68,17 +68,17 @@ def content_words(text: str) -> list[str]:
 
 
 def is_acronym(word: str) -> bool:
-    """Whether a word is written in several capitals, or a part of it, such as NAS, IPv6 or ISBN-13."""
+    """Whether a word or a part of it has several capitals, such as NAS, IPv6 or ISBN-13."""
     return any(part[:1].isalpha() and sum(map(str.isupper, part)) > 1 for part in word.split("-"))
 
 
 def is_german(text: str) -> bool:
-    """Whether a text is most likely German, where every noun has a capital."""
+    """Whether a text is most likely German, where every noun is capitalised."""
     return "german" in _languages(words(text))
 
 
 def without_elisions(text: str) -> str:
-    """Without the elided words before others: l'eau is eau."""
+    """Remove elided words: l'eau becomes eau."""
     return _ELIDED.sub(" ", text)
 
 
@@ -91,17 +91,17 @@ def _function_words(plain: Iterable[str]) -> frozenset[str]:
 
 
 def _languages(plain: Iterable[str]) -> list[str]:
-    """The languages that most of these words are signs of."""
+    """The languages with the most identifying words among these; ties included."""
     known = list(plain)
     counts = {name: sum(word in signs for word in known) for name, signs in _SIGNS.items()}
     return [name for name, count in counts.items() if 0 < count == max(counts.values())]
 
 
 def index_terms(text: str) -> list[str]:
-    """The terms by which texts are compared: stems of words, and of identifiers whole and in parts.
+    """The terms by which texts are compared: stems of words, and of identifiers both whole and in parts.
 
-    So retry_after and retryAfter have the same. Words with a hyphen are several, as they are often written.
-    In scripts without spaces, pairs of characters.
+    So retry_after and retryAfter have the same terms. A hyphen separates words. Scripts without spaces give
+    pairs of characters.
     """
     found = [_stem(name.replace("_", "")) for name in _SNAKE_CASE.findall(text)] if "_" in text else []
     for word in _WORD.findall(without_elisions(text)):
@@ -123,7 +123,7 @@ def _parts(word: str) -> list[str]:
 
 
 def folded(word: str) -> str:
-    """In lower case and without accents: people leave them out."""
+    """Lower case without accents, which people often omit."""
     word = word.casefold().replace("’", "'")
     if word.isascii():
         return word
@@ -131,7 +131,7 @@ def folded(word: str) -> str:
 
 
 def is_general(word: str) -> bool:
-    """Whether a word says little of what a question asks for."""
+    """Whether a word says little about what a question asks."""
     return not _general_terms().isdisjoint(index_terms(word))
 
 
@@ -152,9 +152,9 @@ def _stem(word: str) -> str:
 
 @functools.cache
 def _stemmer() -> Callable[[str], str]:
-    """Stems as in English and then in German; names of other languages rarely change.
+    """English stems, then German ones; names rarely inflect in other languages.
 
-    Memory's stems are the English ones: words that match there match here as well.
+    Memory uses the English stems, so words that match there also match here.
     """
     make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
     english, german = make("english").stemWord, make("german").stemWord

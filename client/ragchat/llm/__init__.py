@@ -1,4 +1,4 @@
-"""Language models: which one to use, the requests to it, its errors, and token estimates.
+"""Language models: selection, requests, errors and token estimates.
 
 Start with `selection` (which model) or `client` (a request and its stream). This folder knows nothing of
 conversations, prompts or memory.

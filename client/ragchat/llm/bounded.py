@@ -1,4 +1,4 @@
-"""A bound on what a model's server can make the chat hold in memory. Loads httpx2."""
+"""Limits the memory that the responses of a model's server can take. Loads httpx2."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import httpx2
 
 from ragchat.llm.errors import LimitReached
 
-# Between two of these, in bytes, other tasks run: a signal is handled, the screen is drawn.
+# Bytes between two checkpoints, at which signals are handled and the screen is drawn.
 PIECE = 16_384
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
 def bounded_client(model: str, most: int, *, trust_env: bool) -> httpx2.AsyncClient:
-    """A client for the server of `model`. Reading more than `most` bytes at once raises LimitReached.
+    """A client for the server of `model`. Reading more than `most` bytes raises LimitReached.
 
-    They are counted after decompression: from the end of an event in an event stream, else in all.
+    The limit is for decompressed bytes: of each event of an event stream, or of the whole body.
     """
     import openai
 
@@ -29,7 +29,7 @@ def bounded_client(model: str, most: int, *, trust_env: bool) -> httpx2.AsyncCli
 
 async def _bound(model: str, most: int, response: httpx2.Response) -> None:
     response.stream = _Bounded(response, LimitReached(model, f"model.message_bytes = {most}"), most)
-    # `_Bounded` decompresses: by itself, httpx2 would hold the longest line before anything can count it.
+    # `_Bounded` decompresses: httpx2 would buffer a whole line before it could be counted.
     response.headers.pop("content-encoding", None)
 
 

@@ -48,30 +48,30 @@ if TYPE_CHECKING:
     Chunks: TypeAlias = openai.AsyncStream[ChatCompletionChunk]
 
 CONNECT_SECONDS = 5.0
-# Between attempts, in seconds, where the server names no time.
+# Seconds between attempts, unless the server sends Retry-After.
 FIRST_PAUSE, MAX_PAUSE = 0.5, 8.0
-# A server that asks for a longer pause gets no other attempt: the user decides.
+# There is no further attempt if the server asks for a longer pause: the user decides.
 MAX_RETRY_AFTER = 120.0
-# Fields that are left out for servers that refuse them; for max_tokens there is another name.
+# Fields that are omitted for servers that refuse them; max_tokens is renamed instead.
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
-# How servers say that a model takes no images, when they do so with 404 (OpenRouter) or 500 (llama.cpp).
+# The wording of 404 (OpenRouter) and 500 (llama.cpp) responses for models without image input.
 _NO_IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-# Seconds in which a running server reports its context, or answers a short question.
+# Seconds a running server may take to report its context, or to answer a short question.
 CONTEXT_SECONDS, PROBE_SECONDS = 2.0, 20.0
 PROBE: Sequence[Message] = ({"role": "user", "content": "Hi"},)
 
-# Gets the error of a failed attempt, and the seconds until the next one.
+# Called with the error of a failed attempt, and the seconds until the next one.
 OnRetry = Callable[[ModelError, float], None]
 
 
 def ignore_text(text: str) -> None:
-    """An `OnText` for callers that do not show it."""
+    """The default `OnText`."""
 
 
 def ignore_retry(error: ModelError, seconds: float) -> None:
-    """An `OnRetry` for callers that show nothing."""
+    """The default `OnRetry`."""
 
 
 class Model:
@@ -83,9 +83,9 @@ class Model:
         self._client: openai.AsyncOpenAI | None = None
         self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
         self.takes_images = True
-        """Until it has refused some."""
+        """False once the server has refused images."""
         self.context: int | None = None
-        """The tokens that it can hold, where its server says so."""
+        """The context length in tokens, if the server reports it."""
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Model:
 
     @property
     def takes_tools(self) -> bool:
-        """Whether the server has not refused tools."""
+        """False once the server has refused tools."""
         return "tools" not in self._refused
 
     async def load(self) -> openai.AsyncOpenAI:
@@ -103,7 +103,7 @@ class Model:
         return self._client
 
     async def limited(self, max_tokens: int) -> Model:
-        """This model with answers of at most `max_tokens` tokens; it is closed with this one."""
+        """A copy whose answers have at most `max_tokens` tokens. It shares the client, and closes with it."""
         await self.load()
         limited = copy(self)
         most = min(max_tokens, self.settings.max_tokens or max_tokens)
@@ -121,11 +121,11 @@ class Model:
         return [model.id for model in await self._listed()]
 
     async def find_context(self) -> None:
-        """Ask the server for the context of the model, and keep it in `context`. Raises nothing."""
+        """Set `context` from what the server reports. Raises nothing."""
         self.context = None
         with anyio.move_on_after(CONTEXT_SECONDS), suppress(ModelError):
             listed = await self._listed()
-            # A server with one model takes any name for it.
+            # A server with one model accepts any name.
             if found := [model for model in listed if model.id == self.name or len(listed) == 1]:
                 self.context = await context_of(found[0], self.endpoint.base_url, self._get)
 
@@ -139,7 +139,7 @@ class Model:
         """The JSON at a path of the API, or at a URL."""
         client = (await self.load()).with_options(max_retries=self.settings.retries)
         try:
-            # Not client.models.list(), which has an internal error when it gets a web page.
+            # client.models.list() fails with an internal error if it gets a web page.
             return await client.get(path, cast_to=object)
         except Exception as error:
             raise self._mapped(error) from error
@@ -157,9 +157,9 @@ class Model:
     ) -> Completion:
         """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
-        `images` are left out for a model that takes none. A request that fails before the first piece is
-        repeated if that may help: `on_retry` gets the error and the seconds until the next attempt. After
-        `seconds`, and at the limits of the settings, the answer is cut off.
+        `images` are omitted for a model without image input. A request that fails with a temporary error
+        before the first piece is repeated: `on_retry` gets the error and the seconds until the next attempt.
+        After `seconds`, and at the limits of the settings, the answer is cut off.
         """
         deadline = anyio.current_time() + min(seconds, self.settings.turn_seconds)
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
@@ -187,7 +187,7 @@ class Model:
                 pause = error.retry_after or backoff.next()
                 longest = min(MAX_RETRY_AFTER, deadline - anyio.current_time())
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
-                    self.takes_images = took_images  # the images were not the reason
+                    self.takes_images = took_images  # the failure had another cause
                     if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
                         raise await self._explained(error, messages) from error
                     raise
@@ -196,7 +196,7 @@ class Model:
             await anyio.sleep(pause)
 
     async def _explained(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
-        """Why the server closed the connection: it is down, or its context is too small, or else `error`."""
+        """Find out why the server closed the connection: it is down, its context is too small, or `error`."""
         try:
             with anyio.fail_after(PROBE_SECONDS):
                 await self._listed()
@@ -216,7 +216,7 @@ class Model:
     async def _receive(
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly
     ) -> None:
-        """Request an answer as a stream, and take it in whichever form it comes."""
+        """Request an answer as a stream; some servers send it in one piece."""
         stream: Chunks = await self._request(messages, tools, stream=True)
         try:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
@@ -228,8 +228,8 @@ class Model:
             with anyio.CancelScope(shield=True):
                 await stream.close()
         if assembly.is_empty:
-            # llama-cpp-python ends its stream at once when the prompt does not fit: only an answer in one
-            # piece has the error.
+            # llama-cpp-python ends the stream at once if the prompt does not fit: only a response without
+            # streaming has the error.
             whole = await self._request(messages, tools, stream=False)
             if isinstance(whole, str):
                 raise not_json(self.endpoint)
@@ -238,9 +238,9 @@ class Model:
             raise BrokenStream(self.endpoint.base_url, "the answer has no end")
 
     async def _take(self, assembly: Assembly, pieces: Iterator[None]) -> None:
-        """Pass on the pieces of an answer. Raises LimitReached for the first one that is too many."""
+        """Pass on the pieces of an answer. Raises LimitReached once the answer is too long."""
         for _ in pieces:
-            await anyio.lowlevel.checkpoint()  # A server that pours can be stopped.
+            await anyio.lowlevel.checkpoint()  # so that a flood of data can be cancelled
         if assembly.is_full:
             raise LimitReached(self.name, f"model.answer_characters = {self.settings.answer_characters}")
 
@@ -260,7 +260,7 @@ class Model:
 
         try:
             body = json.loads(await stream.response.aread())
-            if not isinstance(body, dict) or "choices" not in body:  # an error in spite of the status
+            if not isinstance(body, dict) or "choices" not in body:  # an error with a success status
                 raise openai.APIError(message_in(body), stream.response.request, body=body)
         except Exception as error:
             raise self._mapped(error, begun=True) from error
@@ -322,9 +322,9 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
     return openai.AsyncOpenAI(
         base_url=endpoint.base_url,
         api_key=endpoint.key or "none",  # the package requires one; local servers ignore it
-        max_retries=0,  # the package would wait for minutes without a word
+        max_retries=0,  # the package would wait for minutes without reporting it
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
-        # A proxy of the environment cannot reach a server on this machine.
+        # A proxy cannot reach a server on this machine.
         http_client=bounded_client(endpoint.name, settings.message_bytes, trust_env=not local),
     )
 

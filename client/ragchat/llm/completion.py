@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
-# Longer texts are passed on in pieces, between which the screen is drawn.
+# The maximum characters passed on at once: the screen is drawn in between.
 PIECE = 4_096
-# What one tool call takes besides its arguments.
+# The size of a tool call without its arguments.
 CALL_CHARACTERS = 100
 # The notice for an incomplete answer, by the finish_reason of the API.
 CUT_OFF = {
@@ -68,10 +68,10 @@ class Completion(Struct, frozen=True):
 
 
 class Assembly:
-    """Takes the chunks of one stream, and passes on the text and the reasoning as they arrive.
+    """Collects the chunks of one stream, and passes on the text and the reasoning as they arrive.
 
-    Of text, reasoning and tool calls it takes `most` characters. Taking a chunk is done step by step, in
-    iterating over what `add` or `add_whole` returns.
+    It accepts `most` characters of text, reasoning and tool calls. `add` and `add_whole` are generators: a
+    chunk is consumed step by step.
     """
 
     def __init__(self, on_text: OnText, on_reasoning: OnText, most: int) -> None:
@@ -95,7 +95,7 @@ class Assembly:
             self._add_calls(choice.delta.tool_calls or ())
 
     def add_whole(self, answer: ChatCompletion) -> Iterator[None]:
-        """Take an answer that comes in one piece."""
+        """Add an answer that was not streamed."""
         if answer.usage is not None:
             self._usage = _usage(answer.usage)
         for choice in answer.choices[:1]:
@@ -107,12 +107,12 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether more has arrived than is taken."""
+        """Whether more characters have arrived than are accepted."""
         return self._room < 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has arrived: no text, no reasoning, no call, no end."""
+        """Whether nothing has arrived: no text, reasoning, tool call or finish_reason."""
         return not (self.begun or self._reasoned or self._calls or self.finish_reason)
 
     def completion(self) -> Completion:
@@ -126,12 +126,12 @@ class Assembly:
         return Completion("".join(self._texts), requests, self._usage, cut_off)
 
     def cut_off(self, setting: str) -> Completion:
-        """The completion of an answer that was cut off at a limit, without its tool calls."""
+        """The completion of an answer that was cut off at a limit, without tool calls."""
         self._say(*self._splitter.finish())
         return Completion("".join(self._texts), [], self._usage, CUT_AT.format(setting=setting))
 
     def _add_text(self, message: ChoiceDelta | ChatCompletionMessage) -> Iterator[None]:
-        # Fields beyond OpenAI's: of DeepSeek, vLLM and llama.cpp; of Ollama and OpenRouter.
+        # Extensions of the API: DeepSeek, vLLM, llama.cpp; Ollama, OpenRouter.
         for name in ("reasoning_content", "reasoning"):
             if isinstance(reasoning := getattr(message, name, None), str):
                 for piece in self._accepted(reasoning):
@@ -143,7 +143,7 @@ class Assembly:
             yield
 
     def _accepted(self, text: str) -> Iterator[str]:
-        """As much of a text as there is room for, in pieces."""
+        """As much of a text as still fits, in pieces."""
         accepted = text[: max(0, self._room)]
         self._room -= len(text)
         return (accepted[start : start + PIECE] for start in range(0, len(accepted), PIECE))
@@ -173,7 +173,7 @@ class Assembly:
 
 
 class _Call(Struct):
-    """A tool call, as far as it has arrived."""
+    """A tool call while it arrives."""
 
     id: str = ""
     name: str = ""
@@ -183,5 +183,5 @@ class _Call(Struct):
 def _usage(usage: CompletionUsage) -> Usage:
     details = usage.prompt_tokens_details
     cached = details.cached_tokens if details is not None else None
-    # No prompt and no answer has 0 tokens: some servers report 0 for what they have not counted.
+    # Some servers report 0 for what they have not counted.
     return Usage(usage.prompt_tokens or None, usage.completion_tokens or None, cached)

@@ -1,6 +1,6 @@
-"""Finds the model and its endpoint: the rules behind `model = "auto"`, a name, and "offline".
+"""Resolves `model = "auto"`, "offline" or a model's name to a model and its endpoint.
 
-A server is asked only if the rule needs it; offline asks none.
+Servers are contacted only where needed; never for "offline".
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ragconfig.keys import read_key
 AUTO = "auto"
 OPENAI_URL = "https://api.openai.com/v1"
 
-# Guesses for a name that the server does not know.
+# Suggestions for an unknown model name.
 NEAR_NAMES = 3
 
-# Servers list these models together with chat models, and the API does not tell them apart.
+# Servers list these models together with chat models; the API does not distinguish them.
 _NOT_FOR_CHAT = re.compile(
     r"embed|minilm|\bbge|\bgte|\be5-|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
     r"|moderation|davinci|babbage|codex|search|instruct-0914|guard",
@@ -64,7 +64,7 @@ async def resolve(
 
 
 async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
-    """A model at the configured endpoint. For "auto", the endpoint is asked for its models."""
+    """A model at the configured endpoint; for "auto", one of those that it lists."""
     model = Model(endpoint, settings)
     if endpoint.name == AUTO:
         chosen = _choose(await _names(model), settings.openai_model)
@@ -76,9 +76,9 @@ async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
 
 
 async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
-    """The named model, or for "auto" the one used last. None if no Ollama answers, or it has no chat model.
+    """The named model, or for "auto" the most recent one. None without an Ollama that has a chat model.
 
-    Raises UnknownModel if it has others than the named one.
+    Raises UnknownModel if Ollama has only other models.
     """
     if not await _listens(settings.ollama_url, settings.ollama_seconds):
         return None
@@ -103,7 +103,7 @@ async def chat_models_at(model: Model) -> list[str]:
 
 
 async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
-    """The same error, with names that the server has and the user may have meant."""
+    """The same error with suggestions from the server's models."""
     try:
         names = await model.names()
     except ModelError:
@@ -112,7 +112,7 @@ async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
 
 
 def unknown_model(endpoint: ModelEndpoint, names: list[str]) -> UnknownModel:
-    """The error for a model that is not among the `names` of a server."""
+    """The error for a model that is not among the `names` that a server lists."""
     names = _chat_models(names)
     wanted = endpoint.name.lower()
     parts = [name for name in names if wanted in name.lower()]

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     import openai
 
 
-# In the hint of an error; a server may have hundreds of models.
+# Names in the hint of an error: a server may have hundreds of models.
 NAMES_SHOWN = 5
 
 
 class ModelError(RagChatError):
     """The language model did not answer.
 
-    `is_temporary`: the same request may succeed later. `chat_hint` replaces the hint in the chat, which has
-    other means than the command line.
+    `is_temporary`: the same request may succeed later. `chat_hint` replaces the hint in the chat, where slash
+    commands apply instead of options.
     """
 
     is_temporary: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class KeyRejected(ModelError):
 
 class KeyUnusable(ModelError):
     code = "MODEL_KEY_UNUSABLE"
-    sentence = "The key for the model cannot be sent: it holds characters that no key has."
+    sentence = "The key for the model cannot be sent: it contains characters that are not allowed in a key."
     hint = "Check OPENAI_API_KEY or model.key_file."
 
 
@@ -114,7 +114,7 @@ class ContextOverflow(ModelError):
 
 
 class PromptNotTaken(ModelError):
-    """Some servers close the connection when their context is full, such as llama-cpp-python's."""
+    """Some servers, such as llama-cpp-python, close the connection when their context is full."""
 
     base_url: str
     tokens: int
@@ -222,7 +222,7 @@ class EmptyAnswer(ModelError):
 
 
 class LimitReached(ModelError):
-    """Nothing of the answer had arrived at the limit `setting`, such as `model.turn_seconds = 60`."""
+    """No text had arrived when a limit was reached; `setting` is like `model.turn_seconds = 60`."""
 
     model: str
     setting: str
@@ -241,29 +241,28 @@ class ToolCallsUsedUp(ModelError):
     hint = "Ask again, raise the limit, or choose another model."
 
 
-# The words of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio and litellm for a prompt that is too long.
+# Messages of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio and litellm for a prompt that is too long.
 _OVERFLOW = re.compile(
     r"context[ _]?(length|window|size)|maximum context|n_ctx|too many (input )?tokens|prompt is too long"
     r"|exceeds? the (model's )?(available )?context",
     re.IGNORECASE,
 )
-# litellm's proxy says so with the status 400.
+# litellm's proxy reports an unknown model with status 400.
 _NO_MODEL = re.compile(r"invalid model name", re.IGNORECASE)
-# Answers with the status of a success to a path that does not exist (LM Studio).
+# LM Studio answers an unknown path with a success status.
 _NO_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
 # 4xx statuses of a server that is busy: a timeout, a conflict.
 TEMPORARY = (408, 409)
-# Of a server's message, which may be a whole page.
+# The maximum of a server's message that is shown.
 _CHARACTERS = 300
 
 
 def mapped(
     error: Exception, endpoint: ModelEndpoint, *, seconds: float = 0.0, begun: bool = False
 ) -> ModelError:
-    """Our error for one of openai's, or for one that openai lets through.
+    """Our error for an exception of openai or httpx2; any other exception is raised again.
 
-    `seconds` is the timeout, `begun` whether the stream was open. Any other
-    exception is raised again.
+    `seconds` is the timeout, `begun` whether the stream was open.
     """
     import json
 
@@ -302,7 +301,7 @@ def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelEr
     status, message = error.status_code, _part(message_in(error.body or error.message))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
         return ContextOverflow(endpoint.name)
-    # litellm's proxy without a database looks up there every key but its own.
+    # litellm's proxy without a database fails like this for every key except its own.
     if status == 401 or error.type == "no_db_connection":
         return KeyRejected(endpoint.base_url) if endpoint.key else MissingKey(endpoint.name)
     is_unknown = status == 404 and (error.code == "model_not_found" or "model" in message.lower())
@@ -310,7 +309,7 @@ def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelEr
         return UnknownModel(endpoint.name, endpoint.base_url)
     if status in (404, 405):
         return NoApi(endpoint.base_url, f"{status}, {message}")
-    # OpenAI sends 429 for this too, other servers 402, "Payment Required".
+    # OpenAI sends 429 for this too; other servers 402, "Payment Required".
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(endpoint.base_url, message)
     retry_after = seconds_until(error.response.headers.get("retry-after"))
@@ -335,7 +334,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what caused it, and so on."""
+    """The chain of causes, beginning with the error itself."""
     while error is not None:
         yield error
         error = error.__cause__

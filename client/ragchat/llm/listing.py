@@ -1,7 +1,7 @@
-"""The models that a server lists, and the context that it says one of them has.
+"""The models that a server lists, and the context length that it reports for one of them.
 
-Servers say it in their list (vLLM, OpenRouter, llama.cpp), or elsewhere: llama.cpp in /props, Ollama for a
-loaded model in /api/ps. llama-cpp-python and OpenAI do not.
+It is in the list (vLLM, OpenRouter, llama.cpp), in /props (llama.cpp), or in /api/ps for loaded models
+(Ollama). llama-cpp-python and OpenAI do not report it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 
 class ListedModel(Struct):
-    """The fields beside `id` are not of the API: they may hold anything."""
+    """All fields except `id` are extensions of the API, and may have any type."""
 
     id: str
     owned_by: Any = None
@@ -24,7 +24,7 @@ class ListedModel(Struct):
 
 
 class ModelList(Struct):
-    """The answer of /models, the part that is used."""
+    """The response of /models."""
 
     data: list[ListedModel]
 
@@ -32,7 +32,7 @@ class ModelList(Struct):
 async def context_of(
     model: ListedModel, base_url: str, get: Callable[[str], Awaitable[object]]
 ) -> int | None:
-    """The tokens that a listed model can hold, where its server says so. Raises what `get` raises."""
+    """The context length in tokens, if the server reports it. Raises what `get` raises."""
     match model.owned_by:
         case "llamacpp":
             props = await get(urljoin(base_url, "/props"))

@@ -1,8 +1,7 @@
 """Separates the reasoning of a model from its answer. Pure.
 
-Some local servers send it as the beginning of the answer's own text, between <think> and </think> (Ollama,
-llama.cpp and vLLM without a reasoning parser). It is neither saved nor checked for citations, and shown only
-if the user wants it.
+Some local servers (Ollama, llama.cpp and vLLM without a reasoning parser) send it at the beginning of the
+answer, between <think> and </think>. It is neither saved nor checked, and shown only on request.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ MAX_MARGIN = 1_000
 
 
 class _Phase(Enum):
-    BEGINNING = auto()  # nothing is certain yet
+    BEGINNING = auto()  # undecided
     REASONING = auto()
     REASONED = auto()  # before the first word of the answer
     ANSWERING = auto()
 
 
 class ReasoningSplitter:
-    """Takes the text of one answer in pieces."""
+    """Splits the text of one answer, which arrives in pieces."""
 
     def __init__(self) -> None:
         self._phase = _Phase.BEGINNING
         self._buffer = ""
 
     def feed(self, text: str) -> tuple[str, str]:
-        """What is certain by now to be reasoning, and what is certain to be the answer."""
+        """The reasoning and the answer text that can be told apart by now."""
         self._buffer += text
         reasoning = answer = ""
         if self._phase is _Phase.BEGINNING:
@@ -45,7 +44,7 @@ class ReasoningSplitter:
         return reasoning, answer
 
     def finish(self) -> tuple[str, str]:
-        """The rest: a very short answer, or the end of reasoning that was cut off."""
+        """The rest: a very short answer, or reasoning that was cut off."""
         if self._phase is _Phase.REASONING:
             return self._buffer, ""
         return "", self._buffer
@@ -62,7 +61,7 @@ class ReasoningSplitter:
         if end:
             self._phase, self._buffer = _Phase.REASONED, rest
             return reasoning
-        # The buffer may end with the beginning of END.
+        # The buffer may end with a part of END.
         held = next(size for size in range(len(END), -1, -1) if reasoning.endswith(END[:size]))
         self._buffer = reasoning[len(reasoning) - held :]
         return reasoning[: len(reasoning) - held]

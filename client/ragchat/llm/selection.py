@@ -1,4 +1,4 @@
-"""The model in use: found when it is first needed, and changed when the user selects another one."""
+"""The model in use: resolved at first use, and changed when the user selects another one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class ModelSelection:
 
     @property
     def name(self) -> str:
-        """The name of the model; "auto" until it is known which model that is."""
+        """The name of the model; "auto" until it is resolved."""
         if not self._found:
             return self._selected
         return self._model.name if self._model else OFFLINE
 
     @property
     def context(self) -> int | None:
-        """The tokens that the model can hold, where its server says so."""
+        """The model's context length in tokens, if its server reports it."""
         return self._model.context if self._model else None
 
     async def find(self) -> Model | None:
@@ -44,7 +44,7 @@ class ModelSelection:
                     await _find_context(model)
                     if not self._found:
                         self._model, self._found = model, True
-                    elif model is not None:  # the user has selected another one meanwhile
+                    elif model is not None:  # the user has selected another model in the meantime
                         await model.aclose()
         return self._model
 
@@ -73,5 +73,5 @@ class ModelSelection:
 
 
 async def _find_context(model: Model | None) -> None:
-    if model is not None and model.endpoint.base_url != OPENAI_URL:  # which does not say
+    if model is not None and model.endpoint.base_url != OPENAI_URL:  # OpenAI does not report it
         await model.find_context()

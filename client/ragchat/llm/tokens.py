@@ -1,11 +1,11 @@
 """Bounds for the number of tokens of a text, without a tokenizer. Pure.
 
-The tokenizer of a server is not known, and loading one would need the network. The bounds are checked against
-a vocabulary of 32,000 (Llama 2, which makes the most tokens) and published numbers for those of 200,000:
+The tokenizer of a server is unknown, and loading one would need the network. The bounds were checked against
+a vocabulary of 32,000 (Llama 2, which produces the most tokens) and published numbers for 200,000:
 
-- `at_most` is for budgets. It is too high by a third for English prose, threefold for Russian.
-- `at_least` detects that a server has counted too few.
-- `about`, their mean, is for showing where a server has counted nothing.
+- `at_most` is for budgets. It is a third too high for English prose, three times too high for Russian.
+- `at_least` detects servers that have counted too few.
+- `about` and `mean` are estimates between the bounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MESSAGE_TOKENS = 6
 
 _SPACE = re.compile(r"\s+")
 _LETTERS = bytes(byte for byte in range(128) if chr(byte).isalpha())
-# What remains without these bytes: digits, signs and new lines; first bytes of two; of three and four.
+# Deleting these bytes leaves: digits, signs and newlines; lead bytes of two-byte characters; of longer ones.
 _NOT_SIGNS = bytes({*_LETTERS, *b" \t\r", *range(128, 256)})
 _NOT_FOREIGN = bytes({*range(256)} - {*range(0xC0, 0xE0)})
 _NOT_WIDE = bytes(range(0xE0))
@@ -31,8 +31,8 @@ _NOT_WIDE = bytes(range(0xE0))
 def at_most(text: str) -> int:
     """An upper bound.
 
-    Three ASCII letters are one token. Each digit, sign and new line is one, and each letter of another
-    alphabet; a character of three or four bytes in UTF-8 (Chinese) is two. Spaces belong to the next word.
+    Three ASCII letters are one token. Each digit, sign, newline and letter of another alphabet is one; a
+    character of three or four bytes in UTF-8 (Chinese) is two. Spaces belong to the next word.
     """
     encoded = text.encode("utf-8", "replace")
     letters = len(encoded) - len(encoded.translate(None, _LETTERS))
@@ -43,14 +43,14 @@ def at_most(text: str) -> int:
 
 
 def beginning(text: str, budget: int) -> str:
-    """As much of the text, from its start, as surely takes at most `budget` tokens."""
+    """The beginning of a text that takes at most `budget` tokens."""
     while (size := at_most(text)) > budget:
         text = text[: len(text) * budget // size]
     return text
 
 
 def at_least(text: str) -> int:
-    """A lower bound: 7 bytes of UTF-8 are one token, a run of white space is one byte."""
+    """A lower bound: 7 bytes of UTF-8 are one token; a run of white space counts as one byte."""
     return len(_SPACE.sub(" ", text).encode("utf-8", "replace")) // 7
 
 

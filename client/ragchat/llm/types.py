@@ -1,4 +1,4 @@
-"""What is sent to a model and comes back: messages, tool calls, tokens. Pure."""
+"""Messages, tool calls and token counts of requests to a model. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 OFFLINE = "offline"
 
-# Arguments of a tool that are nested deeper are refused: they are shown, sent and stored recursively.
+# Tool arguments may not be nested deeper: they are shown, sent and stored recursively.
 MAX_DEPTH = 100
 
 Message = dict[str, Any]  # one message of the chat-completions API
@@ -27,9 +27,9 @@ class ModelEndpoint(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens as counted by the model's server, summed over the requests of a turn.
+    """Tokens as reported by the model's server, summed over the requests of a turn; None: not reported.
 
-    None: the server did not report them. The estimates are ours, whether it did or not.
+    The estimates are always present.
     """
 
     prompt_tokens: int | None = 0
@@ -53,7 +53,7 @@ class Usage(Struct, frozen=True):
 
     @property
     def best(self) -> tuple[int, int]:
-        """The tokens of the prompts and of the answers: as reported, else as estimated."""
+        """The tokens of the prompts and of the answers, as reported or else as estimated."""
         prompt, completion = self.prompt_tokens, self.completion_tokens
         return (
             self.estimated_prompt_tokens if prompt is None else prompt,
@@ -89,7 +89,7 @@ class ToolRequest(Struct, frozen=True):
 
 
 def decode_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a tool. Raises ValueError if they are no JSON object, or nested too deep."""
+    """The arguments of a tool. Raises ValueError if they are not a JSON object, or nested too deeply."""
     too_deep = ValueError(f"more than {MAX_DEPTH} levels are nested")
     try:
         arguments = msgspec.json.decode(text, type=dict[str, Any])

@@ -1,6 +1,6 @@
-"""The client of the memory's tools. It knows neither processes nor addresses: see `ragchat.servers.memory`.
+"""The typed client of the memory server's tools; `ragchat.servers.memory` starts and finds the server.
 
-Start with `client`, whose results are in `ragcommon.contract`; `answers` decodes them and maps the errors of
-the server. `matching` finds the documents that a user's words mean; `history` puts undo into sentences;
-`transfer` reads and writes exports. `types` are texts and answers that other servers give as well.
+Start with `client`, whose results are in `ragcommon.contract`; `answers` decodes them and maps server errors.
+`matching` resolves the user's names to documents; `history` describes undo in sentences; `transfer` reads and
+writes exports. `types` are results that other servers return as well.
 """

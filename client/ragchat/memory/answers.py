@@ -1,4 +1,4 @@
-"""What the memory server answers: decoded, and its errors mapped. The one place that maps them to ours."""
+"""Decodes the responses of the memory server, and maps its errors to ours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 UNAUTHORIZED = 401
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
-# A server that runs for other programs may offer less than one of our own.
+# A shared server may offer fewer toolsets than our own process.
 TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
 
 
@@ -37,7 +37,7 @@ class FailureDetails(Struct, frozen=True):
 
 
 class ToolFailure(Struct, frozen=True, rename="camel"):
-    """The structured content of a tool that failed while running."""
+    """The structured content of a failed tool call."""
 
     error_code: str = "MEMORY_ERROR"
     details: FailureDetails = FailureDetails()
@@ -54,7 +54,7 @@ def decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
 
 
 def passages(tool: str, result: ToolCallResult) -> list[Hit]:
-    """What a tool found; a tool that does not search finds nothing."""
+    """The hits of a tool; none for a tool that does not search."""
     with _usable(tool):
         hits = result.structured(_Passages).hits
         # Only `Query` sends the metadata of the documents; `search_code` sends `symbol` instead of headings.
@@ -95,7 +95,7 @@ def mapped_errors(tool: str) -> Iterator[None]:
 
 
 def refusal(result: ToolCallResult) -> MemoryRefused:
-    """The error of a tool that failed. Its message is the first item of the content."""
+    """The error of a failed tool call. Its message is the first text of the content."""
     try:
         failure = result.structured(ToolFailure)
     except DECODE_ERRORS:

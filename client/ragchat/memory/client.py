@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Reading takes milliseconds, but the first query to a large memory builds its index.
+# Reads take milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
-# The most that one call may return: larger results come in parts.
+# The limits of one call: larger results come in pages.
 MAX_TOKENS, MAX_DOCUMENTS = 1_000_000, 10_000
-# Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
+# Calls that are repeated when the server dies: reads, and upserts such as Inject.
 REPEATABLE = frozenset(
     {
         *(
@@ -85,7 +85,7 @@ REPEATABLE = frozenset(
 
 
 class Server(Protocol):
-    """A connection to the server, which may outlive it."""
+    """A connection that may survive restarts of the server."""
 
     async def ask(
         self,
@@ -98,7 +98,7 @@ class Server(Protocol):
 
 
 class MemoryClient:
-    """Every method raises MemoryUnavailable, MemoryTimedOut, or MemoryRefused with the server's sentence."""
+    """Every method raises MemoryUnavailable, MemoryTimedOut, or MemoryRefused with the server's message."""
 
     def __init__(self, server: Server, url: str = "") -> None:
         """`url` is the address of the server; "": it is a process of our own."""
@@ -112,33 +112,33 @@ class MemoryClient:
         return await self._typed("Query", arguments, QueryResult)
 
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
-        """Compare texts with a query by meaning, unless it is "", and each of them with single words."""
+        """Compare texts with a query by meaning (unless it is ""), and with each of the words."""
         arguments = {"query": query, "texts": texts, **({"words": words} if words else {})}
         return await self._typed("compare_texts", arguments, Comparison)
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
-        """Store a document; returns once it is on disk. Without timeout: a large one may take minutes.
+        """Store a document; returns once it is on disk. No timeout: a large document may take minutes.
 
-        Writes with the same `group` are undone as one.
+        Writes with the same `group` are undone together.
         """
         arguments = {"text": text, "metadata": metadata or {}, "group": group}
         return await self._typed("Inject", arguments, Injected, timeout=None)
 
     async def start_ingestion(self, paths: list[str], *, prune: bool = False, group: str = "") -> Ingestion:
-        """Begin to load files and folders, which are paths or file URIs, in the background."""
+        """Start loading files and folders (paths or file URIs) in the background."""
         arguments = {"paths": paths, "prune": prune, "group": group}
         return await self._typed("start_ingestion", arguments, Ingestion)
 
     async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion:
-        """Begin to bring memory in step with some files and folders, or else all sources, in the background.
+        """Start syncing memory with files and folders, by default all sources, in the background.
 
-        Of folders only the files and folders `within`, unless there are none.
+        `within` limits the sync to these files and folders.
         """
         arguments = {"paths": paths, "within": within, "group": group}
         return await self._typed("sync_sources", arguments, Ingestion)
 
     async def add_sources(self, paths: list[str]) -> list[AddedSource]:
-        """Register files and folders, which are paths or file URIs."""
+        """Register files and folders (paths or file URIs) as sources."""
         return (await self._typed("add_sources", {"paths": paths}, AddedSources)).sources
 
     async def sources(self) -> list[Source]:
@@ -153,21 +153,24 @@ class MemoryClient:
             arguments["cursor"] = page.next_cursor
 
     async def remove_source(self, source: str, *, forget: bool, group: str = "") -> RemovedSource:
-        """Take a path or file URI off the list; with `forget` its documents are removed, too."""
+        """Unregister a path or file URI; `forget` also removes its documents."""
         arguments = {"source": source, "forget": forget, "group": group}
         return await self._typed("remove_source", arguments, RemovedSource, timeout=None)
 
     async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus:
-        """A job, and the outcomes of its files from number `after` on; waits for its end."""
+        """The status of a job, with the outcomes of its files from number `after` on.
+
+        Waits up to `wait_seconds` for its end.
+        """
         arguments = {"job_id": job_id, "after": after, "wait_seconds": wait_seconds}
         return await self._typed("get_ingestion_status", arguments, IngestionStatus)
 
     async def cancel_ingestion(self, job_id: str) -> Ingestion:
-        """End a job; what it has stored stays stored."""
+        """Cancel a job; documents that it has stored remain."""
         return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
-        """The first documents by URI, or all, that match a filter, which is one as for `query`."""
+        """The first `limit` documents by URI (None: all) that match a filter as for `query`."""
         documents: list[DocumentInfo] = []
         arguments: dict[str, Any] = {"filter": filter, "max_tokens": MAX_TOKENS}
         while True:
@@ -193,15 +196,15 @@ class MemoryClient:
         return msgspec.convert(whole, DocumentText, from_attributes=True)
 
     async def forget(self, document: str, group: str = "") -> Forgotten:
-        """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""
+        """Remove a document, named as for `show`. Writes with the same `group` are undone together."""
         return await self._about("delete_document", document, Forgotten, group=group)
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
-        """The newest versions of a document, named as for `show`; it may have been removed."""
+        """The newest versions of a document, named as for `show`, even after its removal."""
         return await self._about("list_versions", document, Versions, limit=limit, max_tokens=MAX_TOKENS)
 
     async def difference(self, document: str, before: int | None, after: int | None) -> Difference:
-        """What changed between two versions of a document; by default in its last write."""
+        """The diff between two versions of a document; by default of its last write."""
         numbers = _given(before=before, after=after)
         arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS, **numbers}
         diffs: list[str] = []
@@ -213,11 +216,11 @@ class MemoryClient:
             arguments["cursor"] = part.next_cursor
 
     async def restore(self, document: str, version: int | None) -> Restored:
-        """Make a version of a document the current one again; by default the newest earlier one."""
+        """Restore a version of a document; by default the previous one."""
         return await self._about("restore_version", document, Restored, **_given(version=version))
 
     async def journal(self, limit: int = 100) -> list[Entry]:
-        """The last writes, the newest first."""
+        """The last writes, newest first."""
         entries: list[Entry] = []
         arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
         while True:
@@ -235,10 +238,10 @@ class MemoryClient:
         origin: str = "",
         since: str = "",
     ) -> Undone:
-        """Undo the last write that is not undone yet, with all writes of its group, without timeout.
+        """Undo the last write that is not undone yet, with its group; no timeout.
 
-        Or the writes with these numbers, or all of a client or session, since a time. Progress is counted in
-        writes.
+        Alternatively, the writes with these numbers, or those of a client or session since a time. Progress
+        is counted in writes.
         """
         arguments = {"origin": origin, "since": since, **({"numbers": numbers} if numbers else {})}
         return await self._typed("undo_writes", arguments, Undone, timeout=None, on_progress=on_progress)
@@ -246,7 +249,7 @@ class MemoryClient:
     async def backup(
         self, path: str, on_progress: OnProgress | None = None, *, force: bool = False
     ) -> Backup:
-        """Copy the memory to a file, without timeout. Progress is counted in pages."""
+        """Copy the memory to a file; no timeout. Progress is counted in pages."""
         arguments = {"path": path, "force": force}
         return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
 
@@ -257,7 +260,7 @@ class MemoryClient:
     async def import_documents(
         self, documents: Sequence[PortableDocument], group: str
     ) -> list[ImportOutcome]:
-        """Store exported documents, without timeout; the outcomes are in the same order."""
+        """Store exported documents; no timeout. The outcomes are in the same order."""
         arguments = {"documents": documents, "group": group}
         return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
 
@@ -269,26 +272,26 @@ class MemoryClient:
         return await self._typed("get_memory_stats", {}, Stats)
 
     async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
-        """Embed all documents again, without timeout. Progress is counted in chunks."""
+        """Embed all documents again; no timeout. Progress is counted in chunks."""
         return await self._typed("reembed_memory", {}, Reembedded, timeout=None, on_progress=on_progress)
 
     async def discard_embeddings(self) -> Stats:
-        """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
+        """Delete the previous embeddings kept by a reembedding, or those of an incomplete one."""
         return await self._typed("discard_embeddings", {}, Stats, timeout=None)
 
     async def verify(self, on_progress: OnProgress | None = None) -> Verified:
-        """Check the whole file for damage, without timeout."""
+        """Check the whole file for damage; no timeout."""
         return await self._typed("verify_memory", {}, Verified, timeout=None, on_progress=on_progress)
 
     async def repair(self, on_progress: OnProgress | None = None) -> Repaired:
-        """Repair what follows from the texts, without timeout."""
+        """Rebuild what can be derived from the texts; no timeout."""
         return await self._typed("repair_memory", {}, Repaired, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
         return await self._ask("tools/list", lambda client: client.list_tools())
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Call any tool for a model. One that failed while running is a result that is not `ok`."""
+        """Call any tool for a model. A tool error is a result that is not `ok`."""
         request = _tool_call(name, arguments)
         with mapped_errors(name):
             result = await self._server.ask(
@@ -318,7 +321,7 @@ class MemoryClient:
     async def complete_argument(
         self, prompt: str, argument: str, typed: str, others: Mapping[str, str]
     ) -> list[str]:
-        """Values for an argument of a prompt, `others` being given; none where it takes any text."""
+        """Completions for an argument of a prompt; `others` are the arguments given so far."""
         from ragmcp.protocol.schema.completion import PromptReference
 
         reference = PromptReference(name=prompt)
@@ -328,7 +331,7 @@ class MemoryClient:
         return completion.values
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
-        """A call about one document. If there is none, the error names it as the user did."""
+        """A call about one document. If there is none, the error has the user's name for it."""
         unknown: MemoryRefused | None = None
         for reference in references(document):
             try:

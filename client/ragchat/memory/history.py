@@ -1,4 +1,4 @@
-"""Groups of writes, which are undone as one, and undo in sentences."""
+"""Groups of writes that are undone together, and sentences about undo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 def new_group() -> str:
-    """A name for the writes of one command."""
+    """An id for the writes of one command."""
     return os.urandom(4).hex()
 
 

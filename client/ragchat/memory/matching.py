@@ -1,4 +1,4 @@
-"""Which documents a user's words mean: one document, a folder, a glob, a tag, or a part of a name."""
+"""Resolves the user's name for documents: a document, a folder, a glob, a tag, or a part of a name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ragcommon.contract.documents import DocumentInfo, DocumentPage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
-# Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
+# Documents without a URI of their own are matched by title, up to this many.
 UNNAMED, MAX_UNNAMED = "sha256:*", 10_000
-MAX_NAMED = 5  # in an error
+MAX_NAMED = 5  # documents in an error
 
 T = TypeVar("T")
 
@@ -32,9 +32,9 @@ class Catalogue(Protocol):
 
 
 class Match(Struct, frozen=True):
-    """The documents that words mean: the first of them, how many there are, and the filter for a query.
+    """The first matching documents, their total number, and the filter for a query.
 
-    `filter` is None if no filter can express it.
+    `filter` is None if no filter can express the match.
     """
 
     documents: list[DocumentInfo]
@@ -43,10 +43,10 @@ class Match(Struct, frozen=True):
 
 
 async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
-    """The documents that `words` mean, at most `limit` of them. Raises NoDocumentMatches.
+    """Up to `limit` documents that `words` match. Raises NoDocumentMatches.
 
-    The first meaning that any document fits counts: an id, a URI, the path of a file or folder, a glob, a
-    tag, a part of the name that is shown.
+    The first kind with a match is used: an id, a URI, the path of a file or folder, a glob, a tag, a part of
+    the displayed name.
     """
     if DOCUMENT_ID.fullmatch(words) and (document := await _by_id(memory, words)):
         return Match([document], 1, {"uri": exact_glob(document.uri)})
@@ -64,10 +64,9 @@ async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
 
 
 async def to_remove(memory: Catalogue, words: str) -> list[str]:
-    """The URIs that a glob matches; `words` themselves if they name one document or are no glob.
+    """The URIs that a glob matches; `words` themselves if they are not a glob. Raises NoDocumentMatches.
 
-    Parts of names and tags do not count here: removal takes what was named and nothing more. Raises
-    NoDocumentMatches.
+    Tags and parts of names do not match here, so that nothing is removed by accident.
     """
     if not is_glob(words):
         return [words]
@@ -78,7 +77,7 @@ async def to_remove(memory: Catalogue, words: str) -> list[str]:
 
 
 async def listed(memory: Catalogue, words: str, limit: int) -> DocumentPage:
-    """The documents that `words` mean, all for "", at most `limit` of them; none if nothing matches."""
+    """Up to `limit` documents that `words` match; "" matches all."""
     if not words:
         return await memory.documents(limit)
     try:
@@ -89,7 +88,7 @@ async def listed(memory: Catalogue, words: str, limit: int) -> DocumentPage:
 
 
 async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitable[T]]) -> T:
-    """`ask` about the document with this id, URI or path, else about the one that `words` mean.
+    """Call `ask` with `words` as an id, URI or path, else with the id of the only document that they match.
 
     Raises NotOneDocument, and what `ask` raises.
     """
@@ -110,7 +109,7 @@ async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitabl
 
 
 async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:
-    """The filter of a query for the documents that `words` mean.
+    """The filter of a query for the documents that `words` match.
 
     Raises NoDocumentMatches, SeveralDocumentsMatch.
     """
@@ -121,7 +120,7 @@ async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:
 
 
 def _meanings(words: str) -> Iterator[dict[str, Any]]:
-    """Filters for what `words` may mean, the likeliest first."""
+    """Filters for the possible meanings of `words`, most likely first."""
     for reference in references(words):
         yield {"uri": exact_glob(reference)}
     for glob in folder_globs(words):

@@ -1,4 +1,4 @@
-"""Exports: files of JSON lines, a header and then one document a line."""
+"""Exports: files of JSON lines, with a header and then one document per line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ragcommon.files.writing import appearing
 
 FORMAT, VERSION = "ragchat-memory", 1
 
-# Documents that are imported in one call: until so many bytes of lines, or so many of them.
+# The limits of one import call: bytes and number of lines.
 _BATCH_BYTES, _BATCH = 1_000_000, 200
-# A header is shorter: of another file, which may have no second line, no more is read.
+# The maximum length of a header: other files may be a single long line.
 _HEADER_BYTES = 1 << 16
 
 
@@ -33,12 +33,12 @@ class Header(Struct, frozen=True, omit_defaults=True):
 
 
 class Batch(NamedTuple):
-    """The next documents of an export and the errors of refused lines, both by line number from 1."""
+    """The next documents of an export, and the errors of invalid lines, both by line number from 1."""
 
     documents: dict[int, PortableDocument]
     errors: dict[int, str]
     bytes: int  # read so far
-    embedder: str  # of their vectors; "": they have none
+    embedder: str  # of their vectors; "": none
 
 
 def line_of(value: Header | PortableDocument) -> bytes:
@@ -73,7 +73,7 @@ def _header(path: str, line: bytes) -> Header:
     if header.format != FORMAT:
         raise NotAnExport(path, "its first line is not the header of one")
     if header.version > VERSION:
-        raise NotAnExport(path, f"a later release wrote it, in version {header.version} of the format")
+        raise NotAnExport(path, f"it has version {header.version} of the format, of a later release")
     return header
 
 

@@ -1,4 +1,4 @@
-"""Texts and answers that the chat makes of what servers return."""
+"""Results of servers as the chat uses them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ragcommon.text.places import Place
 
 
 class ToolResult(Struct, frozen=True):
-    """The result of a tool that a model called. `hits` are the passages that it found, if it searches.
+    """The result of a tool that a model called. `hits` are the passages found by a search tool.
 
-    `images` are data URLs; `notes` tell the user what a model cannot show or open.
+    `images` are data URLs; `notes` tell the user about content that is not text.
     """
 
     ok: bool
@@ -23,9 +23,9 @@ class ToolResult(Struct, frozen=True):
 
 
 class FilledPrompt(Struct, frozen=True):
-    """A prompt with its arguments: the text, and what it is about.
+    """A prompt with its arguments filled in.
 
-    `documents` are ids; `texts` are not in memory, such as the changes between versions of a document.
+    `documents` are ids of attached documents; `texts` are attachments that are not in memory, such as diffs.
     """
 
     text: str
@@ -34,7 +34,7 @@ class FilledPrompt(Struct, frozen=True):
 
 
 class DocumentText(DocumentInfo, frozen=True, kw_only=True):
-    """`image` is the data URL of a document that is an image; `text` then names it."""
+    """`image` is the data URL of an image; `text` is then its name."""
 
     text: str
     places: list[Place] = field(default_factory=list)  # in the order of their lines
@@ -44,7 +44,7 @@ class DocumentText(DocumentInfo, frozen=True, kw_only=True):
     def loose(
         cls, uri: str, text: str, *, title: str = "", document_id: str = "", image: str = ""
     ) -> DocumentText:
-        """A text that is not a document in memory."""
+        """A text that is not stored in memory."""
         size = len(text)
         return cls(
             document_id or uri, uri, title, 0, size, added_at="", updated_at="", text=text, image=image

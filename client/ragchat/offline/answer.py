@@ -14,12 +14,11 @@ NO_MODEL = "No language model is configured: an answer shows the best parts of y
 NEAREST = "Not answered directly. The nearest:"
 NOTHING = "Nothing in your documents is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
-# Of the words that are not mentioned, so many are shown.
+# The missing words that an answer names at most.
 MAX_LISTED = 10
 
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False, missing: Sequence[str] = ()) -> Answer:
-    """The answer that shows nothing."""
     unused = [Candidate(candidate.hit, False, candidate.reason) for candidate in candidates]
     text = EMPTY_MEMORY if empty else NOTHING
     return Answer(text, candidates=unused, missing=list(missing))
@@ -67,7 +66,7 @@ def markdown_of(card: Card) -> str:
 
 
 def quoted(card: Card) -> str:
-    """The text of a card in Markdown: as code where line breaks and signs would mean something else."""
+    """The text of a card in Markdown; as a code block where Markdown would change it."""
     if card.is_code or any(FENCE.match(line) or is_row(line) for line in card.text.splitlines()):
         longest = max(map(len, re.findall("`+", card.text)), default=0)
         fence = "`" * max(3, longest + 1)
@@ -76,7 +75,7 @@ def quoted(card: Card) -> str:
 
 
 def block_quote(text: str) -> str:
-    """A text as a quotation in Markdown, with its line breaks."""
+    """A text as a Markdown block quotation with its line breaks."""
     # Two spaces: a line break in Markdown.
     return "  \n".join(f"> {line}".rstrip() for line in text.splitlines())
 

@@ -1,4 +1,4 @@
-"""Cards: the best window of each passage, with its place, as it was written. Pure."""
+"""Cards: the best window of each passage, verbatim, with its location. Pure."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
 from ragcommon.text.rules import FENCE, atx_heading, is_row, is_rule
 
-# Characters of the windows of the first three cards: together, one screen of a terminal. Further ones are
-# as long as the third.
+# Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
+# as the third.
 SIZES = (900, 500, 400)
 SHOWN = len(SIZES)
-# Where no passage has the question's words, these many shorter windows of any passages are shown.
+# If no passage has the question's words, up to WEAK_WINDOWS shorter windows are shown.
 WEAK_SIZE = 340
 WEAK_WINDOWS = 5
-# Such a window must be this good beside the first one.
-WORTH_NEAREST = 0.5
-# What makes a window good, beside its match with the words of the question (1).
-W_BEST = 0.3  # of its best piece
-W_OWN = 0.3  # of the words that it holds itself, without the title and headings
-W_PAIRS = 0.1  # of neighbouring words of the question that are neighbours in it: "Laptop 20"
-W_COVERAGE = 0.3  # of the words that it holds
-W_EARLY = 0.2  # its best piece is in its first half, so that what follows is seen
-W_RANK = 0.3  # of its passage in memory's order: all of it for the first, half of it for the second
-# A window has at most this share of its characters before what belongs to it is added.
+# The minimum score of such a window relative to the first one.
+MIN_NEAREST_SHARE = 0.5
+# Weights of a window's score, relative to its late interaction (1).
+W_BEST = 0.3  # score of its best piece
+W_OWN = 0.3  # coverage by the piece alone, without the title and headings
+W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
+W_COVERAGE = 0.3  # coverage of the question's words
+W_EARLY = 0.2  # the best piece is in the first half, so that what follows is visible
+W_RANK = 0.3  # divided by the rank of the passage in memory's order
+# The share of the window size that is filled before neighbours are added.
 CORE = 0.85
-# A card must be this good beside the best one to be shown at once.
-WORTH = 0.6
-# A further card with this share of its terms in one before it says nothing new.
-SAME = 0.9
+# The minimum score of a card relative to the best one to be shown at once.
+MIN_SHARE = 0.6
+# A card repeats an earlier one if it shares more than this part of its terms.
+DUPLICATE_SHARE = 0.9
 ELLIPSIS = "…"
 
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
@@ -52,7 +52,7 @@ _OPTION = re.compile(r"\s*-{1,2}\w")
 
 @dataclass(frozen=True)
 class Window:
-    """The pieces of a passage from `first` to `last` (inclusive); `best` answers most likely."""
+    """The pieces of a passage from `first` to `last` (inclusive); `best` is the most likely answer."""
 
     evidence: Evidence
     first: int
@@ -70,12 +70,12 @@ class Window:
 
     @property
     def span(self) -> Span:
-        """Where it is in the passage's `full_text`."""
+        """Offsets in the passage's `full_text`."""
         return self.pieces[0].start, self.pieces[-1].end
 
     @property
     def named_text(self) -> str:
-        """The text after all that names it."""
+        """The text, preceded by the names of its passage."""
         return f"{names_of(self.hit)}. {_text(self)}"
 
     def overlaps(self, other: Window) -> bool:
@@ -84,9 +84,9 @@ class Window:
 
 
 def best_window(evidence: Evidence, size: int) -> Window | None:
-    """The best run of at most `size` characters, or a longer piece; of two as good, the longer one."""
+    """The best run of at most `size` characters, or a longer piece; on a tie, the longer run."""
     pieces = evidence.pieces
-    worths = [_worth(evidence, place) for place in range(len(pieces))]
+    scores = [_piece_score(evidence, place) for place in range(len(pieces))]
     of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
     for first in range(len(pieces)):
@@ -96,19 +96,19 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
             if last > first and pieces[last].end - pieces[first].start > CORE * size:
                 break
             late, coverage = run.add(pieces[last])
-            if worths[last] > worths[top]:
+            if scores[last] > scores[top]:
                 top = last
             middle = (pieces[first].start + pieces[last].end) / 2
             is_end = last == len(pieces) - 1
             early = W_EARLY * (is_end or pieces[top].start <= middle)
-            score = of_rank + late + W_BEST * worths[top] + W_COVERAGE * coverage + early
+            score = of_rank + late + W_BEST * scores[top] + W_COVERAGE * coverage + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)
-    return _whole(best, size) if best else None
+    return _expanded(best, size) if best else None
 
 
-def _worth(evidence: Evidence, place: int) -> float:
-    """How likely a piece answers. A heading, and the header of a table, never does."""
+def _piece_score(evidence: Evidence, place: int) -> float:
+    """How likely a piece is the answer; 0 for headings and table headers."""
     piece = evidence.pieces[place]
     if _is_header(evidence, place) or _is_heading(evidence, place):
         return 0.0
@@ -116,7 +116,7 @@ def _worth(evidence: Evidence, place: int) -> float:
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is the header of a table in Markdown, or the line below it, or that of a CSV file."""
+    """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
     hit, pieces = evidence.hit, evidence.pieces
     if place == 0 and hit.start_line == 1 and _RECORDS.search(hit.format_uri):
         return True
@@ -127,31 +127,35 @@ def _is_header(evidence: Evidence, place: int) -> bool:
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
-    """The longest window of at most `size` characters from each piece on, but none within another."""
+    """The longest window of at most `size` characters from each piece on, without windows inside others."""
     pieces, end = evidence.pieces, -1
     for first in range(len(pieces)):
         last = first
         while last + 1 < len(pieces) and pieces[last + 1].end - pieces[first].start <= size:
             last += 1
         if last > end:
-            best = max(range(first, last + 1), key=lambda place: _worth(evidence, place))
+            best = max(range(first, last + 1), key=lambda place: _piece_score(evidence, place))
             yield Window(evidence, first, last, best)
             end = last
 
 
-def _whole(window: Window, most: int) -> Window:
-    """With the neighbours that it needs, as long as it has at most `most` characters."""
+def _expanded(window: Window, most: int) -> Window:
+    """Extend a window by the pieces that belong to it, up to `most` characters."""
     evidence, first, last = window.evidence, window.first, window.last
     pieces = evidence.pieces
-    while first > 0 and pieces[last].end - pieces[first - 1].start <= most and _binds(evidence, first - 1):
+    while (
+        first > 0
+        and pieces[last].end - pieces[first - 1].start <= most
+        and _belong_together(evidence, first - 1)
+    ):
         first -= 1
     while (
         last + 1 < len(pieces)
         and pieces[last + 1].end - pieces[first].start <= most
-        and _binds(evidence, last)
+        and _belong_together(evidence, last)
     ):
         last += 1
-    while first < window.best and _is_heading(evidence, first):  # the place names it
+    while first < window.best and _is_heading(evidence, first):  # the location shows it
         first += 1
     return Window(evidence, first, last, window.best, window.score)
 
@@ -163,9 +167,9 @@ def _is_heading(evidence: Evidence, place: int) -> bool:
     return not is_code(evidence.hit) and atx_heading(line) is not None
 
 
-def _binds(evidence: Evidence, place: int) -> bool:
+def _belong_together(evidence: Evidence, place: int) -> bool:
     """Whether a piece and the next one belong together: a comment and its setting, an option and its text,
-    a sentence and the code that it introduces, a heading and what is below it, a call and its arguments."""
+    a sentence and the code that it introduces, a heading and its section, a call and its arguments."""
     text = evidence.hit.full_text
     above, below = evidence.pieces[place], evidence.pieces[place + 1]
     upper, lower = text[above.start : above.end], text[below.start : below.end]
@@ -186,7 +190,7 @@ def _indent(line: str) -> int:
 
 
 def is_code(hit: Hit) -> bool:
-    """Whether a passage is of code, settings or a log, by the suffix of its file."""
+    """Whether a passage is code, settings or a log, by the suffix of its file."""
     return _CODE.fullmatch(hit.format_uri) is not None
 
 
@@ -197,51 +201,51 @@ def ranked(evidence: Sequence[Evidence]) -> list[Window]:
 
 
 def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
-    """Of the best windows of passages, best first, those that are shown at once, and further ones.
+    """Split the best windows (best first) into those that are shown at once and further ones.
 
-    Windows that say nothing new are left out.
+    Windows that repeat others are dropped.
     """
     shown: list[Window] = []
     further: list[Window] = []
     for window in largest:
         if shown:
             window = best_window(window.evidence, SIZES[min(len(shown), SHOWN - 1)]) or window
-        if any(_says_the_same(window, other) for other in (*shown, *further)):
+        if any(_repeats(window, other) for other in (*shown, *further)):
             continue
-        adds = len(shown) < SHOWN and window.score >= WORTH * largest[0].score
+        adds = len(shown) < SHOWN and window.score >= MIN_SHARE * largest[0].score
         (shown if adds else further).append(window)
     return shown, further
 
 
-def _says_the_same(window: Window, other: Window) -> bool:
-    """Whether a window has the terms of another one, or in one document no more than these."""
+def _repeats(window: Window, other: Window) -> bool:
+    """Whether `other` has almost all terms of `window`, and for other documents also the reverse."""
     own, theirs = set(index_terms(_text(window))), set(index_terms(_text(other)))
     is_same = window.hit.document_id == other.hit.document_id
-    return len(own & theirs) > SAME * (len(own) if is_same else max(len(own), len(theirs)))
+    return len(own & theirs) > DUPLICATE_SHARE * (len(own) if is_same else max(len(own), len(theirs)))
 
 
 def nearest(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
-    """The best of these windows that do not overlap, of at most SHOWN documents, best first."""
+    """The best windows that do not overlap, from at most SHOWN documents, best first."""
     ranked = sorted(zip(windows, scores, strict=True), key=lambda pair: -pair[1])
     found: list[Window] = []
     for window, score in ranked:
         documents = {one.hit.document_id for one in found} | {window.hit.document_id}
         if len(documents) > SHOWN or any(window.overlaps(other) for other in found):
             continue
-        if len(found) == WEAK_WINDOWS or (found and score < WORTH_NEAREST * found[0].score):
+        if len(found) == WEAK_WINDOWS or (found and score < MIN_NEAREST_SHARE * found[0].score):
             break
         found.append(Window(window.evidence, window.first, window.last, window.best, score))
     return found
 
 
 def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], list[Citation]]:
-    """The cards, numbered from `first`, and for each passage in them a citation of its best piece.
+    """The cards, numbered from `first`, and a citation of the best piece of each passage in them.
 
-    Windows of one passage, and of neighbouring passages of one document, are on one card.
+    Windows of one passage, and of adjacent passages of a document, share a card.
     """
     groups: list[list[Window]] = []
     for window in windows:
-        group = next((group for group in groups if any(_is_beside(window, one) for one in group)), None)
+        group = next((group for group in groups if any(_is_adjacent(window, one) for one in group)), None)
         if group is None:
             groups.append([window])
         else:
@@ -251,8 +255,8 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
     return [card for card, _ in made], [citation for _, citations in made for citation in citations]
 
 
-def _is_beside(window: Window, other: Window) -> bool:
-    """Whether two windows are of one document, and nothing or little is between their passages."""
+def _is_adjacent(window: Window, other: Window) -> bool:
+    """Whether two windows are from adjacent passages of one document, or from the same passage."""
     one, two = window.hit, other.hit
     if one.document_id != two.document_id:
         return False
@@ -280,7 +284,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     hit, piece = best.hit, best.evidence.pieces[best.best]
     lines = _lines(hit, piece.start, piece.end)
     heading = hit.heading_at(lines[0])
-    # Lines of the whole card; of a page, a paragraph or a row, that of what answers.
+    # The lines of the whole card; the page, paragraph or row of the best piece.
     if not hit.places:
         lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
     where = location(name, [lines], hit.places)
@@ -288,7 +292,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
 
 
 def _spans(window: Window) -> list[Span]:
-    """What is shown of a passage: the header of the table that a window continues, and the window."""
+    """What is shown of a passage: the window, preceded by the header of a table that it continues."""
     hit, (start, end) = window.hit, window.span
     first, last = _header(hit, start, window.pieces[0].end)
     if last <= first:
@@ -297,7 +301,7 @@ def _spans(window: Window) -> list[Span]:
 
 
 def _header(hit: Hit, start: int, end: int) -> Span:
-    """The header of the table whose row is at `start`; empty if there is none."""
+    """The span of the header of the table with a row at `start`; empty if there is none."""
     text = hit.full_text
     if context := hit.context.rstrip():
         return 0, len(context)
@@ -319,14 +323,14 @@ def _text(window: Window) -> str:
 
 
 def _lines(hit: Hit, start: int, end: int) -> Span:
-    """The first and the last line of a part of a passage, in the document."""
+    """The first and last line, in the document, of a part of a passage."""
     context = len(hit.context)
     first = hit.start_line + hit.text.count("\n", 0, max(0, start - context))
     return first, first + hit.full_text.count("\n", max(start, context), max(end, context))
 
 
 def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
-    """What stands between two parts of a document; lines that are left out are named if they are a file's."""
+    """The text between two parts of a document; an ellipsis if lines are left out, with their numbers."""
     last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
     if hit is other:
         left_out = hit.full_text[end:start]

@@ -1,6 +1,6 @@
-"""Greetings, thanks and questions about the program: what the chat answers to them without a model.
+"""Fixed replies to greetings, thanks and questions about the program, for chats without a model.
 
-`ragconfig/small_talk.toml` has the phrases and the replies.
+The phrases and replies are in `ragconfig/small_talk.toml`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from msgspec import Struct
 from ragconfig.settings import packaged
 
 FILE = "small_talk.toml"
-# The file is not read for a longer message.
+# Longer messages are not small talk.
 MAX_CHARACTERS = 100
 
 Words = tuple[str, ...]
 
 
 class Reply(Struct, frozen=True):
-    """`is_help`: it says what the program does, and answers better than a greeting beside it.
+    """`is_help`: it describes the program, and takes precedence over a greeting in the same message.
 
-    Documents may answer `searched_first` better.
+    `searched_first` are phrases that documents may answer better.
     """
 
     phrases: list[str]
@@ -39,7 +39,7 @@ class _File(Struct, frozen=True):
 
 
 def small_talk(message: str) -> str | None:
-    """The reply to a message of nothing but small talk; None for any other message."""
+    """The reply to a message that is only small talk; None for any other message."""
     if len(message) > MAX_CHARACTERS:
         return None
     replies = _replies(_words(message), _phrases())
@@ -47,13 +47,13 @@ def small_talk(message: str) -> str | None:
 
 
 def is_searched_first(message: str) -> bool:
-    """Whether documents may answer a message of small talk better."""
+    """Whether memory is searched before this small talk gets its reply."""
     words = _words(message)
     return any(words == _words(phrase) for reply in _file().replies for phrase in reply.searched_first)
 
 
 def _replies(words: Words, phrases: Mapping[Words, Reply | None]) -> Sequence[Reply]:
-    """The reply to each phrase of a message; none if any other word is in it. The longest phrases count."""
+    """The reply to each phrase of a message, longest match first; empty if it has any other word."""
     found: list[Reply] = []
     while words:
         lengths = range(len(words), 0, -1)

@@ -1,7 +1,7 @@
-"""Views of a document's structure, for questions that ask for more than one fact. Pure.
+"""Views of a document's structure: all rows of a table, all items of a list, or an outline. Pure.
 
-All rows of a table or items of a list, or the outline of a document. A wrong recognition is worse than none:
-a pattern matches from the first word on, and what it finds must also be in memory under that name.
+A false match is worse than a miss: patterns match from the first word on, and memory must have a document of
+the name they find.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule
 
 MAX_ENTRIES = 12
 MAX_ROWS = 40
-# The share of the question's words that a list holds with all that names it.
-NAMED = 0.5
+# The minimum share of the question's words that a list and its names contain.
+MIN_COVERAGE = 0.5
 
 _POLITE = r"^\W*(?:(?:please|bitte|and|und|so|also|can you|could you|would you|kannst du|könntest du)\W+)*"
 # A noun with at most two words before it.
@@ -40,7 +40,7 @@ _LISTS = _patterns(
     r"(?:nenne?|liste|zeige?|zähle?)(?: mir| uns)? (?:bitte )?(?:alle|sämtliche)\b",
 )
 _NAME = r"(?P<name>.+)"
-# These ask for nothing but an outline …
+# These ask for an outline …
 _OUTLINES = _patterns(
     r"(?:(?:give|show|write|make)(?: me| us)? )?(?:(?:a|an|the) )?(?:(?:short|brief|quick|rough) )?"
     rf"(?:summary|overview|outline|gist) of {_NAME}",
@@ -49,7 +49,7 @@ _OUTLINES = _patterns(
     r"(?:(?:gib|zeige?)(?: mir| uns)? )?(?:eine?n? )?(?:kurze[nr]? )?"
     rf"(?:zusammenfassung|übersicht|überblick|gliederung) (?:von|vom|über|zu|zum|zur|des|der) {_NAME}",
 )
-# … and these perhaps for one thing: "What is in the drawer?"
+# … and these may ask for one fact: "What is in the drawer?"
 _CONTENTS = _patterns(
     rf"what(?:'s|’s| is) (?:written )?(?:in|inside) {_NAME}",
     rf"what does {_NAME} (?:say|contain|cover)\W*$",
@@ -69,7 +69,7 @@ def asks_for_list(question: str) -> bool:
 
 
 def asks_for_outline(question: str) -> tuple[str, bool]:
-    """The name of what a question asks an outline of, "" for none, and whether it asks for nothing else."""
+    """The name of the document whose outline is asked for ("": none), and whether that is certain."""
     for patterns, is_certain in ((_OUTLINES, True), (_CONTENTS, False)):
         for pattern in patterns:
             if found := pattern.match(question):
@@ -87,39 +87,38 @@ def _bare(name: str) -> str:
 
 
 def is_name(name: str, other: str) -> bool:
-    """Whether two names have the same words, whatever their order, case and endings."""
+    """Whether two names have the same words, ignoring order, case and endings."""
     words = name_terms(name)
     return bool(words) and words == name_terms(other)
 
 
 def name_terms(name: str) -> frozenset[str]:
-    """The terms of a name; those of a file are separated by any sign."""
+    """The terms of a name; any sign separates words, as in file names."""
     return frozenset(index_terms(re.sub(r"[\W_]+", " ", name)))
 
 
 @dataclass(frozen=True)
 class Listed:
-    """The lines of a list or a table, as spans of the document, and how many more of them there are."""
+    """The lines of a list or table as spans of the document, and the number of those left out."""
 
     shown: Sequence[Span]
     left_out: int
 
 
 def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
-    """The passage with the list that a question asks for, and the place of its best line in the passage."""
+    """The passage with the list that a question asks for, and the offset of its best line."""
     for one in evidence:
         text = one.hit.full_text
         lines = [piece for piece in one.pieces if _is_entry(text[piece.start : piece.end])]
-        if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= NAMED:
+        if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= MIN_COVERAGE:
             return one, max(lines, key=lambda piece: one.late([piece])).start
     return None
 
 
 def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
-    """The whole list or table around a line of a document (from 1), with the header.
+    """The whole list or table around a line of a document (from 1), with its header.
 
-    Only the entries that hold the words of the question which name no more than some of them, if there are
-    such words.
+    If words of the question occur in some entries only, the other entries are left out.
     """
     lines = list(_lines(document))
     if not (0 < line <= len(lines)) or not _is_entry(document[slice(*lines[line - 1])]):
@@ -151,7 +150,7 @@ def _is_entry(line: str) -> bool:
 
 
 def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -> int | None:
-    """The next line of a list, which may be indented, or an entry behind an empty line."""
+    """The next line of a list: an entry, an indented line, or an entry after an empty line."""
     found = place + step
     if 0 <= found < len(lines):
         line = document[slice(*lines[found])]
@@ -186,7 +185,7 @@ def outline(document: str) -> list[OutlineEntry]:
 
 
 def highest(entries: Sequence[OutlineEntry]) -> list[OutlineEntry]:
-    """At most MAX_ENTRIES: the higher headings first, but in the order of the document."""
+    """The MAX_ENTRIES highest headings, in document order."""
     ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:MAX_ENTRIES]
     return [entries[place] for place in sorted(ranked)]
 
@@ -219,7 +218,7 @@ def _sentence(document: str, start: int) -> Span:
 
 
 def _lines(document: str) -> Iterator[Span]:
-    """Each line without its break."""
+    """The span of each line, without the line break."""
     start = 0
     for line in document.split("\n"):
         yield start, start + len(line)

@@ -1,4 +1,4 @@
-"""Whether each claim of a report is supported by the sources that it cites."""
+"""Checks each claim of a report against the sources that it cites."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ragcommon.contract.search import Hit
 MARK = " **(not supported)**"
 HEADING = "## Not supported"
 REASON_CHARACTERS = 200
-# Shorter sentences, and those that ask or introduce a list, claim nothing.
-FEWEST_WORDS = 3
+# Shorter sentences, questions and introductions of lists are not claims.
+MIN_WORDS = 3
 _NO_CLAIM = (":", "?", "：", "？")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING_OR_RULE = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$|[-=*_|:\s]+$)")
@@ -32,7 +32,7 @@ _LEADING_MARKERS = re.compile(rf"(?:\s*{MARKER.pattern}[\s.]*)+")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the report, its end in the report, and the numbers of the sources it cites."""
+    """A sentence of the report, its end offset in the report, and the numbers of its sources."""
 
     text: str
     end: int
@@ -61,7 +61,7 @@ class _Objections(Struct):
 
 
 def claims_of(report: str) -> list[Claim]:
-    """The sentences that claim something. One without a marker cites what the next one of its line does."""
+    """The claims of a report. A sentence without a marker cites the sources of the next one in its line."""
     found: list[Claim] = []
     for start, line in _prose(report):
         claims: list[Claim] = []
@@ -69,7 +69,7 @@ def claims_of(report: str) -> list[Claim]:
             markers = MARKER.findall(text)
             numbers = tuple(dict.fromkeys(n for marker in markers for n in marked_numbers(marker)))
             claim = Claim(text, start + end, numbers)
-            if len(claim.bare.split()) >= FEWEST_WORDS and not claim.bare.endswith(_NO_CLAIM):
+            if len(claim.bare.split()) >= MIN_WORDS and not claim.bare.endswith(_NO_CLAIM):
                 claims.append(claim)
         for index in range(len(claims) - 2, -1, -1):
             if not claims[index].numbers:
@@ -79,7 +79,7 @@ def claims_of(report: str) -> list[Claim]:
 
 
 def _prose(report: str) -> Iterator[tuple[int, str]]:
-    """The lines that can claim something, and where each starts."""
+    """The lines that can contain claims, with their start offsets."""
     start, in_code = 0, False
     lines = report.splitlines(keepends=True)
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
@@ -93,7 +93,7 @@ def _prose(report: str) -> Iterator[tuple[int, str]]:
 
 
 def _sentences(line: str) -> Iterator[tuple[str, int]]:
-    """The sentences of a line with the markers behind them, and their ends. A row of a table is one."""
+    """The sentences of a line with their trailing markers and end offsets. A table row is one sentence."""
     if line.startswith("|"):
         yield line, len(line)
         return
@@ -109,7 +109,7 @@ def _sentences(line: str) -> Iterator[tuple[str, int]]:
 
 
 def check_words(claims: Sequence[Claim], hits: Mapping[int, Hit], question: str) -> dict[int, str]:
-    """The claims, by index, that cite no source, quote it wrongly, or have facts that it does not hold."""
+    """Flawed claims by index: no source, a wrong quotation, or facts that the source does not contain."""
     return {index: reason for index, one in enumerate(claims) if (reason := _flaw(one, hits, question))}
 
 
@@ -120,7 +120,7 @@ def _flaw(claim: Claim, hits: Mapping[int, Hit], question: str) -> str:
         return f"there is no source {_listed(unknown)}"
     cited = {n: hits[n] for n in claim.numbers}
     text = f"{claim.bare} {''.join(f'[{n}]' for n in cited)}"
-    # A quotation may come from any of the sources of its sentence.
+    # A quotation may be from any source of its sentence.
     wrong = [found.quote for found in check(text, cited).citations if found.verified is False]
     if wrong:
         return f'"{one_line(wrong[0])}" is not in source {_listed(cited)} word for word'
@@ -136,9 +136,9 @@ def _listed(numbers: Sequence[int] | Mapping[int, Hit]) -> str:
 async def check_meaning(
     model: Model, prompt: str, claims: Sequence[Claim], known: Mapping[int, str], hits: Mapping[int, Hit]
 ) -> dict[int, str] | None:
-    """The claims, by index, that the model does not find in their sources; None if it did not reply in JSON.
+    """The claims, by index, that the model finds unsupported; None if it did not reply in JSON.
 
-    The `known` ones are not asked about. Raises ModelError, TokensUsedUp.
+    The `known` flawed ones are skipped. Raises ModelError, TokensUsedUp.
     """
     asked = [index for index in range(len(claims)) if index not in known]
     if not asked:
@@ -163,10 +163,10 @@ async def check_meaning(
 
 
 def marked(report: str, claims: Sequence[Claim], flaws: Mapping[int, str]) -> str:
-    """The report with those claims marked, and listed at its end."""
+    """The report with the flawed claims marked, and listed at its end."""
     for index in sorted(flaws, reverse=True):
         end = claims[index].end
-        if report[:end].endswith("|"):  # a row of a table, whose last cell it is in
+        if report[:end].endswith("|"):  # inside the last cell of a table row
             end = len(report[: end - 1].rstrip())
         report = report[:end] + MARK + report[end:]
     if not flaws:

@@ -1,4 +1,4 @@
-"""What a research works with."""
+"""The dependencies and limits of a research."""
 
 from __future__ import annotations
 

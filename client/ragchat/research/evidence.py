@@ -1,4 +1,4 @@
-"""What the tools of other servers return, as passages that can be numbered, quoted and cited."""
+"""Results of other servers' tools as passages that can be numbered, quoted and cited."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ragchat.turn.passages import shortened
 from ragchat.turn.tools import OWN, Toolbox, ToolCall
 from ragcommon.contract.search import Hit
 
-# The line or field with the address of what follows it, as in the results of a web search.
+# The line or field with the address of the text that follows it, as in web search results.
 _ADDRESS = re.compile(
     r"""(?:^|[{,])[\s"'*-]*(?:url|link|source|href)["'*\s]*[:=]["'*\s]*(https?://[^\s"'<>)\]*]+)""",
     re.IGNORECASE | re.MULTILINE,
 )
 _WEB = ("https://", "http://")
-# Above an address, its title may stand.
+# The maximum distance of a title above an address.
 TITLE_CHARACTERS = 200
 
 
 class EvidenceTools:
-    """A `Toolbox` whose descriptions and results together take at most about `room` tokens.
+    """A `Toolbox` whose descriptions and results together take about `room` tokens at most.
 
-    The results are passages. With `asks`, tools are offered as well that ask the user first.
+    Results are passages. `asks`: also offer tools that need the user's permission.
     """
 
     def __init__(self, toolbox: Toolbox, room: int, *, asks: bool) -> None:
@@ -43,7 +43,7 @@ class EvidenceTools:
         self._room = room
 
     async def descriptions(self) -> list[dict[str, Any]]:
-        """As for `Toolbox`; none when there is no room for results."""
+        """As for `Toolbox`; empty if there is no room for results."""
         described = await self._toolbox.descriptions()
         hidden = set() if self._asks else await self._toolbox.asking()
         offered = [one for one in described if one["function"]["name"] not in hidden]
@@ -58,7 +58,7 @@ class EvidenceTools:
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """As for `Toolbox`, but what other servers returned becomes hits."""
         results = await self._toolbox.run(calls, seconds)
-        # A quarter: descriptions and later rounds need room, too.
+        # A quarter: descriptions and later rounds need room too.
         share = self._room // 4 // max(1, len(calls))
         cited = [_as_evidence(call, result, share) for call, result in zip(calls, results, strict=True)]
         self._room -= sum(tokens.at_most(result.text) for result in cited)
@@ -77,10 +77,10 @@ def _as_evidence(call: ToolCall, result: ToolResult, budget: int) -> ToolResult:
 
 
 def passages_of(text: str, tool: str, arguments: dict[str, Any]) -> Iterator[Hit]:
-    """A tool's result; its source is the address that the call asks for, if there is one.
+    """A tool's result as passages. The source is the address in the arguments of the call, if there is one.
 
-    Else it is cut where it names another address, and the source of each part is the tool with that address,
-    `mcp:tool#address`: a server may be wrong about it, or lie.
+    Otherwise the result is split at the addresses in it, and the source of each part is `mcp:tool#address`:
+    the address is only the server's claim.
     """
     asked = [value for value in arguments.values() if isinstance(value, str) and value.startswith(_WEB)]
     found = [] if asked else [*_ADDRESS.finditer(text)]
@@ -96,6 +96,6 @@ def passages_of(text: str, tool: str, arguments: dict[str, Any]) -> Iterator[Hit
 
 
 def _paragraph_start(text: str, position: int) -> int:
-    """Where the paragraph of an address starts, which may begin with a title; `position` if that is far."""
+    """The start of the paragraph of an address, which may begin with a title; `position` if it is far."""
     start = text.rfind("\n\n", 0, position + 1) + 1
     return start if start > 0 and position - start <= TITLE_CHARACTERS else position

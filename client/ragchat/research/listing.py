@@ -1,4 +1,4 @@
-"""The findings as a list, grouped by document: the report without a model."""
+"""The report without a model: the findings grouped by document."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ragchat.sessions.document import is_question_of_user
 from ragchat.uris import short_uri
 from ragcommon.contract.search import Hit
 
-# Characters of what is quoted of a passage that no model has read.
+# Characters that are quoted from a passage that no model has read.
 SIZE = 500
 
 
 def list_findings(findings: Sequence[tuple[Finding, Window | None]]) -> tuple[str, list[Citation]]:
-    """Markdown, best document first, and its citations, of what `answering` returns.
+    """Markdown and citations for the result of `answering`, best document first.
 
-    Each passage has the number of its place among the passages of the findings, counting from 1.
+    Passages are numbered from 1 in the order of the findings.
     """
     numbers = {hit.chunk_id: n for n, hit in enumerate(passages_of([one for one, _ in findings]), 1)}
     by_document: dict[str, list[str]] = {}
@@ -45,7 +45,10 @@ def list_findings(findings: Sequence[tuple[Finding, Window | None]]) -> tuple[st
 def answering(
     findings: Sequence[Finding], evidence: Sequence[Evidence]
 ) -> list[tuple[Finding, Window | None]]:
-    """Those with a quotation, and those with the best window of a passage that does more than ask."""
+    """The findings with a quotation, and the others with the best window of their passage.
+
+    Passages that only repeat a question of the user are left out.
+    """
     windows = {one.hit.chunk_id: best_window(one, SIZE) for one in evidence}
     return [
         (one, None if one.quote else windows.get(one.hit.chunk_id))

@@ -1,4 +1,4 @@
-"""The sub-questions of a question: from a model, or without one its own parts."""
+"""Splits a question into sub-questions, by a model or by its punctuation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ragchat.research.state import SubQuestion
 from ragchat.sanitize import one_line
 
 MAX_WORDINGS = 3
-MAX_CHARACTERS = 300  # characters of a sub-question or a wording
-# Where a question has another one: after its mark, a semicolon, or "and" before a word that asks.
+MAX_CHARACTERS = 300  # of a sub-question or a wording
+# The boundary between questions: a question mark, a semicolon, or "and" before a question word.
 _PARTS = re.compile(
     r"(?<=[?;])\s+|\s+(?:and|und|et|y)\s+(?=(?:what|when|where|which|who|why|how|was|wann|wo|wer|warum|wie|welche[rs]?)\b)",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ async def plan(question: str, model: Model, prompt: str, most: int) -> list[SubQ
 
 
 def parts(question: str, most: int) -> list[SubQuestion]:
-    """The question, and if it has several parts, each of them."""
+    """The question, and its parts if there are several."""
     pieces = [piece.strip(" ;") for piece in _PARTS.split(question)]
     several = [piece for piece in pieces if piece] if len(pieces) > 1 else []
     return [SubQuestion(text) for text in dict.fromkeys([question, *several])][:most]

@@ -1,4 +1,4 @@
-"""The model reads what was found for a sub-question, calls tools for more, and quotes what answers it."""
+"""The model reads the passages of a sub-question, calls tools for more, and quotes what answers it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ragchat.turn.prompt import Prompt
 from ragchat.turn.rounds import Answerer, Rounds
 from ragcommon.contract.search import Hit
 
-# Of a sub-question: the report has room for the best of each.
+# The maximum per sub-question: the report has room for the best of each.
 MAX_FINDINGS = 8
 
 
@@ -41,7 +41,7 @@ async def read(
     context: ResearchContext,
     emit: Emit,
 ) -> None:
-    """Replace the findings of `sub` by what the model quotes. Raises ModelError, TokensUsedUp."""
+    """Replace the findings of `sub` by the model's quotations. Raises ModelError, TokensUsedUp."""
     limits = replace(context.limits, rounds=context.settings.rounds)
     budget, prompts = limits.budget, context.prompts
     frame = [{"role": "system", "content": prompt("read")}, {"role": "user", "content": sub.text}]
@@ -62,7 +62,7 @@ async def read(
 
 
 def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> list[Finding]:
-    """The quotations that stand word for word in their passages, each once."""
+    """The distinct quotations that are verbatim in their passages."""
     found: dict[tuple[int, str], Finding] = {}
     wrong = 0
     for one in quoted:
@@ -77,7 +77,7 @@ def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) ->
 
 
 def _without_text(emit: Emit) -> Emit:
-    """Only what the user needs of a reading: its tool calls and notices."""
+    """Forward only tool calls and notices."""
 
     def forward(event: Event) -> None:
         if isinstance(event, ToolStarted | ToolFinished | Notice):

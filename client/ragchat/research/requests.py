@@ -1,4 +1,4 @@
-"""Requests to the model: within a number of tokens, and for JSON."""
+"""Requests to the model within a token limit, and requests for JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NOT_JSON = "This is not the JSON that was asked for: {error}. Reply with that JS
 
 
 class TokensUsedUp(Exception):
-    """A request could take more tokens than are left."""
+    """A request might take more tokens than are left."""
 
 
 class Metered(Model):
-    """A model whose requests together take at most about `most` tokens. Raises TokensUsedUp."""
+    """A model whose requests together take about `most` tokens at most. Raises TokensUsedUp."""
 
     def __init__(self, model: Model, most: int, answer: int, usage: Usage) -> None:
-        """`answer` is the most that an answer is expected to take, `usage` what earlier runs have taken."""
+        """`answer` is the expected maximum of an answer, `usage` the usage of earlier runs."""
         super().__init__(model.endpoint, model.settings)
         self.usage = usage
         self.most = most
@@ -50,13 +50,13 @@ class Metered(Model):
 
 
 async def ask_json(model: Model, messages: Sequence[Message], type: type[T]) -> T | None:
-    """The model's reply as `type`; None if it is something else twice. Raises ModelError, TokensUsedUp."""
+    """The model's reply as `type`; None if two replies are invalid. Raises ModelError, TokensUsedUp."""
     completion = await model.complete(messages)
     return await as_json(model, [*messages, {"role": "assistant", "content": completion.text}], type)
 
 
 async def as_json(model: Model, messages: Sequence[Message], type: type[T]) -> T | None:
-    """The last of the messages as `type`; if it is something else, the model is asked once more."""
+    """The last message decoded as `type`; if it is invalid, the model is asked once more."""
     try:
         return _decoded(messages[-1]["content"], type)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -69,6 +69,6 @@ async def as_json(model: Model, messages: Sequence[Message], type: type[T]) -> T
 
 
 def _decoded(text: str, type: type[T]) -> T:
-    """The JSON object in a reply, which may stand in a block of code or between other words."""
+    """Decode the JSON object in a reply, which may be in a code block or between other text."""
     start, end = text.find("{"), text.rfind("}")
     return msgspec.json.decode(text[max(start, 0) : end + 1], type=type)

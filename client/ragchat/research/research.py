@@ -1,4 +1,4 @@
-"""One research, from the question to the checked report. Each step is kept, so that a later run goes on."""
+"""One research, from the question to the checked report. Progress is saved, so that a later run continues."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.search import Hit
 
-# The rest of the tokens and of the time is for writing and checking the report.
+# The share of tokens and time before the report is written and checked.
 GATHERING_SHARE = 0.75
-# So many sub-questions are read at the same time: local servers answer few requests at once.
+# Sub-questions that are read concurrently: local servers handle few requests at once.
 READ_AT_ONCE = 3
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
 
@@ -87,9 +87,9 @@ class Research:
         self._failure: RagChatError | None = None  # why memory did not answer
 
     async def run(self, session_id: str) -> Report:
-        """The report as a turn of that session. If this is cancelled or fails, what was found is kept.
+        """The report as a turn of that session. If this is cancelled or fails, the progress is kept.
 
-        Raises ModelError, and if nothing else was found, what memory raises.
+        Raises ModelError, and errors of memory if nothing else was found.
         """
         started, created_at = time.perf_counter(), utc_now()
         try:
@@ -109,7 +109,7 @@ class Research:
         self._forward(event)
 
     def _keep(self) -> None:
-        """Save the state. A research that cannot be resumed goes on nevertheless."""
+        """Save the state. If that fails, the research continues but cannot be resumed."""
         if self._file is not None:
             try:
                 self._file.save(self._state)
@@ -155,7 +155,7 @@ class Research:
         return with_changes(written, text="\n\n".join(shown))
 
     def _note(self, found: Sequence[Retrieval]) -> None:
-        """Show once what memory says of its searches."""
+        """Show each notice of memory once."""
         for notice in dict.fromkeys(one.notice for one in found if one.notice):
             if notice not in self._notices:
                 self._emit(Notice(notice))
@@ -205,7 +205,7 @@ class Research:
         self._emit(Notice(RAN_OUT.format(limit=limit, consequence=consequence)))
 
     async def _gather(self, model: Metered) -> None:
-        """Plan, search memory for all sub-questions at once, and read what was found."""
+        """Plan, search memory for all sub-questions concurrently, and read the passages."""
         state, context = self._state, self._context
         if not state.sub_questions:
             self._emit(Retrieving(state.question))
@@ -225,7 +225,7 @@ class Research:
                 group.start_soon(self._read, sub, candidates, limiter, model)
 
     async def _search(self, subs: Sequence[SubQuestion]) -> list[list[Candidate]]:
-        """What memory has for each sub-question; the relevant passages are its findings until it is read."""
+        """The ranked passages of each sub-question; the relevant ones become its findings."""
         context = self._context
         queries = [*dict.fromkeys(query for sub in subs for query in sub.queries)]
         found = dict(
@@ -245,7 +245,7 @@ class Research:
         limiter: anyio.CapacityLimiter,
         model: Metered,
     ) -> None:
-        """Read for one sub-question; where that fails, its passages stay as they were found."""
+        """Read the passages of a sub-question; if that fails, its findings remain as they were."""
         async with limiter:
             try:
                 await read(sub, candidates, model, self._context, self._emit)
@@ -295,7 +295,7 @@ class Research:
         self._step(model)
 
     async def _checked(self, model: Metered, passages: Passages, deadline: float) -> Answer:
-        """The draft with its claims checked; by the model only if it does so in time."""
+        """The draft with its claims checked, also by the model if there is time."""
         draft, hits = self._state.draft, passages.numbered()
         claims = claims_of(draft)
         self._emit(
@@ -325,7 +325,7 @@ class Research:
         )
 
     async def _listed(self, findings: Sequence[Finding]) -> Answer:
-        """The findings in the place of a report."""
+        """The findings, instead of a report."""
         question = Question.of(self._state.question)
         found = answering(findings, await self._evidence(question, passages_of(findings)))
         text, citations = list_findings(found)

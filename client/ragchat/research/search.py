@@ -1,4 +1,4 @@
-"""What several searches found, as one ranking. Pure."""
+"""Reciprocal rank fusion of several searches. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from ragchat.answer import Candidate
 from ragcommon.contract.search import Hit
 
-# Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+# The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 K = 60
 
 
 def fused(rankings: Iterable[Sequence[Candidate]]) -> list[Candidate]:
-    """Each passage once, best first: those that stand high in many rankings. None was written by a model."""
+    """The fused ranking, each passage once, without documents written by a model."""
     scores: dict[int, float] = {}
     best: dict[int, Candidate] = {}
     for ranking in rankings:
@@ -26,5 +26,5 @@ def fused(rankings: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 
 
 def is_generated(hit: Hit) -> bool:
-    """Whether a model wrote the document, such as an earlier report: it is no evidence."""
+    """Whether a model wrote the document, such as an earlier report, which is not evidence."""
     return hit.metadata.get("generated") is True

@@ -1,4 +1,4 @@
-"""How far a research is, and the file that keeps it until the report is saved."""
+"""The progress of a research, and the file that keeps it until the report is saved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_SECONDS = 30 * 86_400.0
 
 
 class Finding(Struct, frozen=True):
-    """A passage, and what it says on the question; `quote` is "" if the model has not read it."""
+    """A passage, and a quotation that answers the question; `quote` is "" if the model has not read it."""
 
     hit: Hit
     quote: str = ""
@@ -32,7 +32,7 @@ class SubQuestion(Struct):
     text: str
     wordings: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    # What the model read that is not the user's own. The file has the older name.
+    # Texts that the model read and that are not the user's own. The file has the older name.
     untrusted: list[str] = field(default_factory=list, name="foreign")
     read: bool = False  # by the model
 
@@ -42,9 +42,9 @@ class SubQuestion(Struct):
 
 
 class ResearchState(Struct):
-    """Everything that a later run needs to go on.
+    """Everything that a later run needs to continue.
 
-    `documents` names those that are searched. The file has the older name.
+    `documents` names the documents that are searched. The file has the older name.
     """
 
     question: str
@@ -55,7 +55,7 @@ class ResearchState(Struct):
 
     @property
     def findings(self) -> list[Finding]:
-        """Those of all sub-questions in turn, the best of each first."""
+        """The findings of all sub-questions, interleaved, best first."""
         rows = [sub.findings for sub in self.sub_questions]
         longest = max(map(len, rows), default=0)
         return [row[rank] for rank in range(longest) for row in rows if rank < len(row)]
@@ -82,7 +82,7 @@ class StateFile:
 
 
 def remove_old(folder: Path) -> None:
-    """Remove what was left more than KEPT_SECONDS ago. Raises OSError."""
+    """Remove states older than KEPT_SECONDS. Raises OSError."""
     oldest = time.time() - KEPT_SECONDS
     for path in folder.glob("*.json"):
         if path.stat().st_mtime < oldest:
@@ -90,7 +90,7 @@ def remove_old(folder: Path) -> None:
 
 
 def last_question(folder: Path, documents: str) -> str:
-    """The question of the research of these `documents` that was stopped last; "" if there is none."""
+    """The question of the last unfinished research of these `documents`; "" if there is none."""
     files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     states = (state for path in files if (state := _read(path)) and state.documents == documents)
     return next((state.question for state in states), "")

@@ -1,10 +1,9 @@
-"""MCP servers: memory and the others, their connections, and what the user allows them.
+"""MCP servers, memory included: their configuration, connections and permissions.
 
-`manager` owns all connections, each a `managed` server that `supervisor` restarts: that of `memory`, and the
-others, each a `connection`. `configs` reads the files that name these, some of which are `jsonc`. `tools` are
-what they offer to a model, `offers` what they offer to the user, `asking` what they ask of the user, with
-`forms` and `visits`, in time that a `clock` does not count. `watching` tells the user of changes.
-`permissions` is what the user has allowed for good, and `login` lets the user log in; both keep it in
-`private_json`. `recipes` are servers that many users want, `imports` those of other hosts. Imports the client
-of the memory's tools; knows neither turns nor the screen.
+`manager` owns all `managed` servers, which `supervisor` restarts: `memory`, and a `connection` for each
+server in the files that `configs` reads (`jsonc` strips comments). `tools` are offered to a model, `offers`
+(resources and prompts) to the user. `asking` handles requests to the user, with `forms` and `visits`, while a
+`clock` pauses; `watching` reports changed resources. `permissions` and `login` keep the user's decisions and
+tokens in `private_json`. `recipes` configure popular servers, `imports` finds those of other hosts. Imports
+the client of the memory's tools; knows neither turns nor the screen.
 """

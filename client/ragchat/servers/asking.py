@@ -1,4 +1,4 @@
-"""What servers ask of the user, and of the program in the user's place."""
+"""Requests of servers to the user (elicitation, sampling) and to the program (roots, logging)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class User:
-    """Asks the user for a server, which is named first; `elicit` and `sample` raise InputDeclined.
+    """Ways to ask the user; the first argument is the server. `elicit` and `sample` raise InputDeclined.
 
-    `visit` shows a page to the user and waits until they, or the server by the event, say that they are done
-    there; it returns whether they visited it. `show_progress` gets a line about a call that takes long;
-    `tell` gets one that is shown between two messages.
+    `visit` shows a page, waits until the user or the server (by the event) reports that it is done, and
+    returns whether the user visited it. `show_progress` shows a line about a running call, `tell` a line
+    between two messages.
     """
 
     elicit: Callable[[str, Elicit], Awaitable[ElicitResult]]
@@ -47,9 +47,9 @@ class User:
 def make_handlers(
     server: str, user: User | None, clock: Clock, on_visited: Callable[[str], None], log_file: Path
 ) -> Handlers:
-    """What `server` may ask for: folders, and where there is a `user` to ask, answers and the model.
+    """The handlers for requests of `server`: roots, and with a `user` also elicitation and sampling.
 
-    `clock` pauses meanwhile.
+    `clock` pauses while the user is prompted.
     """
 
     async def asked(ask: Callable[[str, R], Awaitable[T]], request: R) -> T:
@@ -66,7 +66,7 @@ def make_handlers(
 
 
 async def list_roots() -> Sequence[Root]:
-    """The root of the repository that the working folder is in, else that folder; none if it was deleted."""
+    """The root of the repository of the working folder, else that folder; none if it was deleted."""
     with suppress(OSError):
         folder = Path.cwd()
         root = next(filter(is_repository, (folder, *folder.parents)), folder)
@@ -75,14 +75,14 @@ async def list_roots() -> Sequence[Root]:
 
 
 class _MessageLog:
-    """Adds the messages of a server to its log, next to what its process writes to stderr."""
+    """Appends log messages of a server to the file that also has its stderr."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lines: list[str] = []
 
     def add(self, message: LogMessage) -> None:
-        """Add a message; those that come together are written together."""
+        """Add a message. Messages of one turn of the event loop are written together."""
         text = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
         logger = "" if message.logger is UNSET else f" {message.logger}"
         if not self._lines:

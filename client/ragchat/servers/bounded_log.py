@@ -1,4 +1,4 @@
-"""A server's log whose length stays bounded while the server writes to it."""
+"""A server's log file that stays bounded while the server writes to it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import anyio
 from ragchat.log import ServerLog, prepare
 from ragmcp.concurrency import background_task
 
-# The log is copied in such portions with a pause after each (6 MB a second are enough), so that a server that
-# floods its log does not keep us busy, not even line by line.
+# The log is copied in portions of this size with a pause after each (at most 6 MB a second), so that a server
+# that floods its log cannot keep this process busy.
 READ_BYTES = 2**16
 PAUSE_SECONDS = 0.01
 
 
 @asynccontextmanager
 async def bounded_log(path: Path) -> AsyncIterator[ServerLog]:
-    """The log of one start of a server. On Windows, whose pipes cannot be watched, it is not bounded."""
+    """The log of one start of a server. Not bounded on Windows, where pipes cannot be awaited."""
     if sys.platform == "win32":
         yield ServerLog(path)
         return
@@ -42,7 +42,7 @@ class _Copied(ServerLog):
         self._ended = anyio.Event()
 
     def writer(self) -> int:
-        """The descriptor for the server; there is only one."""
+        """The descriptor for the server; may be taken once."""
         writer, self._writer = self._writer, -1
         return writer
 
@@ -67,7 +67,7 @@ class _Copied(ServerLog):
         self._ended.set()
 
     def close(self) -> None:
-        """Close what the server was not given."""
+        """Close the descriptors that the server does not own."""
         os.close(self._source)
         if self._writer >= 0:
             os.close(self._writer)

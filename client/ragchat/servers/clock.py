@@ -1,4 +1,4 @@
-"""The time that calls take, without that in which the user is asked."""
+"""A clock that pauses while the user is prompted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import anyio
 
 
 class Clock:
-    """Seconds that do not pass while the user is asked, and deadlines by them."""
+    """Seconds that do not pass while the user is prompted, and deadlines on this clock."""
 
     def __init__(self, outer: Clock | None = None) -> None:
         """`outer` pauses with this one."""
@@ -18,14 +18,14 @@ class Clock:
         self._ends: dict[anyio.CancelScope, float] = {}
         self._questions = 0
         self._asked_at = 0.0
-        self._asked = 0.0  # seconds that all questions before took
+        self._asked = 0.0  # seconds of all earlier prompts
 
     def now(self) -> float:
         return (self._asked_at if self._questions else anyio.current_time()) - self._asked
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[anyio.CancelScope]:
-        """Cancel the body after this time."""
+        """Cancel the body after `seconds`."""
         with self.until(self.now() + seconds) as scope:
             yield scope
 
@@ -42,7 +42,7 @@ class Clock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """The user is asked while the body runs."""
+        """Pause the clock during the body."""
         if not self._questions:
             self._asked_at = anyio.current_time()
         self._questions += 1

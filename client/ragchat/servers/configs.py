@@ -1,6 +1,6 @@
-"""The files that name servers: the user's own and a project's, in the form that all hosts share.
+"""The files that configure servers: the user's own and a project's, in the format that all hosts share.
 
-That form is `{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}} or {"url": …, "headers": {…}}}}`.
+`{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}} or {"url": …, "headers": {…}}}}`
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
-# The size limit of such a file; some hosts keep much else in theirs.
+# The size limit of such a file; some hosts keep other settings in it.
 MAX_BYTES = 1 << 24
-# The keys under which hosts keep their servers: most of them, VS Code, Zed.
+# The keys for servers: of most hosts, of VS Code, of Zed.
 KEY = "mcpServers"
 KEYS = frozenset({KEY, "servers", "context_servers"})
 
@@ -41,14 +41,14 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
 class Scope(StrEnum):
-    """Who named a server."""
+    """Whose file configures a server."""
 
     USER = "user"
     PROJECT = "project"
 
 
 class OAuthConfig(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A registration that the user made at the authorization server, where that registers none by itself."""
+    """A registration made by the user, for authorization servers without dynamic registration."""
 
     client_id: str = ""
     client_secret: str = ""
@@ -57,7 +57,7 @@ class OAuthConfig(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class ServerConfig(Struct, frozen=True, kw_only=True):
-    """How to start a server, or where it runs. Variables are not expanded yet."""
+    """How to start a server, or its address. Variables are not expanded yet."""
 
     name: str
     scope: Scope
@@ -69,7 +69,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     oauth: OAuthConfig = OAuthConfig()
     disabled: bool = False
-    trusted: bool = False  # its word that a tool only reads is believed; only the user may say so
+    trusted: bool = False  # trust its read-only annotations; only in the user's own file
 
     @property
     def shown(self) -> str:
@@ -78,14 +78,14 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> str:
-        """What a user agrees to: the command with its variables and its folder, or the address."""
+        """What the user consents to: the command with its variables and folder, or the address."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
         folder = [f"(in {self.cwd})"] if self.cwd else []
         return " ".join([*variables, shlex.join(self.command), *folder]) if self.command else self.url
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What is started or reached, as these files describe it."""
+        """The server as an entry of these files."""
         if self.url:
             oauth = msgspec.to_builtins(self.oauth)
             known = {"url": self.url, "headers": dict(self.headers), "oauth": oauth}
@@ -96,15 +96,15 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies exactly what would be started: any change of it needs a new consent."""
+        """Identifies exactly what would be started: any change needs a new consent."""
         parts = [self.file, self.name, self.command, dict(self.env), self.cwd, self.url, dict(self.headers)]
         return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
     def expanded(self, environ: Mapping[str, str] = os.environ) -> ServerConfig:
-        """The same with the values of its variables. Raises VariableMissing.
+        """Expand variables. Raises VariableMissing.
 
-        `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${userHome}`, and `${workspaceFolder}` for the file's
-        folder.
+        They are `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${userHome}`, and `${workspaceFolder}` for the
+        file's folder.
         """
         values = {"userHome": str(Path.home()), "workspaceFolder": str(Path(self.file).parent)}
 
@@ -137,7 +137,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
 
 class _Entry(Struct):
-    """A server as any of these files describes it; each host has its own name for the address."""
+    """An entry of any of these files; hosts have different names for the address."""
 
     command: str = ""
     args: list[str] = []
@@ -153,9 +153,9 @@ class _Entry(Struct):
 
 
 def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, ServerConfig]:
-    """The servers of the user's file and of the project that `folder` (default: the working one) is in.
+    """The servers of the user's file and of the project of `folder` (default: the working folder).
 
-    Where both name the same server, the user's counts: a repository must not replace a server that the user
+    The user's entry wins if both have the same name: a repository must not replace a server that the user
     trusts. Raises ServerFileUnreadable, ServerConfigInvalid.
     """
     project_file = find_project_file(folder or Path())
@@ -187,8 +187,8 @@ def find_project_file(folder: Path) -> Path | None:
 def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
     """The servers of one file; none if it does not exist. Raises as `read_configs`.
 
-    Without one that has the name of our own memory, which runs anyway: what the user allows the memory, and
-    how far its text is trusted, must not pass to another server.
+    An entry with the name of our own memory is ignored: memory's permissions and trust must not apply to
+    another server.
     """
     return {
         name: decode_entry(name, entry, file, scope)
@@ -211,7 +211,7 @@ def read_entries(file: Path, *, comments: bool = False) -> dict[str, Raw]:
 
 
 def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode: int = 0o600) -> None:
-    """Add or replace a server in a file that hosts share; None removes it. All else in the file stays.
+    """Add or replace a server in a file that hosts share; None removes it. The rest of the file is kept.
 
     Raises as `read_configs`.
     """
@@ -233,7 +233,7 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
 
 
 def disable_entry(file: Path, name: str, *, disabled: bool) -> None:
-    """Disable a server in the file that names it, or enable it again. Raises as `read_configs`."""
+    """Disable or enable a server in the file that configures it. Raises as `read_configs`."""
     entry = _decoded(read_entries(file)[name], dict[str, Any], file, name)
     entry.pop("disabled", None)
     write_entry(file, name, entry | ({"disabled": True} if disabled else {}))
@@ -257,7 +257,7 @@ def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
     """Raises ServerConfigInvalid."""
     entry = _decoded(raw, _Entry, file, name)
     url = entry.url or entry.server_url or entry.http_url
-    if not name.strip():  # The name of the host's own tools is empty.
+    if not name.strip():  # The empty name is reserved for the host's own tools.
         raise ServerConfigInvalid(str(file), "a server", "it needs a name")
     if bool(entry.command) == bool(url):
         raise ServerConfigInvalid(str(file), name, "it needs either a command or a url")

@@ -1,4 +1,4 @@
-"""A server that a file names: its connection, which outlives the server's restarts, its tools, its state."""
+"""The connection to a configured server, which survives restarts; its tools and its state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ragchat.servers.media import MediaFiles
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
 from ragchat.servers.visits import Visits
-from ragchat.servers.watching import Watched
+from ragchat.servers.watching import ResourceWatch
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.features import Client, OnProgress
@@ -46,11 +46,11 @@ LOGS = "servers"
 MEDIA = "media"
 # The least severe messages that a server is asked to send to its log.
 LOG_LEVEL: LogLevel = "info"
-# What the name of a log may not have: a project's file chooses the names of its servers.
+# Characters that are replaced in the name of a log: a project's file chooses the names of its servers.
 _UNSAFE = re.compile(r"[^\w-]")
-# A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
+# The maximum pause between starts of a server that keeps failing; a call or `/mcp reload` ends it.
 MAX_PAUSE_SECONDS = 300.0
-# The pause after the tools were listed again: some servers say without end that they have changed.
+# The pause after listing tools again: some servers send change notifications endlessly.
 RELIST_SECONDS = 0.5
 
 
@@ -65,19 +65,18 @@ class Connection(ManagedServer):
         home: Home,
         clock: Clock,
     ) -> None:
-        """Without a `user`, the client does not declare that the server may ask.
+        """`clock` pauses while the user is prompted. Without a `user`, the server cannot ask for anything.
 
-        `clock` pauses while the server asks. Its log, its login and the images and sounds that it
-        returned are in the folders of `home`.
+        The server's log, login and media files are in the folders of `home`.
         """
         log_name = f"{_UNSAFE.sub('_', config.name)}.log"
         super().__init__(config.name, config.shown, home.state / LOGS / log_name)
         self.config = config
         self.tools: list[ToolInfo] = []
-        """The tools that it listed last; none once it could not be started again."""
+        """The tools that it listed last; none if a restart has failed."""
         self._state = ServerState.STARTING
         self._failure: RagChatError | RagMcpError | None = None
-        self._settled = anyio.Event()
+        self._start_finished = anyio.Event()
         self.media = MediaFiles(home.cache / MEDIA)
         self._home = home
         self._settings = settings
@@ -89,11 +88,11 @@ class Connection(ManagedServer):
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, MAX_PAUSE_SECONDS)
-        self._watched = Watched(config.name, user.tell if user else log.info)
-        self.offers = Offers(config.name, self._ask, self._watched.add)
+        self._watch = ResourceWatch(config.name, user.tell if user else log.info)
+        self.offers = Offers(config.name, self._ask, self._watch.add)
 
     async def run(self) -> None:
-        """Stay connected until cancelled; a server whose settings cannot be used is not started."""
+        """Stay connected until cancelled; a server with unusable settings is not started."""
         try:
             self._config = self.config.expanded()
         except RagChatError as error:
@@ -102,8 +101,8 @@ class Connection(ManagedServer):
         try:
             async with self._supervised:
                 await anyio.sleep_forever()
-        finally:  # No one may wait for the start of a server that was stopped.
-            self._settled.set()
+        finally:  # Release tasks that wait for the start of a server that was stopped.
+            self._start_finished.set()
 
     @property
     def state(self) -> ServerState:
@@ -114,24 +113,24 @@ class Connection(ManagedServer):
         return self._failure
 
     async def wait_started(self) -> None:
-        await self._settled.wait()
+        await self._start_finished.wait()
 
     async def known_tools(self) -> list[ToolInfo]:
         return self.tools
 
-    def refuse(self, state: ServerState) -> None:
-        """It is not started; `state` says why."""
+    def mark_not_started(self, state: ServerState) -> None:
+        """It will not be started; `state` says why."""
         self._state = state
-        self._settled.set()
+        self._start_finished.set()
 
     async def call(self, tool: ToolInfo, arguments: Mapping[str, Any]) -> ToolCallResult:
-        """Call a tool. Waits while too many calls are in progress, and repeats only what may be repeated.
+        """Call a tool. Waits while too many calls are in progress; repeats only what may be repeated.
 
         Raises ServerNotReady, ToolChanged, RagMcpError.
         """
 
         async def send(client: Client) -> ToolCallResult:
-            # The server may have listed its tools again while the user was asked, or since it was restarted.
+            # The list of tools may have changed while the user was prompted, or in a restart.
             if tool not in self.tools:
                 raise ToolChanged(self.config.name, tool.name)
             return await client.call_tool(
@@ -154,7 +153,7 @@ class Connection(ManagedServer):
         raise RequestTimedOut(method, self._settings.timeout_seconds)
 
     def _progress(self, tool: str) -> OnProgress | None:
-        """Shows the user how far a call is, if there is one."""
+        """A callback that shows the progress of a call to the user, if there is one."""
         if (user := self._user) is None:
             return None
 
@@ -170,7 +169,7 @@ class Connection(ManagedServer):
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Client]:
         """Start the server or connect to it, list its tools, and follow their changes."""
-        if self.failure is None:  # Else it shows why it is being started again.
+        if self.failure is None:  # Otherwise the failure stays visible during the restart.
             self._state = ServerState.STARTING
         listed = False
         try:
@@ -182,10 +181,10 @@ class Connection(ManagedServer):
                     self.offers.forget()
                     listed, start.deadline = True, math.inf
                     self._state, self._failure = ServerState.READY, None
-                    self._settled.set()
+                    self._start_finished.set()
                     async with (
                         background_task(lambda: self._follow(client)),
-                        background_task(lambda: self._watched.follow(client)),
+                        background_task(lambda: self._watch.follow(client)),
                     ):
                         yield client
             if start.cancelled_caught:
@@ -203,7 +202,7 @@ class Connection(ManagedServer):
             error.hint = PROGRAMS.get(error.command[0], "")
         self._state = ServerState.LOGIN if isinstance(error, LoginRequired) else ServerState.FAILED
         self._failure = error
-        self._settled.set()
+        self._start_finished.set()
 
     @asynccontextmanager
     async def _start(self) -> AsyncIterator[Client]:
@@ -249,7 +248,7 @@ class Connection(ManagedServer):
         self.tools = tools
 
     async def _follow(self, client: Client) -> None:
-        """List the tools again, and forget other lists, whenever the server says that they have changed."""
+        """List tools again, and drop other cached lists, when the server sends a change notification."""
         offered = client.capabilities
         wanted = Filter(
             tools_list_changed=_announces(client, offered.tools),
@@ -266,19 +265,19 @@ class Connection(ManagedServer):
                         await anyio.sleep(RELIST_SECONDS)
                     else:
                         self.offers.forget()
-        except RagMcpError as error:  # What was listed so far can still be used.
+        except RagMcpError as error:  # The lists fetched so far remain usable.
             log.info("The changes of %s are not followed: %s", self.config.name, error)
 
 
 def _announces(client: Client, capability: dict[str, Any] | UnsetType) -> bool | UnsetType:
-    """Whether the server may say when this list changes."""
+    """Whether the server may send change notifications for this list."""
     if capability is UNSET:
         return UNSET
-    # The official SDK 1.x says it without having declared it; in its era, nothing needs to be asked for.
+    # The official SDK 1.x sends them undeclared; in its era they need no subscription.
     return True if capability.get("listChanged") or not client.modern else UNSET
 
 
 def _may_be_repeated(tool: ToolInfo) -> bool:
-    """Whether a call may be sent again if the server died before it answered."""
+    """Whether a call may be repeated if the server died before the response."""
     hints = tool.annotations
     return hints is not UNSET and True in (hints.read_only_hint, hints.idempotent_hint)

@@ -1,14 +1,11 @@
-"""The part of our environment that every server inherits.
-
-Not all of it: keys and tokens of other programs are often there.
-"""
+"""The environment variables that every server inherits: not all, as others may be keys and tokens."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 
-# The lists of MCP's SDKs, and how programs find their files and reach the network.
+# The lists of the MCP SDKs, and variables for finding files and reaching the network.
 INHERITED = frozenset(
     name
     for names in (
@@ -23,7 +20,7 @@ INHERITED_PREFIXES = ("LC_", "XDG_", "SSL_")
 
 
 def inherited(environ: Mapping[str, str] = os.environ, more: tuple[str, ...] = ()) -> dict[str, str]:
-    """The variables that any server gets, and those whose names begin with one of `more`."""
+    """The inherited variables, and those whose names begin with one of `more`."""
     return {
         name: value
         for name, value in environ.items()

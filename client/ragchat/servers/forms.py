@@ -1,4 +1,4 @@
-"""The forms by which servers ask the user: their fields, and what may be typed into each. Pure.
+"""Elicitation forms: their fields, and the validation of what the user types. Pure.
 
 Source: client/elicitation, `requestedSchema`: a flat object.
 """
@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ragmcp.errors import InvalidParams
 
-# The formats and types of fields in words; others are shown as they are.
+# Labels for the formats and types of fields; others are shown as they are.
 _KINDS = {
     "string": "text",
     "integer": "whole number",
@@ -28,7 +28,7 @@ _KINDS = {
     "date-time": "date and time",
 }
 TRUE, FALSE = frozenset({"y", "yes", "true", "1"}), frozenset({"n", "no", "false", "0"})
-# What a server must not ask for in a form: "MUST NOT use form mode to request sensitive information".
+# The specification: "MUST NOT use form mode to request sensitive information".
 _SECRET = re.compile(
     r"passw|passphrase|secret|token|api.?key|private.?key|credential|\bpin\b|\bcvv\b|\bcvc\b|card.?number",
     re.IGNORECASE,
@@ -47,7 +47,7 @@ class _Items(Struct, frozen=True, rename="camel"):
 
 
 class FormField(Struct, frozen=True, rename="camel"):
-    """One field as its server describes it. `default` is UNSET where there is none."""
+    """One field as its server describes it. `default` is UNSET if there is none."""
 
     type: Literal["string", "number", "integer", "boolean", "array"] = "string"
     title: str = ""
@@ -68,7 +68,7 @@ class FormField(Struct, frozen=True, rename="camel"):
 
     @property
     def choices(self) -> Mapping[str, str]:
-        """The values to choose from, each with its title; empty where any may be typed."""
+        """The values to choose from, with their titles; empty if any value is allowed."""
         options = self.one_of or self.items.any_of or self.items.one_of
         if options:
             return {option.const: option.title or option.const for option in options}
@@ -78,7 +78,7 @@ class FormField(Struct, frozen=True, rename="camel"):
 
     @property
     def constraints(self) -> Sequence[str]:
-        """What is allowed, in words."""
+        """Descriptions of the allowed values."""
         kind = _KINDS.get(self.format or self.type, self.format or self.type)
         words = ["one of these" if self.choices and self.type != "array" else kind]
         if self.pattern:
@@ -93,7 +93,7 @@ class FormField(Struct, frozen=True, rename="camel"):
         return words
 
     def value(self, typed: str) -> Any:
-        """The value that the user means. Raises ValueError with a sentence for what is not allowed."""
+        """Parse what the user typed. Raises ValueError with a sentence for invalid input."""
         if self.type == "array":
             return self._several(typed)
         if self.choices:
@@ -107,7 +107,7 @@ class FormField(Struct, frozen=True, rename="camel"):
         return self._number(typed)
 
     def shown(self, value: Any) -> str:
-        """A value in the words that `value` reads."""
+        """A value as text that `value` can parse."""
         if isinstance(value, bool):
             return "y" if value else "n"
         if isinstance(value, list):
@@ -123,7 +123,7 @@ class FormField(Struct, frozen=True, rename="camel"):
                 return value
         if typed.isdecimal() and 1 <= int(typed) <= len(values):
             return values[int(typed) - 1]
-        raise ValueError(f"{typed} is none of them.")
+        raise ValueError(f"{typed} is not one of them.")
 
     def _several(self, typed: str) -> list[str]:
         words = [word.strip() for word in typed.split(",") if word.strip()]
@@ -152,7 +152,7 @@ class FormField(Struct, frozen=True, rename="camel"):
             raise ValueError(f"It must have at least {self.min_length:,} characters.")
         if self.max_length is not None and len(typed) > self.max_length:
             raise ValueError(f"It must have at most {self.max_length:,} characters.")
-        # The pattern is shown and not checked: a server could choose one that takes forever.
+        # The pattern is shown but not checked: a server could send one with exponential backtracking.
         try:
             match self.format:
                 case "email" if not re.fullmatch(r"[^@\s]+@[^@\s]+", typed):
@@ -177,7 +177,7 @@ _EXAMPLES = {
 
 
 class Form(Struct, frozen=True):
-    """The fields by name, and the names of those that must be filled in."""
+    """The fields by name, and the names of the required ones."""
 
     properties: dict[str, FormField] = {}
     required: list[str] = field(default_factory=list)
@@ -192,6 +192,6 @@ def read_form(schema: dict[str, Any] | UnsetType) -> Form:
 
 
 def asks_for_secret(name: str, form_field: FormField) -> bool:
-    """Whether a field seems to ask for what only a page of the service itself may ask."""
+    """Whether a field seems to ask for a secret, which only a page of the service itself may request."""
     words = f"{name} {form_field.title} {form_field.description} {form_field.format}".replace("_", " ")
     return bool(_SECRET.search(words))

@@ -1,4 +1,4 @@
-"""The servers that the user has in other MCP hosts: where each host keeps them, and which are usable here."""
+"""Servers configured in other MCP hosts: where each host keeps them, and which are usable here."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ragcommon.hosts import SERVER_NAME
 
 VSCODE_FOLDERS = ("Code", "Code - Insiders", "VSCodium")
 CLINE_FILE = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
-# Files of a project, by host. They come with other people's files.
+# Project files by host. They may come from other people.
 OF_PROJECT = {
     "vscode": ".vscode/mcp.json",
     "cursor": ".cursor/mcp.json",
     "gemini": ".gemini/settings.json",
     "zed": ".zed/settings.json",
 }
-# ${NAME}, ${NAME:-default}, ${env:NAME}, ${userHome} can be expanded here.
+# Variables other than ${NAME}, ${NAME:-default}, ${env:NAME}, ${userHome}, which can be expanded here.
 _FOREIGN_VARIABLE = re.compile(r"\$\{(?!(?:env:)?[A-Za-z_]\w*(?::-[^}]*)?\})[^}]*\}|\$\{workspaceFolder\}")
 # Gemini CLI also expands $NAME.
 _SHORT_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
@@ -37,9 +37,9 @@ _SHORT_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 
 @dataclass(frozen=True)
 class Found:
-    """A server in the file of another host; `obstacle` says why it cannot be used here, "" if it can.
+    """A server in the file of another host; `obstacle` says why it cannot be used here, or is "".
 
-    `config` is None where it cannot be read. `of_project`: the file may come from other people.
+    `config` is None if the entry is invalid. `of_project`: the file may come from other people.
     """
 
     host: str
@@ -62,7 +62,7 @@ class Unreadable:
 def host_files(
     folder: Path, environ: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> dict[str, list[Path]]:
-    """Where each host keeps its servers: those of the user, then that of the project in `folder`."""
+    """The files of each host: those of the user, then that of the project in `folder`."""
     home, settings = Path.home(), _settings_folder(environ, platform)
     vscode = [settings / name / "User" for name in VSCODE_FOLDERS]
     zed = settings / "Zed" if platform == "win32" else home / ".config" / "zed"
@@ -84,7 +84,7 @@ def host_files(
 
 
 def _settings_folder(environ: Mapping[str, str], platform: str) -> Path:
-    """Where programs that are built with Electron keep their settings."""
+    """The settings folder of Electron programs."""
     if platform == "win32":
         return Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     if platform == "darwin":
@@ -95,7 +95,7 @@ def _settings_folder(environ: Mapping[str, str], platform: str) -> Path:
 def find_servers(host: str, files: list[Path], folder: Path) -> Iterator[Found | Unreadable]:
     """The servers in those of `files` that exist; `folder` is the project's."""
     for file in files:
-        # The home folder may be the working one.
+        # In the home folder, the same file is the user's.
         of_project = host in OF_PROJECT and file == folder / OF_PROJECT[host] and folder != Path.home()
         try:
             entries = read_entries(file, comments=True)
@@ -109,8 +109,8 @@ def find_servers(host: str, files: list[Path], folder: Path) -> Iterator[Found |
 def _found(found: Found, raw: Raw, folder: Path) -> Found:
     try:
         entry = msgspec.json.decode(raw, type=dict[str, Any])
-        usual = Raw(msgspec.json.encode(_usual(found.host, entry)))
-        config = decode_entry(found.name, usual, found.file, Scope.USER)
+        normalized = Raw(msgspec.json.encode(_normalized(found.host, entry)))
+        config = decode_entry(found.name, normalized, found.file, Scope.USER)
     except msgspec.MsgspecError as error:
         return dataclasses.replace(found, obstacle=str(error))
     except ServerConfigInvalid as error:
@@ -120,8 +120,8 @@ def _found(found: Found, raw: Raw, folder: Path) -> Found:
     return dataclasses.replace(found, config=config, obstacle=_obstacle(config, entry))
 
 
-def _usual(host: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry in the form that most hosts share."""
+def _normalized(host: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry in the format that most hosts share."""
     if isinstance(nested := entry.get("command"), dict):  # Zed, until 2025
         entry = {**entry, **nested, "command": nested.get("path", "")}
     if host == "gemini":
@@ -151,7 +151,7 @@ def _in_folder(config: ServerConfig, folder: Path) -> ServerConfig:
 
 
 def _obstacle(config: ServerConfig, entry: Mapping[str, Any]) -> str:
-    """Why a server cannot be used here, as a clause."""
+    """Why a server cannot be used here, as a clause, or ""."""
     if _is_own(config):
         return "it is this memory itself"
     if config.disabled:

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, as the editors that host MCP servers write it. Pure."""
+"""JSON with comments and trailing commas, as used by editors. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ _LAST_COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 
 
 def to_json(content: bytes) -> bytes:
-    """The same as JSON: spaces take the places of comments and of the commas before `}` and `]`.
-
-    What is wrong otherwise stays, at its place, for the decoder to name.
-    """
+    """Blank out comments and trailing commas. Offsets stay the same, so that decoder errors are correct."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, content))
 

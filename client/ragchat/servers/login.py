@@ -1,4 +1,4 @@
-"""Logging in to remote servers: the user's browser, and the file that keeps what was granted."""
+"""Logging in to remote servers: the user's browser, and the file with tokens and registrations."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from ragmcp.oauth.web import Web, open_web
 FILE = "credentials.json"
 # Asks the user for a line; None if they do not want to type one.
 Read = Callable[[str], Awaitable[str | None]]
-# How long a user may take to log in.
+# The time a user may take to log in.
 LOGIN_SECONDS = 600.0
-# A server may want another login at once, with more rights.
+# A server may request a second login at once, for more scopes.
 MAX_LOGINS = 2
 
 
 class _File(Struct):
     registrations: dict[str, Registration] = {}  # by issuer
     grants: dict[str, Grant] = {}  # by the address of the server
-    wanted: dict[str, str] = {}  # the rights that a server wants beyond its grant, by its address
+    wanted: dict[str, str] = {}  # the scopes that a server requests beyond its grant, by its address
 
 
 class Credentials:
-    """The file, a `Store`: only the user can read it. Every method raises CredentialsUnusable."""
+    """A `Store` in a file that only the user can read. Every method raises CredentialsUnusable."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
@@ -64,7 +64,7 @@ class Credentials:
         return self._read().grants.get(url)
 
     def keep_grant(self, url: str, grant: Grant | None) -> None:
-        """Keep a grant; None: forget it, and what was wanted beyond it."""
+        """Keep a grant; None: forget it, and the scopes requested beyond it."""
         file = self._read()
         if grant is None:
             file.grants.pop(url, None)
@@ -74,18 +74,18 @@ class Credentials:
         self._write(file)
 
     def wanted(self, url: str) -> str:
-        """The rights that the server at `url` wants beyond its grant, separated by spaces."""
+        """The scopes that the server at `url` requests beyond its grant, separated by spaces."""
         return self._read().wanted.get(url, "")
 
     def keep_wanted(self, url: str, scope: str) -> None:
-        """Keep them until the next login; "" forgets them."""
+        """Keep these scopes until the next login; "" forgets them."""
         file = self._read()
         if file.wanted.get(url, "") != scope:
             file.wanted[url] = scope
             self._write(file)
 
     def _read(self) -> _File:
-        # Each time: other running programs renew tokens too.
+        # Read each time: other running programs renew tokens too.
         file = read_private(self._path, _File, CredentialsUnusable, private=True)
         for grant in file.grants.values():
             add_secret(grant.access_token)
@@ -97,7 +97,7 @@ class Credentials:
 
 
 class NoLogin:
-    """A token source that has no user: a server that wants a login, or more rights, is reported."""
+    """A token source without a user: a server that requests a login, or more scopes, is reported."""
 
     def __init__(self, config: ServerConfig, credentials: Credentials) -> None:
         self._config = config
@@ -105,32 +105,32 @@ class NoLogin:
 
     async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
-        if store.grant(self._config.url) is not None:  # Only this request wants them, not the next login.
+        if store.grant(self._config.url) is not None:  # The next login must request these scopes.
             self._credentials.keep_wanted(self._config.url, wanted.scope)
         hint = f"`ragchat mcp login {self._config.name}`, or /mcp login {self._config.name} in the chat."
         raise LoginRequired(self._config.url, hint)
 
 
-class _Later:
-    """A token source that notes what is asked of it, and leaves the login for later.
+class _DeferredLogin:
+    """A token source that records the token request, and defers the login.
 
-    The requests of a connection have a few seconds each, which are not enough for a user.
+    The requests of a connection have timeouts of seconds, too short for a user.
     """
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self.noted: tuple[TokenRequest, Prover | None, Reach] | None = None
+        self.request: tuple[TokenRequest, Prover | None, Reach] | None = None
 
     async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
-        self.noted = (wanted, prover, web.reach)
+        self.request = (wanted, prover, web.reach)
         raise LoginRequired(self._config.url)
 
 
 def authorization(config: ServerConfig, source: TokenSource, store: Store, scope: str = "") -> OAuth | None:
-    """What authorizes the requests to a server; None if its settings have a header for that.
+    """The authorization of requests to a server; None if its settings have an Authorization header.
 
-    `scope` are rights to ask for beside those that the server names.
+    `scope` has scopes to request in addition to those that the server names.
     """
     if any(name.lower() == "authorization" for name in config.headers):
         return None
@@ -144,9 +144,9 @@ async def log_in(
     show: Callable[[str], None],
     read: Read | None = None,
 ) -> None:
-    """Let the user log in at a server; `show` gets what they must know, `read` asks for an address.
+    """Let the user log in at a server; `show` displays instructions, `read` reads a pasted address.
 
-    Returns at once if the server wants no login. Raises RagMcpError, CredentialsUnusable; TimeoutError after
+    Returns at once if the server needs no login. Raises RagMcpError, CredentialsUnusable; TimeoutError after
     `LOGIN_SECONDS`.
     """
     oauth = config.oauth
@@ -159,17 +159,17 @@ async def log_in(
         async with open_redirect(oauth.callback_port) as redirect:
             source = Login(identity, Browser(redirect, show, read))
             for _ in range(MAX_LOGINS):
-                later, scope = _Later(config), credentials.wanted(config.url)
+                deferred, scope = _DeferredLogin(config), credentials.wanted(config.url)
                 try:
-                    # Without its grant the server wants a login, which then asks for more.
+                    # Without the grant, the server requests a login, which then includes the new scopes.
                     store = RunStore() if scope else credentials
-                    await _ping(config, settings, authorization(config, later, store, scope))
+                    await _ping(config, settings, authorization(config, deferred, store, scope))
                 except LoginRequired:
-                    if later.noted is None:
+                    if deferred.request is None:
                         raise
                 else:
                     return
-                wanted, prover, reach = later.noted
+                wanted, prover, reach = deferred.request
                 async with open_web(reach) as web:
                     grant = await source.obtain(web, wanted, prover, credentials)
                 credentials.keep_grant(config.url, grant)
@@ -192,7 +192,7 @@ async def _ping(config: ServerConfig, settings: ServerSettings, authorization: O
 class Browser:
     """The user's browser. On a machine without one, the user opens the printed address elsewhere.
 
-    That browser is then sent to an address of the wrong machine, which the user can paste here (`read`).
+    The redirect then goes to the wrong machine, and the user can paste its address here (`read`).
     """
 
     def __init__(self, redirect: Redirect, show: Callable[[str], None], read: Read | None = None) -> None:
@@ -205,7 +205,7 @@ class Browser:
         return self._redirect.uri
 
     async def visit(self, url: str, state: str) -> str:
-        """Open the page, and wait until the browser is sent back from it, or its address is pasted."""
+        """Open the page, and wait for the redirect or for its pasted address."""
         self._redirect.expect(state)
         self._show(f"Log in on this page:\n{url}")
         await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
@@ -231,7 +231,7 @@ class Browser:
             if address.startswith(f"{self.redirect_uri}?"):
                 if has_state(address, state):
                     return address
-                self._show("That address is of another login.")
+                self._show("That address belongs to another login.")
             elif address:
                 self._show(f"The address begins with {self.redirect_uri}?")
         return await self._redirect.wait()

@@ -1,4 +1,4 @@
-"""What the manager knows of every server, memory included: its name, its state, its log."""
+"""The base of every server, memory included: its name, state and log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ServerState(StrEnum):
-    """What a server does, in the words that `/mcp` shows."""
+    """The state of a server, as `/mcp` shows it."""
 
     DISABLED = "disabled"
     UNASKED = "waits for your consent"
@@ -28,7 +28,7 @@ class ServerState(StrEnum):
 
 
 class ManagedServer(ABC):
-    """`shown` is where it is, on one line; `log` the file that it writes to."""
+    """`shown` is its command or address on one line; `log` the file that it writes to."""
 
     def __init__(self, name: str, shown: str, log: Path) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class ManagedServer(ABC):
     @property
     @abstractmethod
     def failure(self) -> RagChatError | RagMcpError | None:
-        """Why it failed or ended last, until it is ready again."""
+        """Why it last failed or ended, until it is ready again."""
 
     @abstractmethod
     async def wait_started(self) -> None:
@@ -50,7 +50,7 @@ class ManagedServer(ABC):
 
     @abstractmethod
     async def known_tools(self) -> list[ToolInfo]:
-        """The tools that it listed last; none while it cannot be started. Raises nothing."""
+        """The tools that it listed last; none if it cannot be started. Raises nothing."""
 
     def last_log_lines(self, count: int) -> str:
         """The end of its log."""

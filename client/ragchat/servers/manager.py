@@ -1,4 +1,4 @@
-"""All servers, memory and those that files name: which ones run, and what the others offer together."""
+"""Starts, stops and owns all servers: memory, and those in configuration files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class ServerManager:
     """Owns every connection; an async context manager.
 
-    `open_memory` starts the server of the memory, `start` the others, unless there is `only_memory`.
+    `open_memory` starts the memory server, `start` the others unless `only_memory` is set.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class ServerManager:
     ) -> None:
         """`config_file` and `verbose` are passed on to the memory's process."""
         self.user: User | None = None
-        """The user at the prompt, whom servers may ask; set it before they start. None: a script runs."""
+        """The user at the prompt; set before servers start. None: in a script."""
         self.clock = Clock()
-        """It pauses while any server asks the user."""
+        """It pauses while any server prompts the user."""
         self.permissions = Permissions(settings.home.config)
         self.memory: MemoryServer | None = None
-        """The server of the memory, once it was opened."""
+        """The memory server, once opened."""
         self.only_memory = only_memory
         self._config_file = config_file
         self._verbose = verbose
@@ -78,7 +78,7 @@ class ServerManager:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._tasks.cancel_scope.cancel()
-        # The body's own error must not be wrapped in a group.
+        # An error of the body must not be wrapped in an exception group.
         if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
             await self._tasks.__aexit__(None, None, None)
             return False
@@ -107,10 +107,7 @@ class ServerManager:
         return server
 
     async def open_memory(self, settings: Settings) -> MemoryClient:
-        """Start the server of the memory that these settings name, in place of the one before.
-
-        Raises SettingsError.
-        """
+        """Start the memory server of these settings, replacing the previous one. Raises SettingsError."""
         memory = await find_memory_server(settings, self._config_file, verbose=self._verbose)
         self._cancel(memory.name)
         self.memory = memory
@@ -118,7 +115,7 @@ class ServerManager:
         return MemoryClient(memory, memory.url)
 
     def separate_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
-        """The memory that these settings name, beside the one in use. Raises SettingsError."""
+        """The memory that these settings name, in addition to the one in use. Raises SettingsError."""
         return open_memory(settings, self._config_file, verbose=self._verbose)
 
     async def _keep_open(self, memory: MemoryServer, *, task_status: TaskStatus[None]) -> None:
@@ -128,13 +125,12 @@ class ServerManager:
                 await anyio.sleep_forever()
 
     def start(self) -> None:
-        """Start all other servers in the background that are new or changed; end those that are gone.
+        """Start new and changed servers in the background, and stop removed ones, as the files say now.
 
-        Also after the files were edited. Raises ServerFileUnreadable, ServerConfigInvalid,
-        PermissionsUnusable.
+        Raises ServerFileUnreadable, ServerConfigInvalid, PermissionsUnusable.
         """
         configs = {} if self.only_memory else read_configs(self._file)
-        # What a script gets must not depend on how fast a server starts. Each start has its own limit.
+        # In a script, results must not depend on how fast servers start. Each start has its own limit.
         wait_seconds = inf if self.user is None else self._settings.wait_seconds
         self._wait_until = anyio.current_time() + wait_seconds
         for name in [*self._connections]:
@@ -145,7 +141,7 @@ class ServerManager:
                 self._start(config)
 
     async def restart(self, name: str) -> None:
-        """Start a server again, to which the user agrees thereby. Returns when it has started or failed.
+        """Restart a server, which implies the user's consent. Returns when it has started or failed.
 
         Raises UnknownServer, PermissionsUnusable.
         """
@@ -157,7 +153,7 @@ class ServerManager:
             await self.server(name).wait_started()
 
     def agree(self, name: str) -> None:
-        """The user agrees to a project's server; it is started.
+        """Record the user's consent to a project's server, and start it.
 
         Raises UnknownServer, MemoryNotConfigurable, PermissionsUnusable.
         """
@@ -166,13 +162,13 @@ class ServerManager:
         self._replace(config)
 
     def disable(self, name: str, *, disabled: bool) -> None:
-        """Disable a server from now on, or enable it again. Raises as `connection` and `start`."""
+        """Disable or enable a server permanently. Raises as `connection` and `start`."""
         self.permissions.disable(self.connection(name).config, disabled=disabled)
         self._stop(name)
         self.start()
 
     def forget(self, name: str) -> list[str]:
-        """Drop what the user has allowed or forbidden a server. Returns what that was, a phrase each.
+        """Drop all permissions of a server, and return a phrase for each.
 
         Raises UnknownServer, PermissionsUnusable.
         """
@@ -198,17 +194,17 @@ class ServerManager:
         return self._running
 
     def unasked(self) -> list[ServerConfig]:
-        """The servers of the project that wait for the user's consent."""
+        """The project's servers that wait for the user's consent."""
         return [one.config for one in self._connections.values() if one.state is ServerState.UNASKED]
 
-    async def wait_started(self, is_meant: Callable[[str], bool] = lambda _: True) -> None:
-        """Wait until every other server whose name is meant has started or failed."""
+    async def wait_started(self, matches: Callable[[str], bool] = lambda _: True) -> None:
+        """Wait until every other server whose name matches has started or failed."""
         for connection in [*self._connections.values()]:
-            if is_meant(connection.name):
+            if matches(connection.name):
                 await connection.wait_started()
 
     async def ready(self) -> None:
-        """As `wait_started`; with a user at the prompt not for long after `start`."""
+        """Like `wait_started`, but with a user at the prompt only for a limited time after `start`."""
         with anyio.CancelScope(deadline=self._wait_until):
             await self.wait_started()
 
@@ -217,14 +213,14 @@ class ServerManager:
         return [one for one in self._connections.values() if one.state is ServerState.STARTING]
 
     def offers(self) -> dict[str, Offers]:
-        """What the other servers that are ready offer besides tools, by their names."""
+        """The resources and prompts of the other servers that are ready, by server name."""
         ready = (one for one in self._connections.values() if one.state is ServerState.READY)
         return {one.config.name: one.offers for one in ready}
 
     def tools(self) -> list[ServerTool]:
-        """The tools of all other servers, under names that are unique.
+        """The tools of all other servers under unique names.
 
-        Also of a server that has just died: a call starts it at once.
+        A server that has just died is included: a call restarts it.
         """
         return offered_tools(self._connections.values())
 
@@ -233,9 +229,9 @@ class ServerManager:
         connection = Connection(config, self.user, self._settings, self._home, self.clock)
         self._connections[config.name] = connection
         if is_disabled:
-            connection.refuse(ServerState.DISABLED)
+            connection.mark_not_started(ServerState.DISABLED)
         elif not may_start:
-            connection.refuse(ServerState.UNASKED)
+            connection.mark_not_started(ServerState.UNASKED)
         else:
             self._tasks.start_soon(self._run, connection)
 

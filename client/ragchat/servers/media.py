@@ -1,4 +1,4 @@
-"""Images and sounds of servers: kept as files that the user can open; and images as data URLs for a model."""
+"""Images and sounds from servers: saved as files for the user, and images as data URLs for a model."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ragcommon.files.writing import private_folder
 
 log = logging.getLogger(__name__)
 
-# Larger ones are only named.
+# Larger content is not saved.
 MAX_BYTES = 5 * 2**20
-# The newest files that are kept.
+# Only the newest files are kept.
 MAX_FILES = 50
 # The kinds of images that models take.
 _IMAGES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
-# How their content begins; in WebP, four bytes of any value are its size.
+# Their magic bytes; in WebP, the four arbitrary bytes are the size.
 _BEGINNINGS = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
     "image/gif": re.compile(rb"GIF8[79]a"),
     "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
 }
-# Only kinds that no program runs: an SVG image can hold scripts.
+# Only formats without active content: SVG can contain scripts.
 _SUFFIXES = _IMAGES | {
     "audio/mpeg": ".mp3",
     "audio/wav": ".wav",
@@ -44,17 +44,17 @@ def size_of(data: str) -> int:
 
 
 def image_url(kind: str, data: str) -> str:
-    """The data URL of an image in base64; "" for anything else, and for an image that is too large."""
+    """The data URL of an image in base64; "" for other content, and for images that are too large."""
     return f"data:{kind};base64,{data}" if kind in _IMAGES and _content(data) else ""
 
 
 def image_kind(content: bytes) -> str:
-    """The kind of image that these bytes are, whatever their file is called; "" for anything else."""
+    """The MIME type of an image by its magic bytes; "" for other content."""
     return next((kind for kind, beginning in _BEGINNINGS.items() if beginning.match(content)), "")
 
 
 def named(kind: str, size: int) -> str:
-    """What stands in a text for `size` bytes that are none."""
+    """A placeholder for binary content in a text."""
     return f"[{kind}, {size:,} bytes]"
 
 
@@ -64,7 +64,7 @@ def data_url(kind: str, content: bytes) -> str:
 
 
 def _content(data: str) -> bytes:
-    """The bytes of base64 `data`, none if that is malformed or too large."""
+    """The decoded base64 `data`; empty if malformed or too large."""
     if size_of(data) > MAX_BYTES:
         return b""
     try:
@@ -74,13 +74,13 @@ def _content(data: str) -> bytes:
 
 
 class MediaFiles:
-    """The files of `folder`, named after their content."""
+    """Files in `folder`, named by the hash of their content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, kind: str, data: str) -> Path | None:
-        """The file with this content (base64); None if it is too large, unknown or cannot be written."""
+        """Save base64 content to a file; None if it is too large, of an unknown type, or not writable."""
         suffix, content = _SUFFIXES.get(kind), _content(data)
         if suffix is None or not content:
             return None

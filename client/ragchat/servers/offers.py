@@ -1,11 +1,11 @@
-"""What a server offers besides tools: texts to read, and prompts."""
+"""The resources and prompts of a server."""
 
 from __future__ import annotations
 
 import binascii
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import UNSET
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Sends a request by its method and the function that makes it."""
+    """Sends a request, given its method and a function that makes it."""
 
     def __call__(self, method: str, ask: Callable[[Client], Awaitable[T]], /) -> Awaitable[T]: ...
 
@@ -41,34 +41,37 @@ class Offers:
         self.forget()
 
     def forget(self) -> None:
-        """The lists may have changed."""
-        self._resources: Sequence[ResourceInfo] | None = None
-        self._templates: Sequence[ResourceTemplate] | None = None
-        self._prompts: Sequence[PromptInfo] | None = None
+        """Drop the cached lists, which may have changed."""
+        self._lists: dict[str, Any] = {}
 
     async def resources(self) -> Sequence[ResourceInfo]:
-        if self._resources is None:
-            self._resources = await self._ask("resources/list", _resources)
-        return self._resources
+        return await self._listed("resources/list", "resources", Client.list_resources)
 
     async def templates(self) -> Sequence[ResourceTemplate]:
-        if self._templates is None:
-            self._templates = await self._ask("resources/templates/list", _templates)
-        return self._templates
+        return await self._listed("resources/templates/list", "resources", Client.list_resource_templates)
 
     async def prompts(self) -> Sequence[PromptInfo]:
-        if self._prompts is None:
-            self._prompts = await self._ask("prompts/list", _prompts)
-        return self._prompts
+        return await self._listed("prompts/list", "prompts", Client.list_prompts)
+
+    async def _listed(
+        self, method: str, capability: str, ask: Callable[[Client], Awaitable[Sequence[T]]]
+    ) -> Sequence[T]:
+        async def items(client: Client) -> Sequence[T]:
+            return [] if getattr(client.capabilities, capability) is UNSET else await ask(client)
+
+        if method not in self._lists:
+            self._lists[method] = await self._ask(method, items)
+        found: Sequence[T] = self._lists[method]
+        return found
 
     async def read(self, uri: str) -> list[DocumentText]:
-        """The texts of a resource; what is no text is named."""
+        """The contents of a resource; binary contents are replaced by a placeholder."""
         contents = await self._ask("resources/read", lambda client: client.read_resource(uri))
         self._on_attached(uri)
         return [self._document(one) for one in contents]
 
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
-        """A prompt with its arguments, and the resources in it."""
+        """A prompt with its arguments filled in, and its embedded resources."""
         filled = await self._ask("prompts/get", lambda client: client.get_prompt(prompt, arguments))
         contents = [message.content for message in filled.messages]
         text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
@@ -78,11 +81,11 @@ class Offers:
     async def complete_argument(
         self, prompt: str, argument: str, typed: str, others: Mapping[str, str]
     ) -> list[str]:
-        """Values for an argument of a prompt, `others` being given."""
+        """Completions for an argument of a prompt; `others` are the arguments given so far."""
         return await self._complete(PromptReference(name=prompt), argument, typed, others)
 
     async def complete_variable(self, template: ResourceTemplate, variable: str, typed: str) -> list[str]:
-        """Values for a variable of a template."""
+        """Completions for a variable of a template."""
         return await self._complete(TemplateReference(uri=template.uri_template), variable, typed, {})
 
     async def _complete(
@@ -96,21 +99,9 @@ class Offers:
         return await self._ask("completion/complete", values)
 
     def _document(self, contents: ResourceContents) -> DocumentText:
-        # The name of the server keeps it apart from the user's own files, whatever the server calls it.
+        # The prefix distinguishes it from the user's own files, whatever URI the server chooses.
         image = "" if contents.blob is UNSET else image_url(contents.mime_type or "", contents.blob)
         return DocumentText.loose(f"@{self._server}:{contents.uri}", _text(contents), image=image)
-
-
-async def _resources(client: Client) -> Sequence[ResourceInfo]:
-    return [] if client.capabilities.resources is UNSET else await client.list_resources()
-
-
-async def _templates(client: Client) -> Sequence[ResourceTemplate]:
-    return [] if client.capabilities.resources is UNSET else await client.list_resource_templates()
-
-
-async def _prompts(client: Client) -> Sequence[PromptInfo]:
-    return [] if client.capabilities.prompts is UNSET else await client.list_prompts()
 
 
 def _text(contents: ResourceContents) -> str:

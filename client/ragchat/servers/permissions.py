@@ -1,4 +1,4 @@
-"""What the user has allowed: commands of projects, and tools. Remembered in the user's own file only."""
+"""The user's permissions: for projects' servers, and for tools. They are kept in the user's own file only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.tools import ToolInfo
 
 FILE = "permissions.json"
-# Lines of each version of a tool that are compared to show the difference: comparing is quadratic.
+# Lines of a tool's description and schemas that are compared: comparing is quadratic.
 MAX_LINES = 500
 
 
 class Rule(StrEnum):
-    """What the user said about a tool: for all time, or until the chat ends."""
+    """The user's decision about a tool: permanently, or until the chat ends."""
 
     ALWAYS = "always"
     SESSION = "session"  # never in the file
@@ -40,66 +40,63 @@ _SAID = {
 
 
 class _Remembered(Struct, frozen=True):
-    """A rule, and the tool as it was then: all that the user and the model see or believe of it."""
+    """A rule, and the tool as it was then: everything that the user and the model see of it."""
 
     rule: Rule
     description: str
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
-    # None: an earlier release did not keep them; {}: there are none.
+    # None: not kept by an earlier release; {}: no annotations.
     annotations: dict[str, bool] | None = None
 
     def is_of(self, tool: ToolInfo) -> bool:
-        """Whether the tool is still as it was."""
+        """Whether the tool is unchanged."""
         # Encoded, because to Python 1 and True are equal.
         return _encoded(self) == _encoded(_remember(tool, self.rule))
 
 
 class _File(Struct):
-    # The fingerprints of the servers of projects that may be started.
+    # The fingerprints of projects' servers that may be started.
     servers: list[str] = []
     tools: dict[str, dict[str, _Remembered]] = {}
     # The servers that may not use the model.
     no_sampling: list[str] = []
-    # The servers of projects that the user has disabled, by the file that names them.
+    # Projects' servers that the user has disabled, by project file.
     disabled: dict[str, list[str]] = {}
 
 
 class Permissions:
-    """The file; it is read at first use. Every method raises PermissionsUnusable."""
+    """The permissions file, read at first use. Every method raises PermissionsUnusable."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._read: _File | None = None
         self._session: dict[tuple[str, str], _Remembered] = {}
         self.sampling: set[str] = set()
-        """The servers that may use the model without asking until the chat ends."""
+        """The servers that may use the model without asking, until the chat ends."""
 
     def may_start(self, config: ServerConfig) -> bool:
-        """Whether the user named this server, or has agreed to exactly this command or address."""
+        """Whether the user configured this server, or has consented to exactly this command or address."""
         return config.scope is Scope.USER or config.fingerprint in self._file.servers
 
     def allow_start(self, config: ServerConfig) -> None:
-        """The user agrees to a project's server."""
+        """Record the user's consent to a project's server."""
         if config.fingerprint not in self._file.servers:
             self._file.servers.append(config.fingerprint)
             self._write()
 
     def withdraw_start(self, config: ServerConfig) -> None:
-        """The user agrees no longer."""
+        """Withdraw that consent."""
         if config.fingerprint in self._file.servers:
             self._file.servers.remove(config.fingerprint)
             self._write()
 
     def is_disabled(self, config: ServerConfig) -> bool:
-        """Whether the file that names a server disables it, or the user has disabled that of a project."""
+        """Whether its file disables a server, or the user has disabled a project's server."""
         return config.disabled or config.name in self._file.disabled.get(config.file, ())
 
     def disable(self, config: ServerConfig, *, disabled: bool) -> None:
-        """Disable a server, or enable it again; one of a project without changing the project's file.
-
-        Raises as `disable_entry`, too.
-        """
+        """Disable or enable a server, without changing a project's file. Also raises as `disable_entry`."""
         if config.scope is Scope.USER:
             disable_entry(Path(config.file), config.name, disabled=disabled)
             return
@@ -109,24 +106,24 @@ class Permissions:
         self._write()
 
     def rule(self, server: str, tool: ToolInfo) -> Rule | None:
-        """The rule for a tool; None if there is none, or if an allowed tool has changed since."""
+        """The rule for a tool; None if there is none, or if the tool has changed since it was allowed."""
         remembered = self._remembered(server, tool)
         return None if remembered is None or self.has_changed(server, tool) else remembered.rule
 
     def has_changed(self, server: str, tool: ToolInfo) -> bool:
-        """Whether a tool is not the one any more that the user has allowed."""
+        """Whether a tool has changed since the user allowed it."""
         remembered = self._remembered(server, tool)
         return remembered is not None and remembered.rule is not Rule.NEVER and not remembered.is_of(tool)
 
     def changes(self, server: str, tool: ToolInfo) -> str:
-        """How a tool differs from the one that was allowed, as a unified diff; "" if it does not."""
+        """A unified diff between the allowed tool and the current one; "" if it has not changed."""
         remembered = self._remembered(server, tool)
         if remembered is None or not self.has_changed(server, tool):
             return ""
         return _difference(_lines(remembered), _lines(_remember(tool, remembered.rule)))
 
     def remember(self, server: str, tools: Iterable[ToolInfo], rule: Rule) -> None:
-        """The user's rule for these tools."""
+        """Record the user's rule for these tools."""
         for tool in tools:
             self._session.pop((server, tool.name), None)
             if rule is Rule.SESSION:
@@ -137,22 +134,22 @@ class Permissions:
             self._write()
 
     def _remembered(self, server: str, tool: ToolInfo) -> _Remembered | None:
-        """What the user said last about a tool of this name."""
+        """The user's last decision about a tool of this name."""
         in_file = self._file.tools.get(server, {}).get(tool.name)
         return self._session.get((server, tool.name), in_file)
 
     def may_sample(self, server: str) -> bool:
-        """Whether the user may be asked to let a server use the model."""
+        """Whether a server may ask the user for the use of the model."""
         return server not in self._file.no_sampling
 
     def forbid_sampling(self, server: str) -> None:
-        """The user lets a server never use the model."""
+        """Never let a server use the model."""
         if self.may_sample(server):
             self._file.no_sampling.append(server)
             self._write()
 
     def forget(self, server: str) -> list[str]:
-        """Drop the rules for a server and its tools. Returns what they were, a phrase for each rule."""
+        """Drop the rules for a server and its tools. Returns a phrase for each rule."""
         in_file = self._file.tools.pop(server, {})
         rules = [(one.rule, name) for name, one in in_file.items()]
         for key in [key for key in self._session if key[0] == server]:
@@ -196,7 +193,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _lines(tool: _Remembered) -> list[str]:
-    """What is remembered of a tool, as text for a person."""
+    """The remembered tool as lines of text."""
     lines = tool.description.split("\n")
     parts = ("arguments", tool.input_schema), ("result", tool.output_schema)
     for name, schema in parts:
@@ -209,7 +206,7 @@ def _lines(tool: _Remembered) -> list[str]:
 
 
 def _difference(before: list[str], after: list[str]) -> str:
-    """A unified diff, which leaves out what is alike at the start; of very long texts, the first part."""
+    """A unified diff without the common beginning, limited to MAX_LINES."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     start = max(0, same - 3)
     old, new = before[start : start + MAX_LINES], after[start : start + MAX_LINES]

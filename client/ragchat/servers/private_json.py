@@ -1,4 +1,4 @@
-"""JSON files that belong to the user alone: what was allowed, what was granted."""
+"""JSON files that only the user can read: permissions and credentials."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
 S = TypeVar("S", bound=Struct)
-# The error for a file that cannot be used, made of its path and the reason.
+# Makes the error for an unusable file from its path and the reason.
 Unusable = Callable[[str, str], RagChatError]
 
 
 def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool = False) -> S:
-    """The content of a file, that of a missing one by default; `private` as for `read_regular`.
+    """The content of a file; the default of `type` if it is missing. `private` as for `read_regular`.
 
     Raises what `unusable` makes.
     """
@@ -35,7 +35,7 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
 
 
 def write_private(path: Path, content: Struct, unusable: Unusable) -> None:
-    """Replace a file, whose folder is made if need be. Raises what `unusable` makes."""
+    """Replace a file, creating its folder if necessary. Raises what `unusable` makes."""
     try:
         private_folder(path.parent)
         replace_file(path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")

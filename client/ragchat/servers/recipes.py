@@ -1,4 +1,4 @@
-"""Recipes for servers that many users want: the TOML files in `ragconfig/servers`."""
+"""Recipes for popular servers: the TOML files in `ragconfig/servers`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
-    """A server as the files of servers describe it, and what it needs."""
+    """The entry of a server for a configuration file, and its requirements."""
 
     description: str
     command: list[str] = []
@@ -38,7 +38,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
     variables: dict[str, str] = {}
 
     def entry(self, name: str, folders: Sequence[str]) -> dict[str, Any]:
-        """The server for a file of servers. Raises RecipeFolders."""
+        """The entry for a configuration file. Raises RecipeFolders."""
         if self.takes_folders and not folders:
             raise RecipeFolders(name, "it needs the folders that the server may use")
         paths = [user_path(folder) for folder in folders]
@@ -54,11 +54,11 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def needs(self) -> list[str]:
-        """The program that starts it, the environment variables that it refers to, and folders."""
+        """The requirements: the program, environment variables, and folders."""
         return [*self.command[:1], *self.variables, *(["folders"] if self.takes_folders else [])]
 
     def missing(self, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
-        """What it needs and does not find here, a sentence each that says what to do."""
+        """A sentence for each missing requirement that says what to do."""
         if self.command:
             yield from missing_program(self.command[0], environ)
         for variable, hint in self.variables.items():
@@ -67,7 +67,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def missing_program(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """A sentence that says what to do, if there is no such program."""
+    """A sentence that says what to do if the program is missing."""
     if shutil.which(program, path=environ.get("PATH")) is None:
         is_name = Path(program).name == program
         why = f"The program {program} is not on your PATH" if is_name else f"There is no program {program}"

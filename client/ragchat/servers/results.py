@@ -1,4 +1,4 @@
-"""What a tool of another server returned: as text and images for a model, and as notes for the user."""
+"""The result of another server's tool as text and images for a model, and as notes for the user."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from ragmcp.protocol.schema.content import (
 )
 from ragmcp.protocol.schema.tools import ToolCallResult
 
-# Keeps an image or a sound (its kind, base64) as a file; None if it cannot.
+# Saves an image or a sound (MIME type, base64) to a file; None if it cannot.
 Keep = Callable[[str, str], Path | None]
 
 
 def readable(result: ToolCallResult, server: str, keep: Keep) -> ToolResult:
-    """The result as text and images; without any content, the structured content.
+    """The result as text and images; the structured content if there is no other.
 
-    The user is told where images and sounds are kept, and of links, which `@server:uri` attaches to a
-    question.
+    Notes tell the user about saved files, and about links, which `@server:uri` attaches to a question.
     """
     text = "\n".join(_text(item) for item in result.content)
     structured = bytes(result.structured_content).decode(errors="replace")
@@ -51,7 +50,7 @@ def _text(item: Content) -> str:
 
 
 def _note(item: Content, server: str, keep: Keep) -> str:
-    """The line that the chat shows about an item; "" for text, which the model passes on."""
+    """The line that the chat shows about an item; "" for text, which only the model gets."""
     match item:
         case ResourceLink(uri=uri, name=name, title=title, mime_type=kind, size=size):
             about = [kind] if kind is not UNSET else []
@@ -69,7 +68,7 @@ def _note(item: Content, server: str, keep: Keep) -> str:
 
 
 def _media(item: Content) -> tuple[str, str]:
-    """The kind and the base64 data of an image, a sound or a resource that is no text; empty for others."""
+    """The MIME type and base64 data of an image, a sound or a binary resource; empty for other items."""
     match item:
         case ImageContent(mime_type=kind, data=data) | AudioContent(mime_type=kind, data=data):
             return kind, data

@@ -1,7 +1,4 @@
-"""A client that restarts its server when it dies: in the background, with growing pauses.
-
-It knows neither processes nor addresses: `open` starts a server or connects to one.
-"""
+"""A client that restarts its server in the background when it dies, with growing pauses."""
 
 from __future__ import annotations
 
@@ -22,15 +19,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Pauses between starts: the first restart follows at once; the pauses grow while the server keeps dying.
+# Pauses between restarts, which grow while the server keeps dying.
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 10.0
-# After a run of this length the pauses start from the first again.
+# After a run of this length, the pauses start from the first again.
 STEADY_SECONDS = 10.0
 
 
-class _Life:
-    """One start of the server: `client` once it runs, `failure` once it ended or failed to start."""
+class _ServerRun:
+    """One start of the server: `client` once it runs, `failure` once it has ended or failed to start."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -60,28 +57,28 @@ def time_limit(what: str, seconds: float | None) -> Iterator[None]:
 
 
 class Supervised:
-    """A client that outlives its server. Entering returns at once; the first call waits for the start."""
+    """A client that survives restarts of its server. Entering returns at once; calls wait for the start.
+
+    `open` starts a server or connects to one.
+    """
 
     def __init__(
         self,
         open: Callable[[], AbstractAsyncContextManager[Client]],
-        longest_pause: float = MAX_PAUSE_SECONDS,
+        max_pause: float = MAX_PAUSE_SECONDS,
         *,
         lazy: bool = False,
     ) -> None:
-        """`longest_pause` is in seconds, between two starts of a server that keeps dying.
-
-        With `lazy`, the first call starts the server.
-        """
+        """`max_pause` limits the seconds between two starts. `lazy`: the first call starts the server."""
         self._open = open
-        self._longest_pause = longest_pause
+        self._max_pause = max_pause
         self._lazy = lazy
-        self._life = _Life()
+        self._run = _ServerRun()
         self._wanted = anyio.Event()
         self._stack = AsyncExitStack()
         self._running = anyio.CancelScope()  # while the client runs
         self.failure: RagMcpError | None = None
-        """Why it could not be started or ended last, until it runs again."""
+        """Why it last failed to start or ended, until it runs again."""
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(background_task(self._keep_running))
@@ -94,22 +91,22 @@ class Supervised:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server has started and not ended yet."""
-        return self._life.client is not None and self._life.failure is None
+        """Whether the server has started and has not ended."""
+        return self._run.client is not None and self._run.failure is None
 
     async def wait_started(self) -> None:
-        """Return once this start has succeeded or failed."""
-        await self._life.begun.wait()
+        """Return once the current start has succeeded or failed."""
+        await self._run.begun.wait()
 
     async def restart(self) -> None:
-        """End the server, and start it again at once. Returns when it has started or failed."""
-        life = self._life
+        """Restart the server at once. Returns when it has started or failed."""
+        run = self._run
         if self.is_running:
             self._running.cancel()
-            await life.ended.wait()
+            await run.ended.wait()
         self._wanted.set()
-        if life.ended.is_set():
-            await life.replaced.wait()
+        if run.ended.is_set():
+            await run.replaced.wait()
         await self.wait_started()
 
     async def ask(
@@ -120,71 +117,71 @@ class Supervised:
         repeatable: bool = True,
         timeout: float | None = None,
     ) -> T:
-        """Send any request; if `repeatable`, it is repeated when the server dies during the first one.
+        """Send a request; if it is `repeatable`, it is repeated once when the server dies meanwhile.
 
         `what` names it in errors; `timeout` (seconds) includes waiting for a start. Raises what `open` raises
-        if the server cannot be started, and ConnectionClosed if it died during the request, which it may have
-        carried out.
+        if the server cannot be started, and ConnectionClosed if it died during the request, which may have
+        been executed.
         """
         with time_limit(what, timeout):
             try:
                 return await self._try(what, request)
             except (ConnectionClosed, ServerUnreachable) as error:
-                # Any call that never reached a server may be repeated: it was not carried out.
+                # A request that never reached the server may always be repeated.
                 if not repeatable and isinstance(error, ConnectionClosed):
                     raise
                 log.info("Repeating %s: %s", what, error)
             return await self._try(what, request)
 
     async def _try(self, what: str, request: Callable[[Client], Awaitable[T]]) -> T:
-        life = self._life
-        if life.ended.is_set():  # This is the pause before the next start: end it.
+        run = self._run
+        if run.ended.is_set():  # End the pause before the next start.
             self._wanted.set()
-            await life.replaced.wait()
-            life = self._life
-        if not life.begun.is_set():
+            await run.replaced.wait()
+            run = self._run
+        if not run.begun.is_set():
             self._wanted.set()
-        await life.begun.wait()
-        if life.client is None or life.failure is not None:
-            raise life.failure or ConnectionClosed(what)
+        await run.begun.wait()
+        if run.client is None or run.failure is not None:
+            raise run.failure or ConnectionClosed(what)
         try:
-            return await request(life.client)
+            return await request(run.client)
         except ServerUnreachable:
-            await life.ended.wait()
+            await run.ended.wait()
             raise
         except ConnectionClosed:
-            if not life.client.is_closed:  # Over HTTP one request can break and the next succeed.
+            if not run.client.is_closed:  # Over HTTP one request can break and the next succeed.
                 raise
-            await life.ended.wait()
-            reason = life.failure.reason if isinstance(life.failure, ConnectionClosed) else str(life.failure)
+            await run.ended.wait()
+            reason = run.failure.reason if isinstance(run.failure, ConnectionClosed) else str(run.failure)
             raise ConnectionClosed(what, reason) from None
 
     async def _keep_running(self) -> None:
         try:
             await self._restart_forever()
-        finally:  # No call may wait for a start that will not come.
-            self._life.end(ConnectionClosed())
-            self._life.replaced.set()
+        finally:  # Release calls that wait for a start.
+            self._run.end(ConnectionClosed())
+            self._run.replaced.set()
 
     async def _restart_forever(self) -> None:
-        backoff = Backoff(FIRST_PAUSE_SECONDS, self._longest_pause)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, self._max_pause)
         if self._lazy:
             await self._wanted.wait()
         while True:
             started = anyio.current_time()
-            await self._live(self._life)
+            await self._run_once(self._run)
             if anyio.current_time() - started >= STEADY_SECONDS:
                 backoff.reset()
             self._wanted = anyio.Event()
             with anyio.move_on_after(backoff.next()):
                 await self._wanted.wait()
-            last, self._life = self._life, _Life()
+            last, self._run = self._run, _ServerRun()
             last.replaced.set()
 
-    async def _live(self, life: _Life) -> None:
+    async def _run_once(self, run: _ServerRun) -> None:
         try:
             async with self._open() as client:
-                life.begin(client)
+                run.begin(client)
                 self.failure = None
                 with anyio.CancelScope() as self._running:
                     await client.closed()
@@ -192,4 +189,4 @@ class Supervised:
         except RagMcpError as failure:
             log.info("%s", failure)
             self.failure = failure
-            life.end(failure)
+            run.end(failure)

@@ -1,4 +1,4 @@
-"""The tools of all servers under the names by which a model calls them: `server__tool`."""
+"""The tools of all servers, named `server__tool` for models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragchat.servers.results import readable
 from ragmcp.errors import RagMcpError
 from ragmcp.protocol.schema.tools import ToolInfo
 
-# The chat-completions API allows these characters, and names of this length.
+# The limits of the chat-completions API for names of tools.
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME = 64
 SEPARATOR = "__"
@@ -24,14 +24,14 @@ _DIGEST_CHARACTERS = 6
 
 @dataclass(frozen=True)
 class ServerTool:
-    """A tool, and the server that has it; `name` is unique among all tools."""
+    """A tool and its server; `name` is unique among all tools."""
 
     name: str
     info: ToolInfo
     connection: Connection
 
     async def call(self, arguments: dict[str, Any]) -> ToolResult:
-        """Call it. Raises nothing: a failure is a result that a model can act on."""
+        """Call the tool. Raises nothing: a failure is a result that the model can act on."""
         try:
             result = await self.connection.call(self.info, arguments)
             return readable(result, self.connection.config.name, self.connection.media.keep)
@@ -40,7 +40,7 @@ class ServerTool:
 
 
 def offered_tools(connections: Iterable[Connection]) -> list[ServerTool]:
-    """The tools of these servers. The same servers with the same tools always get the same names."""
+    """The tools of these servers. Their names are deterministic."""
     named: dict[str, ServerTool] = {}
     for connection in connections:
         for tool in connection.tools:
@@ -52,7 +52,7 @@ def offered_tools(connections: Iterable[Connection]) -> list[ServerTool]:
 
 
 def may_be_of(server: str, name: str) -> bool:
-    """Whether a tool of this server may have the name."""
+    """Whether `name` may be a tool of this server."""
     prefix = _legal(server, "")[: MAX_NAME - _DIGEST_CHARACTERS - 1]
     return name.startswith(prefix)
 
@@ -63,6 +63,6 @@ def _legal(server: str, tool: str) -> str:
 
 
 def _with_digest(name: str, server: str, tool: str) -> str:
-    """The name with a digest of what it stands for, for names that are too long or equal."""
+    """Add a digest to a name that is too long or not unique."""
     digest = hashlib.sha256(f"{server}\n{tool}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
     return f"{name[: MAX_NAME - len(digest) - 1]}_{digest}"

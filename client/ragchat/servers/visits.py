@@ -1,7 +1,7 @@
-"""Pages that a server of 2025-11-25 wants the user to visit before it answers a request.
+"""URL elicitation of 2025-11-25: pages that the user must visit before a server answers a request.
 
-It refuses the request with an error that names them. Once the user is done, the request is repeated.
-Source: client/elicitation, "URL Elicitation Required Error".
+The server rejects the request with an error that names the pages. Once the user is done, the request is
+repeated. Source: client/elicitation, "URL Elicitation Required Error".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A server that wants more visits than this for one request will not stop by itself.
+# The maximum of visits for one request: a server could ask endlessly.
 MAX_VISITS = 5
 NOT_VISITED = "The user did not visit the page that the server asked for: {url}"
 
@@ -34,17 +34,17 @@ class Visits:
         self._server = server
         self._user = user
         self._clock = clock
-        # Two requests at once may need the same page.
+        # A list: concurrent requests may need the same page.
         self._open: list[tuple[str, anyio.Event]] = []
 
     def complete(self, elicitation_id: str) -> None:
-        """The server says that the user is done with a page; unknown ones are ignored."""
+        """Handle the server's notification that the user is done with a page; unknown ids are ignored."""
         for id, done in self._open:
             if id == elicitation_id:
                 done.set()
 
     async def answer(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """The answer of a request, after the visits that it needs.
+        """The response to a request, after the visits that it needs.
 
         Raises InputDeclined if the user does not visit a page, and what `ask` raises.
         """
@@ -73,7 +73,7 @@ class Visits:
 
 
 def _pages(error: WireError) -> list[Elicit]:
-    """The pages that an error names; none if it is another error."""
+    """The pages that an error names; none for other errors."""
     if error.code != PAGES_REQUIRED:
         return []
     try:

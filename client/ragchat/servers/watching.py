@@ -1,4 +1,4 @@
-"""The resources of one server that the user has attached. The chat reports the next change of each."""
+"""Watches the resources that the user has attached, and reports the next change of each."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ragmcp.protocol.schema.subscriptions import Filter
 
 log = logging.getLogger(__name__)
 
-# The last ones that were attached.
+# Only the last attached resources are watched.
 MAX_WATCHED = 20
 CHANGED = "@{server}:{uri} has changed since you attached it. Attach it again to use its new text."
 
 
-class Watched:
+class ResourceWatch:
     """The resources of `server`; `tell` shows the user a line."""
 
     def __init__(self, server: str, tell: Callable[[str], None]) -> None:
         self._server = server
         self._tell = tell
         self.uris: dict[str, None] = {}
-        """Those that are watched, in the order in which they were attached."""
+        """The watched resources, in the order in which they were attached."""
         self._subscribed = anyio.CancelScope()
         self._added = anyio.Event()
 
     def add(self, uri: str) -> None:
-        """The user has attached a resource."""
+        """Watch a resource."""
         known = uri in self.uris
         self.uris.pop(uri, None)
         self.uris[uri] = None
@@ -42,7 +42,7 @@ class Watched:
             self._subscribed.cancel()
 
     async def follow(self, client: Client) -> None:
-        """Tell the user of changes, until the connection ends; never if the server does not report them."""
+        """Report changes until the connection ends; returns at once if the server does not support this."""
         offered = client.capabilities.resources
         if offered is UNSET or not offered.get("subscribe"):
             return
@@ -54,7 +54,7 @@ class Watched:
                 await self._subscribe(client)
 
     async def _subscribe(self, client: Client) -> None:
-        """One subscription, until another resource is added to it."""
+        """Subscribe until another resource is added."""
         try:
             async with client.subscribe(Filter(resource_subscriptions=[*self.uris])) as changes:
                 async for change in changes:

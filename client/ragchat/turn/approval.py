@@ -1,8 +1,8 @@
 """Whether a tool may be called: at once, after asking the user, or not at all.
 
-A tool that only reads runs if the server's word for that is trusted. Any other tool runs only if the user has
-allowed it, and asks even then while the conversation holds text that is not the user's own: such text may be
-written to make the model call it. A tool that has changed since it was allowed asks again.
+A read-only tool runs if its server's annotations are trusted. Any other tool runs if the user has allowed it,
+but the user is still asked while the conversation contains text from others, which may be a prompt injection.
+A tool that has changed since it was allowed needs a new permission.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
-# The URIs of documents that the user loaded from files, or typed. Other programs, or their models, may have
-# stored some, too: what stored the user's own is this program, or memory when it resumed a load of files.
+# Documents that the user typed or loaded from files have these URIs. Other programs can store such URIs too,
+# so the writer must also be this program, or memory itself when it resumed loading files.
 OWN_SCHEMES = ("file:", "sha256:")
 OWN_WRITERS = (CLIENT_NAME, "ingestion")
 
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool under the name by which a model calls it; `trusted`: its server's hints are."""
+    """A tool under the name by which a model calls it. `trusted`: its server's annotations are trusted."""
 
     name: str
     server: str
@@ -41,7 +41,7 @@ class OfferedTool:
 
     @property
     def only_reads(self) -> bool:
-        """Whether its server says that it changes nothing, which may be a lie."""
+        """Whether its server declares it read-only, which may be false."""
         hints = self.info.annotations
         return not isinstance(hints, UnsetType) and hints.read_only_hint is True
 
@@ -56,9 +56,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Question:
-    """What the user is asked; `untrusted` names texts that are not the user's own, if that is why.
+    """A request for permission. `untrusted` names the texts from others that are the reason for asking.
 
-    `changes` is how the tool differs from the one that was allowed, as a diff.
+    `changes` is a diff against the tool that was allowed.
     """
 
     tool: OfferedTool
@@ -80,8 +80,7 @@ def decide(
 ) -> Verdict:
     """`untrusted` are the texts in the conversation that are not the user's own.
 
-    With `trust_read_only_hints` every server is trusted where it says that a tool only reads.
-    Raises PermissionsUnusable.
+    `trust_read_only_hints` trusts the read-only annotations of every server. Raises PermissionsUnusable.
     """
     rule = permissions.rule(tool.server, tool.info)
     if rule is Rule.NEVER:
@@ -94,7 +93,7 @@ def decide(
 
 
 def untrusted_texts(hits: Iterable[Hit]) -> list[str]:
-    """The passages that the user has neither typed nor loaded from files, by their short names."""
+    """The short names of the passages that the user has neither typed nor loaded from files."""
     return [short_uri(hit.uri, hit.title) for hit in hits if not _is_own(hit)]
 
 

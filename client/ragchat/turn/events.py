@@ -1,4 +1,4 @@
-"""The events of a turn, in the order in which they are emitted. `Notice` comes at any time."""
+"""The events of a turn, in the order in which they are emitted; a `Notice` may come at any time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Retrieving(Struct, frozen=True):
 
 
 class Retrieved(Struct, frozen=True):
-    """Memory has answered. Without candidates: it is down, or has found nothing."""
+    """Memory has answered, or failed: then there are no candidates."""
 
     candidates: list[Candidate]
 
@@ -39,7 +39,7 @@ class Shown(Struct, frozen=True):
 
 
 class Reasoning(Struct, frozen=True):
-    """The next piece of what the model thinks before it answers."""
+    """The next piece of the model's reasoning."""
 
     text: str
 

@@ -1,8 +1,7 @@
-"""Follow-up questions: the query to memory for a question that refers to those before it. Pure.
+"""Follow-up questions: the query to memory for a question that refers to earlier ones. Pure.
 
-"and in 2019?" and "who wrote it?" find nothing by themselves. A model makes them questions of their own
-(`rewriting`). Without one, the content words of the last query are appended to a question that looks like a
-follow-up. Other questions stay as they are.
+"and in 2019?" and "who wrote it?" find nothing by themselves. With a model, `rewriting` makes them standalone
+questions. Without one, the content words of the last query are appended to them.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from ragchat.grounding.words import content_words, is_unspaced, words
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
-# A question with such a beginning asks the same about something else …
+# A question that begins like this asks the same about something else …
 _ELLIPTIC = re.compile(
     r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b|sonst noch\b"
     r"|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
     re.IGNORECASE,
 )
-# … and one with such a beginning may, if it has few words of its own.
+# … and one that begins like this may do so, if it has few content words.
 _OPENER = re.compile(
     r"(and|but|or|also|then|so|und|aber|oder|auch|dann|et|mais|ou|alors|y|pero|o|e|ma|mas|en|maar)\b"
     r"|还有|以及|而且|但是?|では|それで|じゃあ",
@@ -52,10 +51,10 @@ _QUESTION_WORDS = frozenset(
 _UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
 _UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
 
-# At most so many content words (in scripts without spaces: characters) make an incomplete question.
+# A question with at most this many content words (characters in scripts without spaces) may be incomplete.
 FEW_WORDS = 3
 FEW_CHARACTERS = 8
-# With so much before it, a pronoun refers to its own question: "When did Tesla say that he …".
+# After this much text, a pronoun refers to its own question: "When did Tesla say that he …".
 ANTECEDENT_WORDS = 2
 ANTECEDENT_CHARACTERS = 3
 # "Berlin?", "in 2019?"
@@ -70,7 +69,7 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     own = content_words(question)
     # Small talk asks nothing of memory.
     before = next((turn for turn in reversed(history) if turn.trace.query), history[-1])
-    # Its own words are repeated: "and espresso?" after a question about tea is mainly about espresso.
+    # Its own words are repeated to give them more weight than the carried ones.
     return " ".join([question.strip(), *own, *_carried(before, own)])
 
 
@@ -114,9 +113,9 @@ def _has_loose_pronoun(question: str) -> bool:
 
 
 def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
-    """Content words of the last query and of the title cited first, without those of the question itself.
+    """Content words of the last query and of the first cited title, without those in `own`.
 
-    The last query, not the last question: it contains what a chain of follow-ups began with.
+    The last query, not the last question: it still has the topic of a chain of follow-ups.
     """
     title = next((citation.title for citation in turn.answer.citations), "")
     known = {word.lower() for word in own}

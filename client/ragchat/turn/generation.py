@@ -1,4 +1,4 @@
-"""The answer of a model: its prompt, its rounds, and the check of what it says against its passages."""
+"""The answer of a model: prompt, rounds, and the check of the answer against its passages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragchat.turn.limits import Budget, TurnLimits
 from ragchat.turn.passages import ATTACHED, markers
 from ragchat.turn.past_turns import NOT_GROUNDED
 from ragchat.turn.prompt import Prompt, build
-from ragchat.turn.rounds import Answerer, Rounds
+from ragchat.turn.rounds import Answerer, Exchange, Rounds
 from ragchat.turn.types import Turn
 from ragchat.uris import short_uri
 from ragmcp.concurrency import in_daemon_thread
@@ -55,8 +55,9 @@ async def generate(
     exchange = await Rounds(answerer, prompt, limits, emit, earlier).run()
     hits = exchange.passages.numbered()
     asked = " ".join([question, grounding.question.text, *(word.text for word in grounding.question.carried)])
+    other = _other_sources(history, exchange)
     checked, wrong = await in_daemon_thread(
-        lambda: (check(exchange.text, hits), unsupported(exchange.text, hits, asked))
+        lambda: (check(exchange.text, hits), unsupported(exchange.text, hits, asked, other))
     )
     cited = [*dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
     judged, parts = await grounding.of({n: hits[n] for n in cited} or hits)
@@ -93,23 +94,31 @@ async def generate(
     )
 
 
+def _other_sources(history: Sequence[Turn], exchange: Exchange) -> str:
+    """The other texts that support a sentence without a citation: the conversation, and tool results."""
+    texts = [turn.question for turn in history]
+    texts += [turn.answer.text for turn in history if turn.answer.grounded]
+    texts += [one["content"] for one in exchange.messages if one["role"] == "tool"]
+    return "\n".join(texts)
+
+
 def _dropped(prompt: Prompt, history: Sequence[Turn], budget: Budget) -> str:
-    """The notice for turns that no longer fit, "" if the turn before had it."""
+    """The notice that turns no longer fit; "" if the previous turn already showed it."""
     dropped, before = prompt.dropped_turns, history[-1].answer.dropped_turns if history else 0
     if dropped <= before:
         return ""
     turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
     return (
-        f"{turns} of this session no longer fit and were left out: beside passages, tools and the answer, "
+        f"{turns} of this session no longer fit and were left out: after passages, tools and the answer, "
         f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
     )
 
 
 def _flaws(checked: Checked, facts: Sequence[Unsupported]) -> Iterator[str]:
-    """Notices for unknown citations, for wrong quotations, and for facts that cited passages do not hold."""
+    """Notices for unknown citations, for wrong quotations, and for facts that the passages do not hold."""
     if checked.unknown:
         yield f"The answer cites {markers(checked.unknown)}, but no such passage was given."
     if wrong := sorted({citation.n for citation in checked.citations if citation.verified is False}):
         yield f"A quotation attributed to {markers(wrong)} is not in it word for word."
     for found in facts:
-        yield f"{', '.join(found.facts)}: not in {markers(found.passages)}."
+        yield f"{', '.join(found.facts)}: not in {markers(found.passages) or 'any passage'}."

@@ -1,4 +1,4 @@
-"""What the passages that memory found hold of a question: the judgement behind every answer."""
+"""Whether the passages from memory answer a question: the judgement behind every answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 from msgspec.structs import replace
 
 from ragchat.answer import Candidate
-from ragchat.grounding.evidence import Compares, Evidence, gather
+from ragchat.grounding.evidence import Evidence, TextComparer, gather
 from ragchat.grounding.judging import Closeness, Judgement, judge
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
@@ -18,27 +18,28 @@ from ragchat.turn.retrieval import Retrieval
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 
-# Where passages answer with this probability, no more than so many are used.
-CLEARLY = 0.9
-FEW = 8
-# A prompt is filled by the scores of the passages' best windows, and so much of the passages' own scores:
-# two more of a hundred prompts hold the answer than in memory's order.
+# From this probability on, a prompt gets at most this many passages.
+CONFIDENT = 0.9
+MAX_CONFIDENT_PASSAGES = 8
+# The weight of memory's score against the score of a passage's best window in the order of a prompt's
+# passages. Two more of a hundred prompts have the answer than in memory's order.
 W_SCORE = 2.0
+# Passages with a lower score, shown as 0.00, share neither words nor meaning with the question.
+ON_TOPIC_SCORE = 0.005
 
 
 @dataclass(frozen=True)
 class Grounding:
-    """The `judgement` of the best passages, and their best `windows`. `candidates` are all that was found.
+    """The `judgement` of the best passages, and their best `windows`. `candidates` are all hits.
 
-    `memory` may take so many `seconds` for a comparison.
-    `is_attached`: the user chose the passages, which are whole documents.
+    `memory` may take `seconds` for a comparison. `is_attached`: the user attached whole documents.
     """
 
     question: Question
     judgement: Judgement
     candidates: Sequence[Candidate]
     windows: Sequence[Window] = ()  # best first
-    memory: Compares | None = None
+    memory: TextComparer | None = None
     seconds: float = inf
     is_attached: bool = False
 
@@ -52,12 +53,12 @@ class Grounding:
 
     @classmethod
     def of_attached(cls, candidates: Sequence[Candidate]) -> Grounding:
-        """There are no words to judge by: the question is a task, and the documents are what it is about."""
+        """Attached documents are not judged: the question is a task about them."""
         certain = Judgement(Closeness.GROUNDED, 1.0, {}, [])
         return cls(Question.of(""), certain, candidates, is_attached=True)
 
     async def of(self, hits: Mapping[int, Hit]) -> tuple[Judgement, list[Citation]]:
-        """The judgement of numbered passages, such as those that an answer cites, and their best parts."""
+        """The judgement of numbered passages, such as the cited ones, and citations of their best parts."""
         if self.is_attached or self.memory is None:
             return self.judgement, []
         known = {one.hit.chunk_id: one for one in self.evidence}
@@ -76,10 +77,10 @@ async def judge_passages(
     question: str,
     query: str,
     retrieval: Retrieval,
-    memory: Compares,
+    memory: TextComparer,
     seconds: float = inf,
 ) -> Grounding:
-    """The words of `query` beyond those of `question` help to find windows, but are no evidence."""
+    """Words that only `query` has help to find windows, but are not evidence."""
     replaced = with_words_replaced(question, retrieval.corrections)
     query = with_words_replaced(query, retrieval.corrections)
     asked = Question.of(replaced, query, retrieval.weights)
@@ -97,9 +98,10 @@ def evidence_of(windows: Sequence[Window]) -> list[Evidence]:
 def _used(
     judgement: Judgement, candidates: Sequence[Candidate], windows: Sequence[Window]
 ) -> list[Candidate]:
-    """With the passages that only their score rules out, if they come close, but few if these clearly answer.
+    """Choose the passages for a prompt, best first.
 
-    A model tells better than a score whether a passage answers a question in other words.
+    If they come close, passages below the minimum score are used too: a model recognises an answer in other
+    words better than a score does. If the best ones clearly answer, few are used.
     """
     if judgement.state is Closeness.NOTHING:
         return list(candidates)
@@ -109,10 +111,13 @@ def _used(
         return W_SCORE * hit.score + scores.get(hit.chunk_id, 0.0)
 
     used = [
-        one if one.used else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
+        one
+        if one.used or one.hit.score < ON_TOPIC_SCORE
+        else Candidate(one.hit, True, f"among the nearest, though {one.reason}")
         for one in sorted(candidates, key=lambda one: -worth(one.hit))
     ]
-    if judgement.state is not Closeness.GROUNDED or judgement.probability < CLEARLY:
+    if judgement.state is not Closeness.GROUNDED or judgement.probability < CONFIDENT:
         return used
     reason = "not needed: better passages clearly answer"
-    return [*used[:FEW], *(Candidate(one.hit, False, reason) for one in used[FEW:])]
+    kept, others = used[:MAX_CONFIDENT_PASSAGES], used[MAX_CONFIDENT_PASSAGES:]
+    return [*kept, *(Candidate(one.hit, False, reason) for one in others)]

@@ -1,4 +1,4 @@
-"""What one turn may take: passages, tokens, seconds, rounds of tool calls."""
+"""The limits of one turn: passages, tokens, seconds, rounds of tool calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragchat.formatting import counted
 
 @dataclass(frozen=True)
 class RetrievalLimits:
-    """How many passages memory is asked for, the score from which one is relevant, and the deadline."""
+    """The number of passages, the minimum score of a relevant one, and the deadline."""
 
     top_k: int
     min_score: float  # in [0, 1]
@@ -19,7 +19,7 @@ class RetrievalLimits:
 
 @dataclass(frozen=True)
 class Budget:
-    """Tokens: the model's context, the part of it kept free for the answer, the most for passages."""
+    """Tokens: the model's context, the part reserved for the answer, the maximum for passages."""
 
     context: int
     answer: int
@@ -44,14 +44,14 @@ class TurnLimits:
     rewrite_seconds: float = 0.0  # for other wordings of a question from the model; 0: it is not asked
 
     def within(self, context: int | None) -> TurnLimits:
-        """The same for a model that holds less than the settings say; None: it does not say."""
+        """Adapt the limits to a smaller model context; None: it is not known."""
         if context is None or context >= self.budget.context:
             return self
         answer = min(self.budget.answer, context // 4)
         return replace(self, budget=Budget(context, answer, self.budget.passages))
 
     def reached(self, rounds: int, seconds: float, tokens: int) -> Reached | None:
-        """The limit of tool calls that is reached when this is left of rounds, seconds and the context."""
+        """The limit that ends tool calls when this many rounds, seconds and tokens are left."""
         if rounds <= 0:
             reason = f"the limit of {counted(self.rounds, 'round')} of calls is reached"
             return Reached(f"tools.rounds = {self.rounds}", reason)

@@ -19,19 +19,19 @@ from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
 from ragcommon.text.rules import with_words_replaced
 
-# If no passage holds this share of the question's words, their meaning decides what is shown.
+# Below this coverage of the question's words, passages are chosen by meaning.
 WEAK = 0.4
-# A question is far from memory if the best passages do not answer, and no window is as similar. In three sets
-# of documents, .2 loses 1 of 63 questions that are answered there in other words, .26 loses 11.
-FAR_SIMILARITY = 0.2
-# Passages whose windows are compared with such a question. More of them find hardly more.
-WIDELY = 60
+# Below this similarity, a question is off topic. On three sets of documents, .2 loses 1 of 63 questions that
+# are answered in other words, .26 loses 11.
+MIN_SIMILARITY = 0.2
+# Passages that are compared by meaning. More of them gain little.
+WIDE_TOP_K = 60
 
 
 async def answer_offline(
     question: str, query: str, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
 ) -> Answer:
-    """Show what memory holds. It is searched again only if no passage has the words of the question."""
+    """Answer from memory, which is searched again only if no passage has the words of the question."""
     grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
     judged, evidence = grounding.judgement, grounding.evidence
     if found := await view_of(grounding.question.text, grounding, retrieval, memory, limits):
@@ -41,7 +41,7 @@ async def answer_offline(
     if evidence and max(one.coverage(one.pieces, grounding.question.judged) for one in evidence) < WEAK:
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
-    if judged.state is Closeness.NOTHING and similarity < FAR_SIMILARITY:
+    if judged.state is Closeness.NOTHING and similarity < MIN_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     shown, further = (windows, ()) if windows else chosen(grounding.windows)
     return answer_with(shown, further, retrieval.candidates, judged)
@@ -53,7 +53,7 @@ async def _nearest(
     """The windows nearest by meaning, and the highest similarity; none if memory does not answer in time."""
     try:
         with anyio.fail_after(limits.seconds):
-            hits = (await memory.query(query, WIDELY)).hits
+            hits = (await memory.query(query, WIDE_TOP_K)).hits
             evidence = await gather(question, hits, memory)
             windows = [window for one in evidence for window in runs(one, WEAK_SIZE)]
             compared = await memory.compare(query, [window.named_text for window in windows])

@@ -1,7 +1,7 @@
 """The passages of a turn: which hits the model gets, how they are numbered and quoted. Pure.
 
-Passages are other people's text. The tags around each of them carry a random word that occurs in none, so
-that no passage can end its own quotation.
+Passages are untrusted text. The tags around them carry a random word that occurs in no passage, so that no
+passage can close its own tag.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.places import label, within
 from ragcommon.text.rules import passage_names
 
-# The reason of candidates that the user chose: whole documents, or their beginnings.
+# The reason of candidates that the user attached: whole documents, or their beginnings.
 ATTACHED = "attached"
 NO_ROOM = "cut: no room within the budget for passages"
-# Characters of an attached document that are one passage, if it has several pages or the like.
+# The minimum size, in characters, of a passage of an attached document with pages or similar places.
 PIECE = 3_000
-# The most tokens of the tags around a passage, without its source.
+# An upper bound for the tags around a passage, without its source.
 TAGS_TOKENS = 60
 
 
 @dataclass(frozen=True)
 class Passages:
-    """All candidates of a turn. Those with a number are in the prompt and take `tokens` of it."""
+    """All candidates of a turn. The numbered ones are in the prompt, where they take `tokens`."""
 
     candidates: list[Candidate]
     tokens: int
@@ -40,13 +40,13 @@ class Passages:
         return {candidate.n: candidate.hit for candidate in self.candidates if candidate.n}
 
     def left_out(self, found: Collection[int]) -> int:
-        """How many of the passages with these ids are relevant, but had no room."""
+        """How many relevant passages among these ids had no room."""
         numbered = {hit.chunk_id for hit in self.numbered().values()}
         cut = {one.hit.chunk_id for one in self.candidates if one.reason == NO_ROOM}
         return len(cut.intersection(found) - numbered)
 
     def extended(self, candidates: Sequence[Candidate], budget: int) -> Passages:
-        """These, and the relevant new `candidates` of a tool that fit into `budget` tokens."""
+        """Add the relevant new `candidates` of a tool that fit into `budget` tokens."""
         numbered = self.numbered()
         known = {hit.chunk_id for hit in numbered.values()}
         new = [candidate for candidate in candidates if candidate.hit.chunk_id not in known]
@@ -62,17 +62,17 @@ def judge(hit: Hit, min_score: float) -> Candidate:
 
 
 def attached(documents: Iterable[DocumentText]) -> list[Candidate]:
-    """Whole documents as passages that a question is asked about: a page or some, if they have pages."""
+    """Attached documents as passages, of one or more pages each if they have pages."""
     pieces = [piece for document in documents for piece in _pieces(document)]
     return [
-        # They are no stored chunks.
+        # Negative ids: these are not stored chunks.
         Candidate(replace(piece, rank=number, chunk_id=-number), True, ATTACHED)
         for number, piece in enumerate(pieces, 1)
     ]
 
 
 def _pieces(document: DocumentText) -> Iterator[Hit]:
-    """A document in pieces that begin with a place, and have at least PIECE characters but for the last."""
+    """Split a document at its places into pieces of at least PIECE characters, except the last one."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", document.text) or [""]
     starts, size = [1], 0
     beginnings = {line for line, _ in document.places}
@@ -102,7 +102,7 @@ def _pieces(document: DocumentText) -> Iterator[Hit]:
 
 
 def shortened(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
-    """Attached documents, the longest of them cut at their ends so that all fit into `budget` tokens."""
+    """Attached documents, of which the longest are truncated so that all fit into `budget` tokens."""
     documents: dict[str, list[Hit]] = {}
     for candidate in candidates:
         documents.setdefault(candidate.hit.document_id, []).append(candidate.hit)
@@ -116,7 +116,7 @@ def shortened(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
 
 
 def _cut(pieces: Sequence[Hit], budget: int) -> Iterator[Candidate]:
-    """The pieces of a document, as many whole lines of them as fit into `budget` tokens."""
+    """The pieces of a document, truncated after the last line that fits into `budget` tokens."""
     kept: list[Hit] = []
     for piece in pieces:
         kept.append(_beginning(piece, budget))
@@ -131,7 +131,7 @@ def _cut(pieces: Sequence[Hit], budget: int) -> Iterator[Candidate]:
 
 
 def _beginning(hit: Hit, budget: int) -> Hit:
-    """A hit with as many whole lines, from its first, as fit into `budget` tokens."""
+    """A hit, truncated after the last line that fits into `budget` tokens."""
     while (size := _most_tokens(hit)) > budget and hit.text:
         text = hit.text[: min(len(hit.text) - 1, len(hit.text) * max(budget, 0) // size)]
         text = text[: text.rfind("\n") + 1] or text
@@ -140,14 +140,14 @@ def _beginning(hit: Hit, budget: int) -> Hit:
 
 
 def _most_tokens(hit: Hit) -> int:
-    """An upper bound for a quoted passage, whatever random word its tags carry."""
+    """An upper bound for a quoted passage with its tags."""
     return tokens.at_most(hit.full_text + _source(hit)) + TAGS_TOKENS
 
 
 def number(candidates: Iterable[Candidate], room: int, first: int = 1, budget: int | None = None) -> Passages:
-    """Number the relevant candidates that surely fit into `room` tokens, counting from `first`.
+    """Number the relevant candidates from `first` while their upper bounds fit into `room` tokens.
 
-    `budget` is what they take at most by a mean estimate; None: there is no other limit than the room.
+    Their mean estimates must fit into `budget`; None: no such limit.
     """
     judged, taken, estimated = [], 0, 0
     for candidate in candidates:
@@ -190,5 +190,5 @@ def _source(hit: Hit) -> str:
 
 
 def markers(numbers: Iterable[int]) -> str:
-    """The passages as an answer cites them."""
+    """Numbers as citations: `[1], [2]`."""
     return ", ".join(f"[{n}]" for n in numbers)

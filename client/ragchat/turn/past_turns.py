@@ -1,4 +1,4 @@
-"""Past turns as messages of the prompt: which of them fit, and how they read. Pure."""
+"""Past turns as messages of the prompt. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def history_messages(turns: Sequence[Turn]) -> list[Message]:
 
 
 def bare_answer(turn: Turn) -> str:
-    """The answer without markers [n]: elsewhere the passages they name are missing, or have other numbers.
-
-    The sentence that we add to answers without passages is removed, too.
-    """
+    """The answer without NOT_GROUNDED and markers [n], whose numbers are valid in its own turn only."""
     return _MARKERS.sub("", turn.answer.text.removesuffix(NOT_GROUNDED)).strip()
 
 

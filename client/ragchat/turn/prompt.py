@@ -1,6 +1,6 @@
 """The prompt of a turn: the system prompt, history, quoted passages, the question.
 
-Passages are other people's text: they go into the user's message, never into the system role. Pure but for
+Passages are untrusted: they go into the user's message, never into the system role. Pure except for
 `load_prompts`.
 """
 
@@ -23,9 +23,9 @@ from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.turn.past_turns import history_messages, newest_that_fit
 from ragchat.turn.types import Turn
 from ragcommon.files.safe_open import read_regular
-from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
+from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
 
-# Words of the question that the prompt names as missing.
+# The missing words that a prompt names at most.
 MAX_MISSING = 10
 
 
@@ -40,11 +40,11 @@ class Prompts:
 
     system: str
     passages: str  # introduction of the quoted passages
-    nearest: str  # added to it if they only come close
-    missing: str  # added to it if they lack {words} of the question
-    no_passages: str  # in the place of passages if there are none
-    rewrite: str  # the system prompt of the request for other wordings of a question
-    standalone: str  # that of the request for a follow-up as a question of its own
+    nearest: str  # appended if they only come close
+    missing: str  # appended if they lack {words} of the question
+    no_passages: str  # used instead of passages if there are none
+    rewrite: str  # system prompt of the request for other wordings of a question
+    standalone: str  # system prompt of the request to rewrite a follow-up as a standalone question
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _read(name: str, file: str) -> str:
     if not file:
         return _packaged(name)
     try:
-        return read_regular(Path(file).expanduser(), LARGEST_PROMPT).decode("utf-8-sig").strip()
+        return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
         raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
@@ -100,8 +100,8 @@ def build(
 ) -> Prompt:
     """The prompt for a question; `other_tokens` are for tools and images. Raises QuestionTooLong.
 
-    Passages are added first, best first, then the history, newest turn first. If there is a history, at least
-    a quarter of the room is left for it.
+    Passages are added first, best first, then the history, newest turn first. A history gets at least a
+    quarter of the room.
     """
     frame = [{"role": "system", "content": prompts.system}, {"role": "user", "content": question}]
     introduction = _introduction(grounding, prompts)
@@ -122,7 +122,7 @@ def build(
     messages: list[Message] = [
         {"role": "system", "content": prompts.system},
         *history_messages(kept),
-        # One message: many chat templates refuse two user messages in a row.
+        # One message: many chat templates reject two user messages in a row.
         {"role": "user", "content": f"{quoted}\n\n{question}"},
     ]
     size = tokens.prompt_at_most(messages)
@@ -130,7 +130,7 @@ def build(
 
 
 def _introduction(grounding: Grounding, prompts: Prompts) -> str:
-    """The text before the passages. Of the notes in it, only the user's own words vary."""
+    """The text before the passages. It contains no untrusted text."""
     missing = grounding.judgement.missing[:MAX_MISSING]
     notes = [
         prompts.passages,

@@ -1,6 +1,6 @@
 """The one query to memory of a turn, with its deadline.
 
-Memory that is down, slow or empty is a state here, not an error: a model can answer without it.
+Memory that is down, slow or empty is a state here rather than an error: a model can answer without it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Memory(Catalogue, Protocol):
 
 @dataclass(frozen=True)
 class Retrieval:
-    """`candidates` are all hits, marked as used where they are relevant; `notice` is for the user."""
+    """`candidates` are all hits, marked as used if relevant; `notice` is for the user."""
 
     candidates: list[Candidate]
     notice: str = ""
@@ -47,7 +47,7 @@ class Retrieval:
 
 
 async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retrieval:
-    """Ask memory once. Raises nothing: without an answer from memory, `failure` says why."""
+    """Query memory once. Raises nothing: errors are in `failure`."""
     try:
         with anyio.fail_after(limits.seconds):
             found = await memory.query(query, limits.top_k)
@@ -60,7 +60,7 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
 
 
 async def retrieve_all(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
-    """As `retrieve`, for several queries at the same time."""
+    """Like `retrieve`, for several queries concurrently."""
     found: dict[str, Retrieval] = {}
 
     async def one(query: str) -> None:
@@ -73,4 +73,4 @@ async def retrieve_all(memory: Memory, queries: Sequence[str], limits: Retrieval
 
 
 def _failed(error: RagChatError) -> Retrieval:
-    return Retrieval([], f"{error} This answer goes without it. {error.hint}".rstrip(), failure=error)
+    return Retrieval([], f"{error} This answer does without memory. {error.hint}".rstrip(), failure=error)

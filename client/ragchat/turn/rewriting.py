@@ -1,6 +1,4 @@
-"""A question in other words, from a model: a follow-up as a question of its own, and other wordings of a
-question to search again where the passages found only come close.
-"""
+"""Query rewriting by a model: standalone questions for follow-ups, other wordings for weak searches."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from dataclasses import replace
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace as with_changes
 
 from ragchat.answer import Candidate
 from ragchat.grounding.citations import MARKER
@@ -25,9 +24,9 @@ from ragchat.turn.types import Turn
 
 MAX_WORDINGS = 3
 WORDING_CHARACTERS = 200
-# Of the answer before a follow-up: what its beginning names is enough.
+# Characters of the answer before a follow-up: its beginning names what the follow-up refers to.
 ANSWER_CHARACTERS = 500
-# What models put around the lines of a list.
+# Bullets and numbers in a model's list.
 _MARK = re.compile(r"^(?:[-*•]|\d+[.):])\s+")
 
 
@@ -40,49 +39,42 @@ class Rewriting(Struct, frozen=True):
 
 
 async def standalone(question: str, before: Turn, model: Model, prompt: str, seconds: float) -> Rewriting:
-    """Ask a model to put a follow-up as one question that is understood by itself. Raises nothing."""
+    """Ask a model to rewrite a follow-up as a standalone question. Raises nothing."""
     said = one_line(bare_answer(before), ANSWER_CHARACTERS)
     conversation = f"Question: {before.question}\nAnswer: {said}\n\nFollow-up: {question}"
     asked = await _ask(conversation, model, prompt, seconds)
     known = {*index_terms(conversation)}
-    # One that takes up nothing of the conversation is an answer, or about something else.
+    # A line without any word of the conversation is an answer, or about something else.
     usable = [
-        line
-        for line in _lines(asked.text)
-        if not known.isdisjoint(index_terms(" ".join(content_words(line))))
+        line for line in asked.wordings if not known.isdisjoint(index_terms(" ".join(content_words(line))))
     ]
-    return Rewriting(usable[:1], asked.usage, asked.failure)
+    return with_changes(asked, wordings=usable[:1])
 
 
 async def rewrite(query: str, model: Model, prompt: str, seconds: float) -> Rewriting:
     """Ask a model for other wordings of a question. Raises nothing: the turn goes on without them."""
     asked = await _ask(query, model, prompt, seconds)
-    wordings = [line for line in _lines(asked.text) if line.casefold() != query.casefold()]
-    return Rewriting(wordings[:MAX_WORDINGS], asked.usage, asked.failure)
+    wordings = [line for line in asked.wordings if line.casefold() != query.casefold()]
+    return with_changes(asked, wordings=wordings[:MAX_WORDINGS])
 
 
-class _Asked(Struct, frozen=True):
-    text: str = ""
-    usage: Usage = Usage()
-    failure: str = ""
-
-
-async def _ask(text: str, model: Model, prompt: str, seconds: float) -> _Asked:
+async def _ask(text: str, model: Model, prompt: str, seconds: float) -> Rewriting:
+    """The request, with all questions of the reply as wordings."""
     messages: list[Message] = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
     try:
         with anyio.fail_after(seconds):
             completion = await model.complete(messages)
     except TimeoutError:
-        return _Asked(failure=f"{model.name} did not put the question in other words within {seconds:g} s.")
+        return Rewriting(failure=f"{model.name} did not rephrase the question within {seconds:g} s.")
     except ModelError as error:
-        return _Asked(failure=f"{model.name} did not put the question in other words. {error}")
-    return _Asked(completion.text, completion.usage)
+        return Rewriting(failure=f"{model.name} did not rephrase the question. {error}")
+    return Rewriting(_lines(completion.text), completion.usage)
 
 
 async def search_again(
     memory: Memory, retrieval: Retrieval, wordings: Sequence[str], limits: RetrievalLimits
 ) -> Retrieval:
-    """Search for each wording, and merge what is found: each passage once, with its best score."""
+    """Search for each wording, and merge the hits: each passage once, with its best score."""
     found = await retrieve_all(memory, wordings, limits)
     best: dict[int, Candidate] = {}
     for candidate in (candidate for one in [retrieval, *found] for candidate in one.candidates):
@@ -94,9 +86,9 @@ async def search_again(
 
 
 def _lines(text: str) -> list[str]:
-    """The questions in a model's answer, without the marks of a list and quotation marks.
+    """The questions in a model's reply, without list and quotation marks.
 
-    A line with a citation is an answer, and one with a colon at its end introduces the others.
+    A line with a citation is an answer; one that ends in a colon introduces the others.
     """
     lines = (_MARK.sub("", line.strip()).strip(" \"'“”*`") for line in text.splitlines())
     usable = (line for line in lines if line and not line.endswith(":") and not MARKER.search(line))

@@ -1,6 +1,6 @@
-"""The rounds with a model: ask it, carry out its tool calls, and ask it again with the results.
+"""The rounds with a model: ask it, run its tool calls, and ask it again with the results.
 
-Seconds, tokens and the number of rounds are bounded by `TurnLimits`.
+`TurnLimits` bounds seconds, tokens and the number of rounds.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ragcommon.hosts import SERVER_NAME
 SUMMARY_CHARACTERS = 80
 # Shorter pauses between two attempts, in seconds, are not announced.
 NOTICED_PAUSE = 2.0
-# The calls of one round that are carried out.
+# The calls of one round that are run.
 MAX_CALLS = 16
 TOO_MANY = f"Only the first {MAX_CALLS} calls of a message are carried out. Repeat this one if you need it."
 LIMIT_REACHED = "The model called tools until the limit ({setting}); its answer may lack something."
-# Added to the last result: many chat templates refuse a message of the system's or the user's there.
+# Appended to the last result: many chat templates reject a system or user message there.
 LAST_RESULT = (
     "\n\n[You can call no more tools for this question: {reason}. Answer with what you have, and say what is "
     "missing.]"
@@ -66,9 +66,9 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class Answerer:
-    """A model with its prompts, the tools it may call, and the user's approval of those calls.
+    """A model with its prompts, its tools, and the user's approval of tool calls.
 
-    `untrusted` names what in the question is not the user's own text; `images` are attached (data URLs).
+    `untrusted` names the parts of the question that are not the user's own text; `images` are data URLs.
     """
 
     model: Model
@@ -81,9 +81,9 @@ class Answerer:
 
 @dataclass(frozen=True)
 class Exchange:
-    """All rounds with the model: its text, the messages both ways, and the passages it has.
+    """The result of all rounds: the model's text, the messages sent and received, and its passages.
 
-    `untrusted` are the texts among them that are not the user's own.
+    `untrusted` names the texts among them that are not the user's own.
     """
 
     text: str
@@ -94,7 +94,7 @@ class Exchange:
 
 
 class Rounds:
-    """`earlier` are the texts in the history that are not the user's own."""
+    """`earlier` names the texts in the history that are not the user's own."""
 
     def __init__(
         self, answerer: Answerer, prompt: Prompt, limits: TurnLimits, emit: Emit, earlier: Sequence[str] = ()
@@ -106,7 +106,7 @@ class Rounds:
         self._emit = emit
         self._messages = list(prompt.messages)
         self._passages = prompt.passages
-        # In order: what the model has read that is not the user's own.
+        # An ordered set of the texts that the model has read and that are not the user's own.
         self._untrusted = dict.fromkeys(
             [*earlier, *answerer.untrusted, *untrusted_texts(prompt.passages.numbered().values())]
         )
@@ -121,11 +121,11 @@ class Rounds:
         reached: Reached | None = None
         for rounds_left in range(self._limits.rounds, -1, -1):
             may_call = rounds_left > 0 and reached is None
-            # Described again in each round: a search may have found more of them.
+            # Again in each round: a tool search may have added some.
             offered = await self._toolbox.descriptions() if may_call else []
             completion = await self._ask(offered)
             if completion.requests and not may_call and not completion.text.strip():
-                # Some models call tools that they were not offered: ask them for words once more.
+                # Some models call tools that they were not offered: ask for text once more.
                 self._messages += [_result(request, NO_MORE_CALLS) for request in completion.requests]
                 await self._ask()
             if not completion.requests or not may_call:
@@ -144,7 +144,7 @@ class Rounds:
         return Exchange(text, self._messages, self._passages, self._usage, [*self._untrusted])
 
     async def _ask(self, offered: Sequence[dict[str, Any]] = ()) -> Completion:
-        """One request. After an earlier text, the answer is cut off at a limit instead of raising it."""
+        """One request. After text from earlier rounds, reaching a limit is not an error."""
         began = anyio.current_time()
         try:
             completion = await self._complete(offered)
@@ -160,7 +160,7 @@ class Rounds:
         return completion
 
     async def _complete(self, offered: Sequence[dict[str, Any]]) -> Completion:
-        """The text of each request is a paragraph of its own in the answer."""
+        """One request; its text becomes a separate paragraph of the answer."""
         model, emit = self._model, self._emit
         separator = "\n\n" if self._texts else ""
 
@@ -192,7 +192,7 @@ class Rounds:
         return completion
 
     async def _call_tools(self, requests: Sequence[ToolRequest], offered: Sequence[dict[str, Any]]) -> None:
-        """Carry out the calls of one round, and add their results to the messages and the passages."""
+        """Run the calls of one round, and add their results to the messages and passages."""
         calls = await self._permitted(requests)
         began = self._toolbox.clock.now()
         results = await self._toolbox.run(calls, self._tool_seconds)
@@ -214,7 +214,7 @@ class Rounds:
                 self._emit(Notice(note))
 
     async def _permitted(self, requests: Sequence[ToolRequest]) -> list[ToolCall]:
-        """The calls of one round, once all of them are decided on. Refused ones are shown to the user."""
+        """Decide on all calls of one round, and show them to the user."""
         untrusted = [*self._untrusted]
         calls = [
             await self._toolbox.permit(request, self._answerer.approve, untrusted)
@@ -230,7 +230,7 @@ class Rounds:
         return calls
 
     def _tokens_left(self, offered: Sequence[dict[str, Any]]) -> int:
-        """What is left of the context for results of tools."""
+        """The tokens of the context that are left for tool results."""
         budget, sent = self._limits.budget, tokens.prompt_at_most([*self._messages, *offered])
         return budget.context - budget.answer - sent - image_tokens(self._images)
 
@@ -240,7 +240,7 @@ def _result(request: ToolRequest, text: str) -> Message:
 
 
 def _is_untrusted(call: ToolCall, result: ToolResult) -> bool:
-    """Whether a result may hold text that is not the user's own and is not judged as a passage."""
+    """Whether a result may contain text from others that is not in its passages."""
     tool = call.tool
     if tool is None or call.refusal:
         return False
@@ -250,10 +250,10 @@ def _is_untrusted(call: ToolCall, result: ToolResult) -> bool:
 
 
 def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
-    """The notice for a prompt that the server may have cut, "" if it has not.
+    """The notice that the server may have truncated the prompt, or "".
 
-    It has if it counted fewer prompt tokens than any tokenizer can make of the prompt. Some servers leave
-    cached tokens out of their count, so these are added.
+    A server that counts fewer tokens than any tokenizer can produce has truncated it. Some servers do not
+    count cached tokens, so these are added.
     """
     sent = tokens.prompt_at_least(messages)
     counted = (usage.prompt_tokens or sent) + (usage.cached_tokens or 0)
@@ -270,7 +270,7 @@ def _readable(
 ) -> tuple[str, str]:
     """The result of a tool for the model, and as one line for the user.
 
-    Passages that the model `had` already are named by their numbers.
+    Passages that the model already `had` are referred to by number.
     """
     if not result.hits:
         shown, size = tokens.beginning(result.text, budget), len(result.text)

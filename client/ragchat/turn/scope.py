@@ -1,4 +1,4 @@
-"""A memory of which only some documents are asked."""
+"""A view of memory in which only some documents are searched."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from ragcommon.contract.search import Comparison, QueryResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
-# The tool that searches. It takes the same filter when a model calls it.
 QUERY = "Query"
 EVERYTHING = "*"
 
 
 class Scope:
-    """Passes calls on to `memory`, but searches only the documents that `narrow` chose; at first all.
+    """Forwards calls to `memory`, but searches only the documents chosen by `narrow`; initially all.
 
-    `name` is what the user called them, "" for all.
+    `name` is the user's name for them, "" for all.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -35,7 +34,7 @@ class Scope:
 
     @property
     def searched(self) -> Memory:
-        """Memory itself, as long as all of it is searched."""
+        """This view, or memory itself while all documents are searched."""
         return self if self._filter else self._memory
 
     def use(self, memory: Memory) -> None:
@@ -74,13 +73,13 @@ class Scope:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if name == QUERY and self._filter:
-            # A model may narrow the search down further, but not widen it.
+            # A model may narrow the search further, but not widen it.
             chosen = arguments.get("filter")
             own = chosen if isinstance(chosen, dict) else {}
             arguments = {**arguments, "filter": {**own, **self._filter}}
         return await self._memory.call(name, arguments)
 
     def _holds(self, document: DocumentInfo) -> bool:
-        """Whether a document is among those that are searched. `narrow` makes filters of these two keys."""
+        """Whether a document matches the filter, which has no other keys than `uri` and `tags`."""
         wanted, tags = self._filter.get("tags", []), document.metadata.get("tags") or []
         return fnmatchcase(document.uri, self._filter.get("uri", "*")) and set(wanted) <= set(tags)

@@ -1,12 +1,12 @@
-"""Tools that are found by a search instead of being described in every prompt.
+"""Tools that a model searches for instead of getting all descriptions in every prompt.
 
-The descriptions of twenty servers' tools would leave little of a model's context for anything else.
+The tool descriptions of twenty servers would fill most of a model's context.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -14,16 +14,17 @@ from msgspec.structs import replace
 from ragchat.errors import RagChatError
 from ragchat.llm import tokens
 from ragchat.memory.types import ToolResult
+from ragchat.servers.tools import ServerTool
 from ragchat.turn.approval import OfferedTool
 from ragchat.turn.retrieval import Memory
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
-# The tools that one search finds.
+# The tools that one search returns at most.
 MAX_FOUND = 5
 # For the model, then for the user.
 NOT_OFFERED = "Also found, but without room to describe them, so you cannot call them: {names}."
 NO_ROOM = "There is no room for these tools within tools.description_tokens: {names}."
-# In the place of the name of a server.
+# The server name of the host's own tools.
 HOST = ""
 FIND_TOOLS = ToolInfo(
     name="find_tools",
@@ -37,32 +38,22 @@ FIND_TOOLS = ToolInfo(
 )
 
 
-class Described(Protocol):
-    """A tool under the name by which a model calls it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def info(self) -> ToolInfo: ...
-
-
 class ToolSearch:
-    """Offers all tools while their descriptions take at most `budget` tokens, else a search for them.
+    """Offers all tools if their descriptions fit into `budget` tokens, otherwise a search for them.
 
-    What a search has found stays offered while it fits, the latest first. The result of a search names what
-    does not fit as tools that cannot be called.
+    Tools that a search has found stay offered while they fit, latest first. Tools that do not fit are named
+    in the result of the search as not callable.
     """
 
     def __init__(self, memory: Memory, budget: int) -> None:
         self._memory = memory
         self._budget = budget
         self._tools: Sequence[OfferedTool] = ()
-        self._room = 0  # for the tools that the next searches find together
+        self._room = 0  # tokens left for tools found by further searches
         self._found: list[str] = []  # by name, the latest last
 
     def offered(self, always: Sequence[OfferedTool], others: Sequence[OfferedTool]) -> list[OfferedTool]:
-        """The tools that the model gets: `always`, and of `others` as many as fit."""
+        """The tools that the model gets: `always`, and as many of `others` as fit."""
         if cost([*always, *others]) <= self._budget:
             return [*always, *others]
         self._tools = others
@@ -80,7 +71,7 @@ class ToolSearch:
         texts = [f"{tool.name.replace('_', ' ')}: {tool.info.description or ''}" for tool in self._tools]
         try:
             scores = (await self._memory.compare(query, texts)).similarities
-        except RagChatError:  # Memory compares by meaning; without it, shared words decide.
+        except RagChatError:  # Without memory, compare by words instead of meaning.
             scores = [_shared_words(query, text) for text in texts]
         ranked = sorted(zip(scores, self._tools, strict=True), key=lambda pair: pair[0], reverse=True)
         found, left_out = list[OfferedTool](), list[str]()
@@ -100,7 +91,7 @@ class ToolSearch:
         return result
 
 
-def describe(tool: Described) -> dict[str, Any]:
+def describe(tool: OfferedTool | ServerTool) -> dict[str, Any]:
     """A tool in the form of the chat-completions API."""
     return {
         "type": "function",
@@ -112,8 +103,8 @@ def describe(tool: Described) -> dict[str, Any]:
     }
 
 
-def cost(tools: Sequence[Described]) -> int:
-    """About how many tokens their descriptions take."""
+def cost(tools: Sequence[OfferedTool | ServerTool]) -> int:
+    """An estimate of the tokens that their descriptions take."""
     return tokens.about([describe(tool) for tool in tools])
 
 

@@ -1,4 +1,4 @@
-"""The tools that a model may call: those of memory and of other servers, as far as the user allows them."""
+"""The tools that a model may call: those of memory and of other servers, subject to the user's permission."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ragcommon.hosts import SERVER_NAME
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
 
-# The servers whose results do not count as text that is not the user's own: memory, whose passages are judged
-# one by one, and the host's search for tools.
+# Servers whose results are trusted: memory, whose passages are checked one by one, and the host's tool
+# search.
 OWN = (SERVER_NAME, HOST)
 FORBIDDEN = "The user has forbidden this tool."
 NOT_ALLOWED = "The user did not allow this call."
@@ -35,7 +35,7 @@ CANNOT_ASK = "This call needs the user's permission, and the user cannot be aske
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A request with its arguments decoded. `refusal` says why it is not carried out, "" if it is."""
+    """A request with decoded arguments. `refusal` is the reason not to run it, or ""."""
 
     request: ToolRequest
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -44,10 +44,10 @@ class ToolCall:
 
 
 class Toolbox:
-    """The tools of memory that are `offered`, as far as memory has them, and those of `servers`.
+    """The tools of memory named in `offered`, and those of `servers`.
 
-    `seconds` is the deadline of a request to memory, `budget` how many tokens the descriptions of tools may
-    take of a prompt; `trust_read_only_hints` as for `decide`.
+    `seconds` is the deadline of a request to memory, `budget` the maximum tokens of tool descriptions in a
+    prompt; `trust_read_only_hints` as for `decide`.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class Toolbox:
     ) -> None:
         self._memory = memory
         self.clock = servers.clock
-        """It pauses while the user is asked."""
+        """It pauses while the user is prompted."""
         self.budget = budget
         self._search = ToolSearch(memory, budget)
         self._offered = offered
         self._seconds = seconds
         self._permissions = servers.permissions
         self._servers = servers
-        self._believe_all = trust_read_only_hints
+        self._trust_read_only_hints = trust_read_only_hints
         self._of_memory: list[OfferedTool] | None = None
 
     async def tools(self) -> dict[str, OfferedTool]:
-        """The tools by name. Memory's are listed once, and missing while it is down."""
+        """The tools by name. Memory's tools are cached, and missing while memory is down."""
         await self._servers.ready()
         return {tool.name: tool for tool in (*await self._memory_tools(), *self._server_tools())}
 
@@ -104,26 +104,28 @@ class Toolbox:
             yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
     async def asking(self) -> set[str]:
-        """The names of the tools that do not run without asking, whatever the model has read.
+        """The names of the tools that need the user's permission once the model has read untrusted text.
 
         Raises PermissionsUnusable.
         """
         return {
             name
             for name, tool in (await self.tools()).items()
-            if decide(tool, self._permissions, ["a document"], trust_read_only_hints=self._believe_all)
+            if decide(
+                tool, self._permissions, ["a document"], trust_read_only_hints=self._trust_read_only_hints
+            )
             is not Verdict.RUN
         }
 
     async def costs(self) -> dict[str, tuple[int, int]]:
-        """By server, how many tools it has, and about how many tokens their descriptions take."""
+        """By server: the number of its tools, and the estimated tokens of their descriptions."""
         grouped: dict[str, list[OfferedTool]] = {}
         for tool in (await self.tools()).values():
             grouped.setdefault(tool.server, []).append(tool)
         return {server: (len(tools), cost(tools)) for server, tools in grouped.items()}
 
     async def descriptions(self) -> list[dict[str, Any]]:
-        """The tools in the form of the chat-completions API, as many as fit into the budget for them."""
+        """The tools in the form of the chat-completions API, as many as fit into `budget`."""
         return [describe(tool) for tool in await self._offered_now()]
 
     async def _offered_now(self) -> list[OfferedTool]:
@@ -134,7 +136,7 @@ class Toolbox:
     async def permit(
         self, request: ToolRequest, approve: Approve | None, untrusted: Sequence[str] = ()
     ) -> ToolCall:
-        """Decode the arguments of a request and decide whether to carry it out; this may ask the user.
+        """Decode the arguments of a request and decide whether to run it; this may ask the user.
 
         `untrusted` as for `decide`. Raises PermissionsUnusable.
         """
@@ -147,7 +149,9 @@ class Toolbox:
         except ValueError as error:
             return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
         call = ToolCall(request, arguments, tool=tool)
-        verdict = decide(tool, self._permissions, untrusted, trust_read_only_hints=self._believe_all)
+        verdict = decide(
+            tool, self._permissions, untrusted, trust_read_only_hints=self._trust_read_only_hints
+        )
         if verdict is Verdict.RUN:
             return call
         if verdict is Verdict.REFUSE:
@@ -160,7 +164,7 @@ class Toolbox:
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def _known(self, name: str) -> dict[str, OfferedTool]:
-        """All tools by name, after the start of the server whose tool `name` may be."""
+        """All tools by name, after waiting for the server that `name` may belong to."""
         await self._servers.wait_started(lambda server: may_be_of(server, name))
         return await self.tools() | {tool.name: tool for tool in await self._offered_now()}
 
@@ -169,16 +173,13 @@ class Toolbox:
         for server in self._servers.connections.values():
             if may_be_of(server.name, name) and server.state is not ServerState.READY:
                 return f"{name} cannot be called: its server is not ready ({server.state})."
-        # A wrong name must not lead to a tool that does harm.
+        # Never suggest a destructive tool.
         harmless = [one.name for one in known.values() if one.only_reads]
         near = difflib.get_close_matches(name, harmless, n=1)
         return f"There is no tool {name}." + (f" There is {near[0]}." if near else "")
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
-        """Carry out calls at the same time, and end those that take longer than `seconds` of `clock`.
-
-        Returns the results in the order of the calls.
-        """
+        """Run calls concurrently, each for at most `seconds` of `clock`; results in the same order."""
         results: dict[int, ToolResult] = {}
 
         async def run_one(index: int, call: ToolCall) -> None:

@@ -1,8 +1,7 @@
 """One turn, from the question to the finished answer.
 
-Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
-memory (`offline`). Without a model, small talk gets a fixed reply. The caller keeps the conversation and
-saves the turn.
+Memory is queried once; then a model answers (`generation`), or memory is quoted (`offline`). Without a model,
+small talk gets a fixed reply. The caller keeps the conversation and saves the turn.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ async def take_turn(
 ) -> Turn:
     """Answer a question; `emit` gets the events as they happen. `answerer` None: offline.
 
-    A question about `attached` documents asks memory for nothing else, and needs a model.
+    A question about `attached` documents needs a model, and does not query memory.
 
-    Raises ModelError, and offline, where memory is all there is, MemoryUnavailable and MemoryTimedOut.
+    Raises ModelError; offline also MemoryUnavailable and MemoryTimedOut.
     """
     created_at = utc_now()
     record = _Record(emit)
@@ -71,7 +70,7 @@ async def take_turn(
             if reply and not answer.grounded:
                 query, answer = "", Answer(reply)
             record.emit(Retrieved(answer.candidates))
-            # Before the answer, whose beginning is on the screen in the end.
+            # Before the answer, whose first card must stay on the screen.
             if not reply and not any(turn.answer.model == OFFLINE for turn in history):
                 record.emit(Notice(NO_MODEL))
             record.emit(Shown(answer))
@@ -115,7 +114,7 @@ async def take_turn(
 async def _retrieve(
     question: str, query: str, memory: Memory, limits: TurnLimits, record: _Record, *, is_needed: bool
 ) -> Retrieval:
-    """What memory found. Raises why it did not answer if there is no answer without it (`is_needed`)."""
+    """Query memory. If it is needed, its failure is raised."""
     record.emit(Retrieving(query))
     retrieval = await retrieve(memory, query, limits.retrieval)
     record.time("retrieval")
@@ -131,7 +130,7 @@ async def _retrieve(
 async def _standalone(
     question: str, history: Sequence[Turn], answerer: Answerer | None, seconds: float, emit: Emit
 ) -> Rewriting:
-    """A follow-up as a question of its own; nothing without a model, or if the question is none."""
+    """Rewrite a follow-up as a standalone question; empty without a model, or for other questions."""
     if answerer is None or not seconds or not (history and depends(question)):
         return Rewriting()
     emit(Rephrasing())
@@ -151,9 +150,9 @@ async def _ground(
     seconds: float,
     emit: Emit,
 ) -> tuple[Grounding, Rewriting]:
-    """What the passages hold; if they only come close, after a search for other wordings of the question.
+    """Judge the passages. If they only come close, search for other wordings first.
 
-    The model may take so many `seconds` for these; 0: it is not asked.
+    The model may take `seconds` for these; 0: it is not asked.
     """
     grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
     is_weak = grounding.state is not Closeness.GROUNDED and not retrieval.empty and not retrieval.failure

@@ -1,4 +1,4 @@
-"""One turn of a conversation, and the flat form in which it is saved and printed. Pure."""
+"""One turn of a conversation, and its saved and printed forms. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from ragchat.answer import Answer
 
-# Of an answer, what its record holds in `trace`.
+# The fields of an answer that a record has in `trace`.
 _TRACED = [
     "candidates",
     "passages_tokens",
@@ -41,9 +41,9 @@ _PUBLIC = [
 
 
 class Trace(Struct, frozen=True):
-    """What /why shows of a turn beyond its answer."""
+    """What /why shows about a turn besides its answer."""
 
-    query: str = ""  # to memory; for a follow-up more than the question
+    query: str = ""  # to memory; for a follow-up, more than the question
     history_turns: int = 0
     notices: list[str] = field(default_factory=list)
     images: int = 0  # attached to the question; they are not saved
@@ -66,7 +66,7 @@ class Turn(Struct, frozen=True):
     corrections: dict[str, str] = field(default_factory=dict)  # of misspelt words of the question
 
     def record(self) -> dict[str, Any]:
-        """The saved form: the fields of the answer are those of the turn, or in `trace`."""
+        """The saved form, in which the fields of the answer are in the turn itself or in `trace`."""
         record = msgspec.to_builtins(self)
         answer = record.pop("answer")
         record["trace"] |= {name: answer.pop(name) for name in _TRACED}
@@ -74,7 +74,7 @@ class Turn(Struct, frozen=True):
 
     @classmethod
     def of_record(cls, data: bytes) -> Turn:
-        """Raises msgspec.DecodeError for what is no record of a turn."""
+        """Raises msgspec.DecodeError for anything but the record of a turn."""
         record = msgspec.json.decode(data, type=dict[str, Any])
         trace = msgspec.convert(record.get("trace"), dict[str, Any])
         return msgspec.convert(record | {"answer": {**trace, **record, "text": record.get("answer")}}, cls)

@@ -39,16 +39,16 @@ from ragcommon.text.places import file_name
 
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
-# Passages and documents among which a name is looked for.
+# Passages and documents that are searched for a name.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
-MAX_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
+MAX_CHUNKS = 100  # of a document, for the chunk ids of citations; memory returns no more at once
 
 
 async def view_of(
     question: str, grounding: Grounding, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
 ) -> Answer | None:
-    """The answer; None for other questions, without such a structure, and without an answer from memory."""
+    """The answer; None for other questions, without such a structure, or if memory fails."""
     try:
         with anyio.fail_after(limits.seconds):
             if asks_for_list(question):
@@ -110,7 +110,7 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
 async def _document(
     name: str, retrieval: Retrieval, memory: Memory, *, is_certain: bool
 ) -> DocumentText | None:
-    """The one document of that name, or where an outline is certainly asked for, with that part of a name."""
+    """The only document of that name; if an outline is certain, also one whose name contains it."""
     named: list[DocumentInfo | Hit] = [*(await memory.query(name, NAMED_PASSAGES)).hits]
     named += [candidate.hit for candidate in retrieval.candidates]
     with suppress(NoDocumentMatches):
@@ -129,7 +129,7 @@ def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
 
 
 def _citation(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Citation:
-    """That of an entry, in the chunk that has its first line; one with the number 0 if that was not found."""
+    """The citation of an entry in the chunk with its first line; chunk id 0 if that was not found."""
     start, end = entry.sentence
     first, last = (document.text.count("\n", 0, at) + 1 for at in (start, end))
     unknown = replace(

@@ -1,6 +1,6 @@
-"""Authorization for servers over HTTP: OAuth 2.1 as the specification of 2026-07-28 profiles it.
+"""Authorization for servers over HTTP: the OAuth 2.1 profile of the specification of 2026-07-28.
 
 `authorization.OAuth` adds the token to requests and renews it; `discovery` finds the authorization server,
-`registration` makes us known to it, `grants` are the ways to a token. `store` keeps what was granted,
+`registration` registers the client, `grants` obtains tokens. `store` keeps tokens and registrations,
 `redirect` waits for the browser. Imports `http`, which does not import it. Source: basic/authorization.
 """

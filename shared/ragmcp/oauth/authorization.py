@@ -1,4 +1,4 @@
-"""The token of each request to one server: added, renewed when refused, widened when it does not suffice.
+"""Adds a token to each request to a server; renews it, or requests more scopes, when the server refuses it.
 
 Source: basic/authorization.
 """
@@ -26,9 +26,9 @@ OFFLINE_ACCESS = "offline_access"
 
 
 class OAuth:
-    """Authorizes the requests to the server at `url`, as an `Authorization` of `ragmcp.http.client`.
+    """Authorizes requests to the server at `url`; an `Authorization` of `ragmcp.http.client`.
 
-    `scope` are scopes to request in addition to those that the server names, separated by spaces.
+    `scope` has scopes, separated by spaces, to request in addition to those that the server names.
     Every method may raise AuthorizationFailed, AddressRefused.
     """
 
@@ -39,9 +39,9 @@ class OAuth:
         self._grant = self._store.grant(url)
         self._prover = Prover(self._grant.key) if self._grant and self._grant.key else None
         self._asked = {*scope.split(), *(self._grant.scope if self._grant else "").split()}
-        # One renewal at a time; the requests that wait for it use its outcome.
+        # One renewal at a time; waiting requests use its result.
         self._renewing = anyio.Lock()
-        self._refreshed = ""  # the token that the last refresh gave
+        self._refreshed = ""  # the token of the last refresh
 
     async def headers(self, verb: str, url: str, reach: Reach) -> dict[str, str]:
         """The headers of one request."""
@@ -59,7 +59,7 @@ class OAuth:
         return {"authorization": f"Bearer {grant.access_token}"}
 
     async def renew(self, response: httpx2.Response, reach: Reach) -> bool:
-        """Take a refusal (401, 403) into account; returns whether the request is worth another attempt."""
+        """Handle a refusal (401, 403); returns whether the request should be retried."""
         challenge = discovery.challenge_of(response.headers.get_list("www-authenticate"))
         if (nonce := response.headers.get("dpop-nonce")) and self._prover is not None:
             self._prover.note_nonce(str(response.request.url), nonce)
@@ -81,7 +81,7 @@ class OAuth:
             raise AuthorizationFailed(self._url, "it does not say which server grants access to it")
         server = await discovery.find_server(web, resource.authorization_servers[0])
         grant = self._grant
-        # A token that was refreshed and is refused again needs more than a refresh.
+        # If a freshly refreshed token is refused, refreshing again does not help.
         if grant is None or grant.issuer != server.issuer or grant.access_token == self._refreshed:
             may_refresh = False
         if grant and may_refresh and await self._refresh(web, grant, server):
@@ -95,7 +95,7 @@ class OAuth:
         self._keep(await self._source.obtain(web, wanted, self._prover, self._store))
 
     async def _refresh(self, web: Web, grant: Grant, server: ServerMetadata) -> bool:
-        """Whether a refresh token gave a new token."""
+        """Refresh the token; returns whether that succeeded."""
         us = self._store.registration(server.issuer)
         if us is None or not grant.refresh_token:
             return False
@@ -114,6 +114,6 @@ class OAuth:
 
 
 def _scopes(challenge: Mapping[str, str], of_resource: list[str], of_server: list[str]) -> set[str]:
-    """What the challenge names, else what the resource names; with it the right to refresh."""
+    """The scopes of the challenge, else of the resource; plus offline_access if supported."""
     scopes = {*(challenge["scope"].split() if "scope" in challenge else of_resource)}
     return scopes | ({OFFLINE_ACCESS} & {*of_server})

@@ -1,4 +1,4 @@
-"""Find the authorization server of an MCP server, and what it can do.
+"""Find the authorization server of an MCP server, and its metadata.
 
 Source: basic/authorization/authorization-server-discovery, RFC 9728, RFC 8414, OpenID Connect Discovery.
 """
@@ -20,7 +20,7 @@ _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 
 
 class ResourceMetadata(Struct, frozen=True):
-    """A protected resource's own description (RFC 9728)."""
+    """The metadata of a protected resource (RFC 9728)."""
 
     resource: str
     authorization_servers: list[str] = []
@@ -28,7 +28,7 @@ class ResourceMetadata(Struct, frozen=True):
 
 
 class ServerMetadata(Struct, frozen=True):
-    """An authorization server's own description (RFC 8414)."""
+    """The metadata of an authorization server (RFC 8414)."""
 
     issuer: str
     token_endpoint: str
@@ -43,7 +43,7 @@ class ServerMetadata(Struct, frozen=True):
 
 
 def challenge_of(headers: Iterable[str]) -> dict[str, str]:
-    """The parameters of `WWW-Authenticate`; of a repeated one the first."""
+    """The parameters of `WWW-Authenticate`; the first value of a repeated one."""
     found: dict[str, str] = {}
     for header in headers:
         for name, value in _PARAMETER.findall(header):
@@ -53,16 +53,16 @@ def challenge_of(headers: Iterable[str]) -> dict[str, str]:
 
 
 async def find_resource(web: Web, url: str, challenge: Mapping[str, str]) -> ResourceMetadata | None:
-    """The description of the MCP server at `url`; None if it has none.
+    """The resource metadata of the MCP server at `url`; None if there is none.
 
-    Raises AuthorizationFailed for one that is at another server, or describes another one.
+    Raises AuthorizationFailed if it is on another server, or describes another one.
     """
     parts = urlsplit(str(URL(url)))
     well_known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
     places = [f"{well_known}{parts.path.rstrip('/')}", well_known]
     if named := challenge.get("resource_metadata"):
         check_secure(named)
-        # Elsewhere it could be anything that this machine reaches.
+        # Otherwise a server could make us request any address that this machine reaches.
         if origin(URL(named)) != origin(URL(url)):
             raise AuthorizationFailed(url, f"its metadata is at another server, {named}")
         places = [named]
@@ -75,11 +75,11 @@ async def find_resource(web: Web, url: str, challenge: Mapping[str, str]) -> Res
 
 
 async def find_server(web: Web, issuer: str) -> ServerMetadata:
-    """The description of the authorization server `issuer`. Raises AuthorizationFailed."""
+    """The metadata of the authorization server `issuer`. Raises AuthorizationFailed."""
     await web.check(issuer)
     for place in _places(issuer):
         if (found := await web.document(place, ServerMetadata)) is not None:
-            # RFC 8414, 3.3: else one server could pass itself off as another.
+            # RFC 8414, 3.3: otherwise a server could impersonate another.
             if found.issuer != issuer:
                 raise AuthorizationFailed(issuer, f"its metadata names another issuer, {found.issuer}")
             for endpoint in (found.token_endpoint, found.authorization_endpoint, found.registration_endpoint):
@@ -89,7 +89,7 @@ async def find_server(web: Web, issuer: str) -> ServerMetadata:
 
 
 def _places(issuer: str) -> list[str]:
-    parts = urlsplit(str(URL(issuer)))  # as the requests understand it
+    parts = urlsplit(str(URL(issuer)))  # normalized like the requests
     root, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
     places = [f"{root}{oauth}{path}", f"{root}{openid}{path}"]
@@ -97,7 +97,7 @@ def _places(issuer: str) -> list[str]:
 
 
 def _covers(resource: str, url: str) -> bool:
-    """Whether a token for `resource` is one for `url`: the same, or a folder above it."""
+    """Whether a token for `resource` is valid for `url`: the same path, or a path below it."""
     try:
         ours, theirs = URL(url), URL(resource)
     except InvalidURL:

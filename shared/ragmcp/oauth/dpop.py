@@ -1,4 +1,4 @@
-"""Proofs that we hold the key to which a token is bound. Source: RFC 9449, SEP-1932.
+"""DPoP proofs: proof of possession of the key that a token is bound to. Source: RFC 9449, SEP-1932.
 
 Needs the package PyJWT with `cryptography`, which is imported at the first proof.
 """
@@ -24,7 +24,7 @@ def is_available() -> bool:
 
 
 class Prover:
-    """Signs proofs with one key; keeps the nonce that a server last asked for, by its origin."""
+    """Signs proofs with one key; keeps the last nonce of each server by origin."""
 
     def __init__(self, pem: str = "") -> None:
         """`pem` is the key; "": a new one."""
@@ -32,7 +32,7 @@ class Prover:
         self._nonces: dict[str, str] = {}
 
     def note_nonce(self, url: str, nonce: str) -> None:
-        """The server at `url` wants this nonce in the next proofs."""
+        """Use this nonce in further proofs for the server at `url`."""
         self._nonces[_origin(url)] = nonce
 
     def proof(self, verb: str, url: str, token: str = "") -> str:
@@ -63,7 +63,7 @@ class Prover:
 
 
 def base64url(data: bytes) -> str:
-    """The form of base64 in JOSE and PKCE: safe in URLs, without padding."""
+    """URL-safe base64 without padding, as in JOSE and PKCE."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a token."""
+"""Errors of obtaining a token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ragmcp.errors import RagMcpError
 
 
 class AuthorizationFailed(RagMcpError):
-    """No token: the server, its authorization server or the user refused, or they are not to be trusted."""
+    """No token: a server or the user refused, or a server cannot be trusted."""
 
     url: str
     reason: str
@@ -18,7 +18,7 @@ class AuthorizationFailed(RagMcpError):
 
 
 class LoginRequired(RagMcpError):
-    """A user must log in, and this run may not ask for it."""
+    """A user must log in, which is not possible here."""
 
     url: str
     hint: str = ""

@@ -1,4 +1,4 @@
-"""The ways to a token: a user's login, our own credentials, an assertion, a refresh token.
+"""Ways to obtain a token: a user's login, client credentials, an assertion, a refresh token.
 
 Source: OAuth 2.1, RFC 7636 (PKCE), RFC 7523 (assertions), RFC 8707 (resource), RFC 9207 (issuer).
 """
@@ -32,7 +32,7 @@ _ASSERTION_SECONDS = 300
 
 
 class TokenRequest(Struct, frozen=True):
-    """The token that is wanted; `scope` holds names separated by spaces."""
+    """A token to obtain; `scope` has names separated by spaces."""
 
     server: ServerMetadata
     resource: str
@@ -40,24 +40,24 @@ class TokenRequest(Struct, frozen=True):
 
 
 class TokenSource(Protocol):
-    """One way to a token."""
+    """A way to obtain a token."""
 
     async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:
         """Raises AuthorizationFailed."""
 
 
 class UserAgent(Protocol):
-    """The user's browser, and the address to which it is sent back."""
+    """The user's browser, and its redirect URI."""
 
     @property
     def redirect_uri(self) -> str: ...
 
     async def visit(self, url: str, state: str) -> str:
-        """Let the user visit `url`; returns the address to which they were sent back with this `state`."""
+        """Let the user visit `url`; returns the address of the redirect with this `state`."""
 
 
 class Login:
-    """A user logs in and agrees: the authorization code grant with PKCE."""
+    """A user logs in: the authorization code grant with PKCE."""
 
     def __init__(self, identity: Identity, user_agent: UserAgent) -> None:
         self._identity = identity
@@ -84,7 +84,7 @@ class Login:
             "resource": wanted.resource,
             **_scope(wanted),
         }
-        # As the requests understand it: a browser could see another host in the unencoded address.
+        # Normalized like our requests: a browser might see another host in the unencoded address.
         page = URL(server.authorization_endpoint).copy_merge_params(query)
         returned = await self._user_agent.visit(str(page), state)
         form = {
@@ -97,7 +97,7 @@ class Login:
 
 
 class ClientCredentials:
-    """We act for ourselves, with a secret or a private key (PEM)."""
+    """The client credentials grant, with a secret or a private key (PEM)."""
 
     def __init__(self, registration: Registration, private_key: str = "", algorithm: str = "ES256") -> None:
         self._registration = registration
@@ -121,7 +121,7 @@ class ClientCredentials:
 
 
 class Assertion:
-    """Another party vouches for us: `make` gives a JWT for the wanted token, such as a workload's."""
+    """The JWT bearer grant: `make` returns an assertion for the token request, such as a workload's."""
 
     def __init__(
         self, registration: Registration, make: Callable[[Web, TokenRequest], Awaitable[str]]
@@ -138,15 +138,11 @@ class Assertion:
 async def refresh(
     web: Web, grant: Grant, us: Registration, server: ServerMetadata, prover: Prover | None
 ) -> Grant:
-    """A new token for an old grant. Raises AuthorizationFailed."""
+    """A new token by a refresh token. Raises AuthorizationFailed."""
     wanted = TokenRequest(server, grant.resource, grant.scope)
     form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
     renewed = await request_token(web, wanted, us, form, prover)
-    return (
-        renewed
-        if renewed.refresh_token
-        else msgspec.structs.replace(renewed, refresh_token=grant.refresh_token)
-    )
+    return msgspec.structs.replace(renewed, refresh_token=renewed.refresh_token or grant.refresh_token)
 
 
 class _Token(Struct, frozen=True):
@@ -203,7 +199,7 @@ async def request_token(
 def _authentication(
     us: Registration, server: ServerMetadata, form: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The headers and the members of the form that say who we are."""
+    """The headers and form fields of client authentication."""
     if "client_assertion" in form:
         return {}, {}
     methods = server.token_endpoint_auth_methods_supported
@@ -224,20 +220,20 @@ def _refusal(answer: Answer) -> _Refusal:
 
 
 def code_of(returned: str, server: ServerMetadata, state: str) -> str:
-    """The code in the address to which the user was sent back. Raises AuthorizationFailed.
+    """The code in the redirect address. Raises AuthorizationFailed.
 
-    The issuer is compared first, character by character: nothing in another server's answer may be believed.
+    The issuer is compared first and exactly: nothing else in a response of another server may be used.
     """
     query = {name: values[0] for name, values in parse_qs(urlsplit(returned).query).items()}
     issuer = query.get("iss")
     if issuer is None and server.authorization_response_iss_parameter_supported:
-        raise AuthorizationFailed(server.issuer, "the answer to the login does not say from whom it is")
+        raise AuthorizationFailed(server.issuer, "the response to the login does not name its issuer")
     if issuer is not None and issuer != server.issuer:
-        raise AuthorizationFailed(server.issuer, "the answer to the login is from another server")
+        raise AuthorizationFailed(server.issuer, "the response to the login is from another server")
     if not has_state(returned, state):
-        raise AuthorizationFailed(server.issuer, "the answer to the login belongs to another login")
+        raise AuthorizationFailed(server.issuer, "the response belongs to another login")
     if "code" not in query:
-        reason = query.get("error_description") or query.get("error") or "the answer has no code"
+        reason = query.get("error_description") or query.get("error") or "the response has no code"
         raise AuthorizationFailed(server.issuer, reason.rstrip("."))
     return query["code"]
 

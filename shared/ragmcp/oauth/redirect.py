@@ -1,4 +1,4 @@
-"""The address on this machine to which a browser is sent back after a login. Source: RFC 8252, 7.3."""
+"""The loopback address to which a browser is redirected after a login. Source: RFC 8252, 7.3."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from anyio.abc import SocketAttribute, SocketStream
 
 HOST = "127.0.0.1"
 PATH = "/callback"
-# The longest request that is read; a code takes far less.
+# The maximum length of a request; a code takes far less.
 MAX_REQUEST_BYTES = 2**16
 REQUEST_SECONDS = 10.0
 
 _PAGE = "<!doctype html><meta charset=utf-8><title>{title}</title><p>{title}"
 DONE = "You can close this page and go back to the terminal."
-UNKNOWN = "There is nothing here, or it is not of the login that is waiting."
+UNKNOWN = "There is nothing here, or it belongs to another login."
 
 
 class Redirect:
-    """Waits at `uri` for the browser of one login after the other."""
+    """Waits at `uri` for the browser of one login at a time."""
 
     def __init__(self, port: int) -> None:
         self.uri = f"http://{HOST}:{port}{PATH}"
@@ -32,11 +32,11 @@ class Redirect:
         self._arrived = anyio.Event()
 
     def expect(self, state: str) -> None:
-        """Wait for the login with this `state`; any page can send the browser here with another."""
+        """Accept only the login with this `state`: any web page can send the browser here."""
         self._state, self._arrived = state, anyio.Event()
 
     async def wait(self) -> str:
-        """The address with which the browser came from the expected login, once it has come."""
+        """Wait for the redirect of the expected login; returns its address."""
         await self._arrived.wait()
         return self._returned
 
@@ -47,7 +47,7 @@ class Redirect:
                 address = f"http://{HOST}{target}"
                 # Browsers also ask for an icon.
                 is_ours = target.partition("?")[0] == PATH and has_state(address, self._state)
-                with suppress(anyio.BrokenResourceError):  # It has closed the connection.
+                with suppress(anyio.BrokenResourceError):  # The browser has disconnected.
                     await stream.send(_response(is_ours))
                 if is_ours and not self._arrived.is_set():
                     self._returned = address
@@ -55,7 +55,7 @@ class Redirect:
 
 
 def has_state(address: str, state: str) -> bool:
-    """Whether an address to which the browser was sent back is of the login with this `state`."""
+    """Whether a redirect address has this `state`."""
     given = parse_qs(urlsplit(address).query).get("state", [""])[0]
     return bool(state) and hmac.compare_digest(given.encode(), state.encode())
 
@@ -72,7 +72,7 @@ async def open_redirect(port: int = 0) -> AsyncIterator[Redirect]:
 
 
 async def _target(stream: SocketStream) -> str:
-    """The target in the first line of a request; "" for anything else."""
+    """The target of a GET request; "" for anything else."""
     request = b""
     try:
         while b"\r\n\r\n" not in request and len(request) < MAX_REQUEST_BYTES:

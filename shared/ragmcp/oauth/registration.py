@@ -1,4 +1,4 @@
-"""How an authorization server knows us: registered before, by the address of our metadata, or registered now.
+"""Client registration: made by the user, by the address of a metadata document, or dynamic.
 
 Source: basic/authorization/client-registration, RFC 7591.
 """
@@ -17,9 +17,9 @@ from ragmcp.protocol.decoding import DECODE_ERRORS
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Who we are. `registered` is a registration that the user made, at `registered_at` if that is given.
+    """The client. `registered` is a registration made by the user, at the issuer `registered_at` unless "".
 
-    `metadata_url` is where our metadata document is published, "" if it is not.
+    `metadata_url` is the address of the client's metadata document, or "".
     """
 
     name: str
@@ -31,12 +31,12 @@ class Identity(Struct, frozen=True, kw_only=True):
 async def register(
     web: Web, server: ServerMetadata, identity: Identity, redirect_uri: str, store: Store
 ) -> Registration:
-    """Our registration at this server, in the order that the specification gives.
+    """Our registration at this server, in the specification's order of preference.
 
     Raises AuthorizationFailed.
     """
     registration = await _registration(web, server, identity, redirect_uri, store)
-    store.keep_registration(server.issuer, registration)  # Also for refreshing the token later.
+    store.keep_registration(server.issuer, registration)  # A later refresh needs it.
     return registration
 
 
@@ -45,7 +45,7 @@ async def _registration(
 ) -> Registration:
     if identity.registered is not None:
         if identity.registered_at not in ("", server.issuer):
-            reason = f"the client id that you gave is of {identity.registered_at}"
+            reason = f"the client id that you gave belongs to {identity.registered_at}"
             raise AuthorizationFailed(server.issuer, reason, "Register at the new server, and give that id.")
         return identity.registered
     if identity.metadata_url and server.client_id_metadata_document_supported:

@@ -1,4 +1,4 @@
-"""What was granted, and what we are registered as: kept between runs by the program, or for one run."""
+"""Tokens and registrations, kept by the program between runs or in memory for one run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Registration(Struct, frozen=True):
 
     client_id: str
     client_secret: str = ""
-    # How the token endpoint wants to see it; "": as the server's metadata says.
+    # "": as the server's metadata says.
     token_endpoint_auth_method: str = ""
 
 
 class Grant(Struct, frozen=True):
-    """A token for one MCP server, and what is needed to renew it."""
+    """A token for one MCP server, with the data to renew it."""
 
     issuer: str
     token_endpoint: str
@@ -43,7 +43,7 @@ class Grant(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Registrations by issuer: one server's must never reach another. Grants by the address of the server."""
+    """Registrations by issuer, which must never reach another server; grants by the MCP server's address."""
 
     def registration(self, issuer: str) -> Registration | None: ...
     def keep_registration(self, issuer: str, registration: Registration) -> None: ...

@@ -1,6 +1,6 @@
-"""Requests to authorization servers: over HTTPS or on this machine, bounded, without redirects.
+"""Requests to authorization servers: HTTPS or loopback only, bounded, without redirects.
 
-They go only where `ragmcp.http.reach` allows.
+`ragmcp.http.reach` decides which addresses are allowed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ragmcp.protocol.decoding import DECODE_ERRORS
 
 T = TypeVar("T")
 
-# A larger answer is not one of those that are read here.
+# The maximum size of a response.
 MAX_ANSWER_BYTES = 2**20
 SECONDS = 30.0
-# A proxy would make plain HTTP to this machine leave it.
+# With a proxy, plain HTTP to this machine would leave it.
 _WITHOUT_PROXY = ("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class Answer(NamedTuple):
-    """A response that was read to its end."""
+    """A response with its whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,13 +41,13 @@ class Web:
         self.reach = reach
 
     async def check(self, url: str) -> None:
-        """Raises unless codes and tokens may be sent there; "" passes."""
+        """Raises unless codes and tokens may be sent to `url`; "" is allowed."""
         check_secure(url)
         if url:
             await self.reach.check(url)
 
     async def document(self, url: str, type: type[T]) -> T | None:
-        """The JSON document at `url`; None if there is none of this type."""
+        """The JSON document at `url`; None if there is none, or it has another type."""
         answer = await self._send("GET", url)
         if answer.status != 200:
             return None
@@ -64,7 +64,7 @@ class Web:
         json: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer to a form or a JSON document."""
+        """The response to a form or a JSON document."""
         return await self._send("POST", url, data=form, json=json, headers=headers)
 
     async def _send(self, verb: str, url: str, **content: Any) -> Answer:
@@ -91,8 +91,7 @@ class Web:
 
 @asynccontextmanager
 async def open_web(reach: Reach) -> AsyncIterator[Web]:
-    """Connections for one login at the server that `reach` is about."""
-    # Redirects are not followed: they could lead to another server.
+    """Connections for one login at the server of `reach`. Redirects could lead elsewhere: not followed."""
     client = httpx2.AsyncClient(
         timeout=SECONDS, headers={"accept": "application/json"}, mounts=dict.fromkeys(_WITHOUT_PROXY)
     )
@@ -102,7 +101,7 @@ async def open_web(reach: Reach) -> AsyncIterator[Web]:
 
 
 def check_secure(url: str) -> None:
-    """Raises AuthorizationFailed unless codes and tokens may be sent there: HTTPS, or this machine."""
+    """Raises AuthorizationFailed unless codes and tokens may be sent to `url`: HTTPS, or loopback."""
     try:
         target = httpx2.URL(url)
     except httpx2.InvalidURL as error:

@@ -114,7 +114,7 @@ def test_an_invalid_prompt_file_is_named(tmp_path: Path) -> None:
     file.write_text("+++\ntitle = \n+++\nText.", encoding="utf-8")
     check = doctor.prompt_files(settings)
     assert check.status == "warning"
-    assert check.detail.startswith(f"{file} is no prompt: Invalid value")
+    assert check.detail.startswith(f"{file} is not a valid prompt: Invalid value")
 
 
 async def test_every_other_server_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

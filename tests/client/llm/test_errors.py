@@ -25,7 +25,7 @@ TABLE: list[tuple[ModelError, str, str]] = [
     ),
     (
         errors.KeyUnusable(),
-        "The key for the model cannot be sent: it holds characters that no key has.",
+        "The key for the model cannot be sent: it contains characters that are not allowed in a key.",
         "Check OPENAI_API_KEY or model.key_file.",
     ),
     (

@@ -59,7 +59,7 @@ def test_what_is_typed_becomes_a_value_of_the_fields_type(
         ({"type": "number", "minimum": 0.5}, "0.2", "It must be at least 0.5."),
         ({"type": "integer", "maximum": 1000}, "1001", "It must be at most 1,000."),
         ({"type": "boolean"}, "perhaps", "Type y or n."),
-        (COLOURS, "3", "3 is none of them."),
+        (COLOURS, "3", "3 is not one of them."),
         (
             {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2},
             "a",

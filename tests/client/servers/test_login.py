@@ -116,7 +116,7 @@ async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
             await log_in(config, Credentials(tmp_path), SETTINGS, shown.append, read)
     assert Credentials(tmp_path).grant(config.url) is not None
     assert any(text.startswith("The address begins with http://127.0.0.1:") for text in shown)
-    assert "That address is of another login." in shown
+    assert "That address belongs to another login." in shown
 
 
 async def test_a_page_that_sends_the_browser_back_with_another_state_does_not_end_the_login(

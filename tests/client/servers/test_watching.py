@@ -13,7 +13,7 @@ import pytest
 
 from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.watching import CHANGED, MAX_WATCHED, Watched
+from ragchat.servers.watching import CHANGED, MAX_WATCHED, ResourceWatch
 from ragconfig.settings import load_settings
 from ragmcp.client.features import EraName
 from ragmcp.stdio import connect
@@ -70,7 +70,7 @@ async def test_what_was_not_attached_is_not_watched(tmp_path: Path) -> None:
 
 
 async def test_only_the_resources_that_were_attached_last_are_watched() -> None:
-    watched = Watched("mine", print)
+    watched = ResourceWatch("mine", print)
     for number in range(MAX_WATCHED + 2):
         watched.add(f"note://{number}")
     watched.add("note://2")

@@ -21,7 +21,7 @@ from ragchat.turn.prompt import Prompt, Prompts, build, load_prompts
 from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.types import Turn
 from ragcommon.contract.search import Hit
-from ragconfig.settings import LARGEST_PROMPT
+from ragconfig.settings import MAX_PROMPT_BYTES
 from tests.support.turns import ListMemory, hit, settings_in, turn
 
 PROMPTS = Prompts(
@@ -119,7 +119,7 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
     ],
 )
 def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, reason: str) -> None:
-    (tmp_path / "large.md").write_bytes(b"x" * (LARGEST_PROMPT + 1))
+    (tmp_path / "large.md").write_bytes(b"x" * (MAX_PROMPT_BYTES + 1))
     (tmp_path / "latin.md").write_bytes(b"\xff")
     path = file if file.startswith("~") else str(tmp_path / file)
     with pytest.raises(PromptUnreadable) as caught:

@@ -24,7 +24,7 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
         await model.load()
         rewriting = await rewrite("Why?", model, "Reword.", 0.05)
         await model.aclose()
-    assert rewriting.failure == "test-model did not put the question in other words within 0.05 s."
+    assert rewriting.failure == "test-model did not rephrase the question within 0.05 s."
     assert not rewriting.wordings
 
 

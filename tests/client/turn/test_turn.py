@@ -158,6 +158,40 @@ async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> 
     assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
 
 
+async def test_facts_of_a_sentence_without_a_citation_are_checked_against_all_passages() -> None:
+    reply = Reply("The sky is blue because of Rayleigh scattering [1]. It weighs 400 kg.")
+    answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY, SEA]), reply)
+    assert answered.public()["unsupported"] == [{"facts": ["400 kg"], "passages": []}]
+    assert notices(events) == ["400 kg: not in any passage."]
+    assert not answered.answer.grounded
+
+
+class Shop(ListMemory):
+    """Its tool names a price."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:  # noqa: ARG002
+        return ToolResult(True, "They cost 3,000 EUR.")
+
+
+async def test_facts_from_the_conversation_and_from_tools_need_no_citation() -> None:
+    memory = Shop([SKY], tools=[QUERY_TOOL])
+    call = Reply(tool_calls=[("Query", {"query": "price"})])
+    reply = Reply("The sky is blue because of Rayleigh scattering [1]. Your 400 kg are 3,000 EUR.")
+    earlier = [turn("I have 400 kg.")]
+    answered, _, _ = await model_turn("Why is the sky blue?", memory, call, reply, history=earlier)
+    assert answered.answer.unsupported == []
+    assert answered.answer.grounded
+
+
+async def test_a_passage_that_scores_nothing_is_no_source_even_if_the_model_cites_it() -> None:
+    unrelated = hit("Tea is hot.", chunk_id=3, score=0.0)
+    question = "Why is the sky of Selb blue?"
+    answered, events, _ = await model_turn(question, ListMemory([SKY, unrelated]), Reply("See [2]."))
+    assert [candidate.n for candidate in answered.answer.candidates] == [1, 0]
+    assert (answered.answer.sources, answered.answer.grounded) == ([], False)
+    assert "The answer cites [2], but no such passage was given." in notices(events)
+
+
 @pytest.mark.parametrize(("question", "noted"), [("Why is the sky blue?", [UNCITED]), ("Thank you!", [])])
 async def test_an_answer_without_any_citation_has_a_notice(question: str, noted: list[str]) -> None:
     answered, events, _ = await model_turn(question, ListMemory([SKY]), Reply("Because of scattering."))
@@ -293,7 +327,7 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
         question, ListMemory([TEA]), Reply(status=500), Reply("Hot [1]."), limits=REWRITING
     )
     assert answered.answer.text == "Hot [1]."
-    assert notices(events)[0].startswith("test-model did not put the question in other words. ")
+    assert notices(events)[0].startswith("test-model did not rephrase the question. ")
     assert answered.answer.wordings == []
 
 
@@ -386,7 +420,7 @@ async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
     assert answered.answer.text.startswith("Because.")
     assert notices(events) == [
-        "Memory is not available: it is gone. This answer goes without it. `ragchat doctor` says more."
+        "Memory is not available: it is gone. This answer does without memory. `ragchat doctor` says more."
     ]
 
 
@@ -399,7 +433,7 @@ async def test_a_memory_that_hangs_has_its_deadline() -> None:
     limits = TurnLimits(RetrievalLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
     with anyio.fail_after(60):
         _, events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
-    assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
+    assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer does without memory."]
 
 
 async def test_that_no_model_answers_is_said_once_a_conversation() -> None:
@@ -658,7 +692,7 @@ async def test_dropped_turns_have_one_notice() -> None:
     assert answered.answer.dropped_turns > 0
     assert answered.trace.history_turns + answered.answer.dropped_turns == 20
     assert re.search(
-        r"^The \d+ oldest turns of this session no longer fit and were left out: beside passages, tools and "
+        r"^The \d+ oldest turns of this session no longer fit and were left out: after passages, tools and "
         r"the answer, [\d,]+ of the context's 3,000 tokens are left for the history\.$",
         notices(events)[0],
     )

@@ -291,7 +291,7 @@ async def test_versions_are_completed_for_the_document_that_is_given(tmp_path: P
         (MINE.replace("{{form}}", "{{from}}"), "its text has {{from}}, which is not among its arguments"),
         (
             MINE.replace('description = "The form."', 'description = "x"\nkind = "version"'),
-            "versions are two arg",
+            "it needs two arguments",
         ),
         (MINE[: MINE.index("Write")], "it has no text below the front matter"),
         ("\udcff", "it is not text in UTF-8"),
@@ -306,7 +306,7 @@ async def test_a_broken_file_is_named_in_the_log_and_left_out(
     with pytest.raises(BrokenTemplate):
         read_template(path)
     [sentence] = broken_in(path.parent)
-    assert sentence.startswith(f"{path} is no prompt: ")
+    assert sentence.startswith(f"{path} is not a valid prompt: ")
     assert reason in sentence
     async with prompt_server(tmp_path) as (server, _), raw_client(server, REVISIONS[-1]) as client:
         with caplog.at_level(logging.WARNING):

@@ -32,7 +32,7 @@ def test_a_right_answer_has_its_code(query: str, says_from_whom: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("code=c&state=s", "does not say from whom"),
+        ("code=c&state=s", "does not name its issuer"),
         ("code=c&state=s&iss=https://honest.org/", "from another server"),
         ("code=c&state=s&iss=https://Honest.org", "from another server"),
         (

@@ -16,8 +16,8 @@ from ragconfig.settings import Settings
 
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,search,documents,history,ingestion,code,maintenance"
-# What our own server inherits beside what every server does: the variables by which Python and its libraries
-# find files and choose their number of threads.
+# Prefixes of further variables that our own server inherits: those with which Python and its libraries find
+# files and choose their number of threads.
 OWN_PREFIXES: tuple[str, ...] = (
     *("RAGCHAT_HOME", "LD_", "DYLD_", "PYTHON", "COVERAGE_"),
     *("OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
@@ -26,7 +26,7 @@ OWN_PREFIXES: tuple[str, ...] = (
     *("RAGCHAT_HTTP_", "RAGCHAT_RERANKER_"),
 )
 OPENAI_PREFIX = "OPENAI_"
-# Where models are downloaded from, and as whom.
+# Address and credentials for downloading models.
 HUGGINGFACE_PREFIX = "HF_"
 OPENAI_KEY = "OPENAI_API_KEY"
 
@@ -54,7 +54,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
-    # Else it would read the user's file again, which `read_question_files` does not follow.
+    # Otherwise the server would read the embedder from the user's file again, which may have changed.
     return kept | {"RAGCHAT_EMBEDDER_KIND": embedder["kind"]}
 
 

@@ -1,4 +1,4 @@
-"""Loading a whole repository: into its own memory, which is made for it."""
+"""Loading a whole repository into its own memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ragconfig.settings import Settings
 
 
 def with_own_memory(settings: Settings, paths: Sequence[str]) -> tuple[Settings, str]:
-    """The settings for loading `paths`, and a sentence if a memory was made.
+    """The settings for loading `paths`, and a sentence if a memory was created.
 
-    One path that is the root of a git repository is loaded into that repository's own memory, unless the user
-    has named a memory or a server. Raises SettingsError.
+    A single path that is the root of a git repository is loaded into that repository's own memory, unless the
+    user has named a memory or a server. Raises SettingsError.
     """
     if len(paths) != 1 or settings.names_memory or settings.tables["memory_server"]["url"]:
         return settings, ""

@@ -1,4 +1,4 @@
-"""The memory of a server that runs already: one that the user names, or one found on this machine."""
+"""Connects to a memory server that is already running: one that the user names, or one on this machine."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from ragmcp.client.features import Client
 
 MCP_PATH = "/mcp"
-# How long a server that is found, or named, may take to prove which one it is.
+# Seconds that a found or named server may take to prove its identity.
 PROOF_SECONDS = 0.25
 NAMED_SECONDS = 10.0
 MAX_ANSWER = 1 << 14
 
 
 async def find_running(settings: Settings) -> Note | None:
-    """The note of a running server that has proved to serve this memory."""
+    """The note of a running server of this memory that has proved its identity."""
     note = find_note(settings.memory_path, fingerprint(settings, __version__), settings.home.state)
     return note if note is not None and await to_thread.run_sync(is_proved, note, PROOF_SECONDS) else None
 
 
 def is_proved(note: Note, seconds: float) -> bool:
-    """Whether the server that answers is the one of the note. Blocks for at most so long."""
+    """Whether the server that answers is the one of the note. Blocks for at most `seconds`."""
     challenge = secrets.token_hex(16)
     try:
         answer = _get(note.url, f"/health?{CHALLENGE}={challenge}", seconds)
@@ -54,7 +54,7 @@ def is_proved(note: Note, seconds: float) -> bool:
 
 
 def _get(url: str, target: str, seconds: float) -> bytes:
-    """The body of the answer. Without an HTTP client, which takes long to import. Raises OSError."""
+    """The body of the response. Does not import an HTTP client, which takes long. Raises OSError."""
     parts = urlsplit(url)
     end = time.monotonic() + seconds
     with socket.create_connection((parts.hostname or "", parts.port or 80), seconds) as connection:
@@ -69,7 +69,7 @@ def _get(url: str, target: str, seconds: float) -> bytes:
 
 
 def named(settings: Settings) -> tuple[Supervised, str]:
-    """The server that the settings name, and the root of its addresses. Raises SettingsError.
+    """The server that the settings name, and its base URL. Raises SettingsError.
 
     Entering it connects in the background.
     """
@@ -88,7 +88,7 @@ async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIt
 
 
 def _root(settings: Settings) -> str:
-    """The root of the addresses of the server that the settings name. Raises InvalidSetting."""
+    """The base URL of the server that the settings name. Raises InvalidSetting."""
     url: str = settings.tables["memory_server"]["url"]
     try:
         parts = urlsplit(url)
@@ -112,6 +112,6 @@ def opened(settings: Settings, url: str, token: str | None) -> AbstractAsyncCont
         message_bytes=settings.tables["limits"]["message_bytes"],
         era="modern",
         token=token,
-        # Each call has its own limit, as over stdio.
+        # Each call has its own timeout, as over stdio.
         silence_seconds=None,
     )

@@ -1,4 +1,4 @@
-"""The server of the memory: a process of our own, or one that runs already, named by the user or found."""
+"""The memory server: our own process, or one that is already running, named by the user or found."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Tools that read or write the user's files, or follow a job that does. A server of our own may use all files
-# that the user names; one that serves other programs, too, only those in the folders of memory.roots.
+# Tools that access the user's files, or follow a job that does. Our own process may use all files that the
+# user names; a shared server only those in the folders of memory.roots.
 FILE_TOOLS = frozenset(
     {
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
@@ -43,15 +43,15 @@ FILE_TOOLS = frozenset(
     }
 )
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-# How long `/mcp` waits for the list of tools of a server that has just died.
+# Seconds that `/mcp` waits for the tools of a server that has just died.
 LISTING_SECONDS = 5.0
 
 
 class MemoryServer(ManagedServer):
     """An async context manager: entering starts the server in the background.
 
-    `url` is the address of a server that ran already; "": it is a process of our own. A server that was found
-    is replaced by one of our own for files, and for everything once it is gone.
+    `url` is the address of a running server; "": our own process. Our own process replaces a found server for
+    FILE_TOOLS, and for all tools once that server has ended.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class MemoryServer(ManagedServer):
             await self._server.wait_started()
 
     async def restart(self) -> None:
-        """Start our own process again, also beside a server that was found. Returns when it has started."""
+        """Restart our own process, also if a found server is in use. Returns when it has started."""
         self._leave_found()
         await self._server.restart()
 
@@ -118,9 +118,9 @@ class MemoryServer(ManagedServer):
         repeatable: bool = True,
         timeout: float | None = None,
     ) -> T:
-        """As `Supervised.ask`. Raises FilesElsewhere for files if the server is on another machine."""
+        """Like `Supervised.ask`. Raises FilesElsewhere for FILE_TOOLS if the server is on another machine."""
         if what in FILE_TOOLS:
-            # The same path may name another file there.
+            # A path would refer to another file there.
             if self._is_elsewhere:
                 raise FilesElsewhere(self.url)
         elif self._client is not None:
@@ -132,7 +132,7 @@ class MemoryServer(ManagedServer):
                     raise
                 log.info("Going on without the found server: %s", error)
                 self._leave_found()
-                if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
+                if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been executed.
                     raise
         return await self._server.ask(what, request, repeatable=repeatable, timeout=timeout)
 
@@ -141,9 +141,9 @@ class MemoryServer(ManagedServer):
 async def open_memory(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False
 ) -> AsyncIterator[MemoryClient]:
-    """The memory of the server that the settings name or that is found running; else of one of our own.
+    """The memory of the server from `find_memory_server`, which is closed at the end of the block.
 
-    That one starts in the background and stops at the end of the block. Raises SettingsError.
+    Raises SettingsError.
     """
     async with await find_memory_server(settings, config_file, verbose=verbose) as server:
         yield MemoryClient(server, server.url)
@@ -152,7 +152,7 @@ async def open_memory(
 async def find_memory_server(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False
 ) -> MemoryServer:
-    """The server that the settings name, or one that is found running; else one of our own.
+    """The server that the settings name, else a running one of this memory, else our own process.
 
     Raises SettingsError.
     """

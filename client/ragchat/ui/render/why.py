@@ -69,7 +69,7 @@ def _lacking(answer: Answer) -> str:
         return "the cited passages do not contain the quotations"
     if answer.unsupported:
         facts = ", ".join(fact for found in answer.unsupported for fact in found.facts)
-        return f"the cited passages do not contain {facts}"
+        return f"the passages do not contain {facts}"
     if answer.missing:
         return f"the passages do not mention {', '.join(answer.missing)}"
     return "no passage clearly holds what is asked"

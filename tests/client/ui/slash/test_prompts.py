@@ -200,7 +200,7 @@ async def test_a_file_that_is_not_a_prompt_is_named_in_the_list_of_prompts(room:
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("Just text.", "utf-8")
     shown = " ".join((await room.run("/prompt")).split())
-    assert "mine.md is no prompt: it does not begin with front matter between two lines of +++." in shown
+    assert "mine.md is not a valid prompt: it does not begin with front matter between two lines" in shown
 
 
 async def completed(room: Room, text: str) -> list[str]:
