@@ -1,6 +1,7 @@
 """Segments of the index: what they hold, and how they are searched and merged.
 
-Covers `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and `vectors`.
+Covers `bigrams`, `bm25`, `codes`, `errors`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and
+`vectors`.
 """
 
 from __future__ import annotations
