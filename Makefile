@@ -25,7 +25,7 @@ full: setup
 
 # All of it, with more examples of each property.
 check: setup
-	@RAGCHAT_TEST_PROFILE=full $(MAKE) --jobs=1 test full conformance lint
+	@TEST_PROFILE=full $(MAKE) --jobs=1 test full conformance lint
 
 # All that tests need; its parts are independent, so --jobs=4 sets up faster.
 setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done

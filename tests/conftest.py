@@ -33,8 +33,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-PROFILE_VARIABLE = "RAGCHAT_TEST_PROFILE"
-settings.load_profile(os.environ.get(PROFILE_VARIABLE, "short"))
+settings.load_profile(os.environ.get("TEST_PROFILE", "short"))
 
 # Tests of whole programs with each other and with other libraries, campaigns, hostile input: all are `full`.
 _FULL = [Path(__file__).parent / name for name in ("together", "faults", "fuzz")]
@@ -60,7 +59,7 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv(HOME_VARIABLE, str(tmp_path_factory.mktemp("home")))
         # The programs reject a variable that looks like a setting but is none.
         # pytest-xdist sets a width for its workers, which programs would believe before their own terminal's.
-        for variable in ("RAGCHAT_MEMORY", PROFILE_VARIABLE, "COLUMNS", "LINES"):
+        for variable in ("RAGCHAT_MEMORY", "COLUMNS", "LINES"):
             patch.delenv(variable, raising=False)
         yield
 

@@ -32,7 +32,7 @@ def run_module(module: Path, seconds: float) -> list[TestReport]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
         variables = {
-            "RAGCHAT_TEST_PROFILE": "long",
+            "TEST_PROFILE": "long",
             "FUZZ_UNTIL": str(time.time() + seconds),
             "FUZZ_REPORT": str(report),
         }
@@ -113,7 +113,7 @@ def main(names: list[str]) -> int:
     failed = [one for one in totals.values() if one.state != "passed"]
     for one in failed:
         say(f"{one.test}: {one.error or one.state}")
-        say(f"  RAGCHAT_TEST_PROFILE=long {Path(sys.executable).name} -m pytest '{one.test}'")
+        say(f"  TEST_PROFILE=long {Path(sys.executable).name} -m pytest '{one.test}'")
     kept = kept_examples()
     say(f"{len(kept)} failing examples in {KEPT.relative_to(ROOT)}, {len(kept - before)} of them new.")
     return 1 if failed else 0

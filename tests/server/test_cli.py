@@ -61,7 +61,7 @@ def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
             "nowhere.toml cannot be read: it does not exist.",
         ),
         ([], {"RAGCHAT_MEMORY_BUSY_SECONDS": "soon"}, "memory.busy_seconds is not usable: it takes a number"),
-        ([], {"RAGCHAT_CHUNKING_MAX_TOKEN": "9"}, "Did you mean chunking.max_tokens?"),
+        ([], {"RAGCHAT_CHUNKING_MAX_TOKEN": "9"}, "Did you mean RAGCHAT_CHUNKING_MAX_TOKENS?"),
         ([], {"RAGCHAT_EMBEDDER_KIND": "magic"}, "embedder.kind is not usable"),
     ],
     ids=str,

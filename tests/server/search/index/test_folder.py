@@ -90,7 +90,7 @@ def test_a_manifest_that_lists_another_programs_file_is_refused(tmp_path: Path, 
     folder = IndexFolder(tmp_path / "index")
     with folder.locked():
         folder.replace(msgspec.structs.replace(manifest_of(), segments=[Listed(name, 0, 0, 1)]))
-    with pytest.raises(DamagedFile, match="no index file"):
+    with pytest.raises(DamagedFile, match="not an index file"):
         folder.read()
 
 
