@@ -51,22 +51,24 @@ class BytePairEncoder:
         """The token ids of a lower-case word without white space. Words over MAX_WORD are not cached."""
         return self._cached(word) if len(word) <= MAX_WORD else self._encode(word)
 
-    def longest_pieces(self, word: str) -> list[int]:
-        """The token ids of a lower-case word, cut greedily into the longest known pieces.
+    def longest_pieces(self, word: str, most: int) -> list[int]:
+        """The first `most` token ids of a lower-case word, cut greedily into the longest known pieces.
 
         Byte pair encoding merges by rank and may cut a stem; greedy cutting keeps it, in a third of the time.
         """
-        rest = SPACE_MARK + word
+        marked, known = SPACE_MARK + word, self._vocabulary.get
         found: list[int] = []
-        while rest:
-            ends = range(min(len(rest), MAX_PIECE_CHARACTERS), 0, -1)
-            end = next((end for end in ends if rest[:end] in self._vocabulary), 0)
-            if end:
-                found.append(self._vocabulary[rest[:end]])
+        start, stop = 0, len(marked)
+        while start < stop and len(found) < most:
+            for end in range(min(stop, start + MAX_PIECE_CHARACTERS), start, -1):
+                if (piece := known(marked[start:end])) is not None:
+                    found.append(piece)
+                    start = end
+                    break
             else:
-                found += [self._vocabulary[piece] for piece in self._characters(rest[0])]
-            rest = rest[end or 1 :]
-        return found
+                found += [self._vocabulary[byte] for byte in self._characters(marked[start])]
+                start += 1
+        return found[:most]
 
     def _encode(self, word: str) -> list[int]:
         marked = SPACE_MARK + word

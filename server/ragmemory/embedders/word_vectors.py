@@ -74,13 +74,10 @@ class WordVectors:
         new = [word for word in words if word not in self._rows]
         if not new:
             return
-        ids = np.zeros((len(new), PIECES), np.int64)
-        is_piece = np.zeros((*ids.shape, 1), np.float32)
-        for row, word in enumerate(new):
-            pieces = self._encoder.longest_pieces(word.decode())[:PIECES]
-            ids[row, : len(pieces)] = pieces
-            is_piece[row, : len(pieces)] = 1
-        self._vectors.append(unit((self._tokens[ids] * is_piece).sum(axis=1)))
+        pieces = [self._encoder.longest_pieces(word.decode(), PIECES) for word in new]
+        sizes = np.fromiter(map(len, pieces), np.int64, len(new))
+        vectors = self._tokens[list(chain.from_iterable(pieces))].astype(np.float32)
+        self._vectors.append(unit(np.add.reduceat(vectors, np.cumsum(sizes) - sizes)))
         self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
 
     def _forget(self) -> None:
