@@ -23,6 +23,11 @@ AFTER_ALL = 2**62
 # condition of the index journal_undoable, so that SQLite uses it.
 UNDOABLE = "undone = 0 AND action <> 'restored'"
 _NEWEST = f"SELECT seq, write_group FROM journal WHERE {UNDOABLE} ORDER BY seq DESC"
+# The newest write, with those of its group. One statement: others may undo it in the meantime.
+_IS_NEWEST = (
+    f"(seq = (SELECT seq FROM ({_NEWEST} LIMIT 1))"
+    f" OR write_group <> '' AND write_group = (SELECT write_group FROM ({_NEWEST} LIMIT 1)))"
+)
 _FIRST_OF_GROUP = (
     f"SELECT min(seq) FROM journal WHERE {UNDOABLE} AND write_group <> '' AND write_group = {{}}"
 )
@@ -198,15 +203,14 @@ class JournalStore(StorePart):
 
         Not those that a later write outside the selection has replaced: the second list has their uris.
         """
-        async with self._file.reading() as connection:
-            condition, parameters = await _condition(connection, selection, since)
-            rows = await connection.execute_fetchall(
-                f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
-                f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
-                " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected)"
-                " ORDER BY seq DESC",
-                parameters,
-            )
+        condition, parameters = _condition(selection, since)
+        rows = await self._file.read(
+            f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
+            f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
+            " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected)"
+            " ORDER BY seq DESC",
+            parameters,
+        )
         selected: list[Entry] = []
         replaced: set[str] = set()
         left: dict[str, None] = {}
@@ -238,9 +242,7 @@ class JournalStore(StorePart):
             return (await current_versions(connection, [uri])).get(uri, 0)
 
 
-async def _condition(
-    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
-) -> tuple[str, list[str | int]]:
+def _condition(selection: Selection, since: datetime | None) -> tuple[str, list[str]]:
     """The condition for the selected writes, and its parameters."""
     if selection.numbers:
         return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
@@ -250,7 +252,4 @@ async def _condition(
         return "? IN (client, session, host)", [selection.origin]
     if since:
         return "at >= ?", [iso(since)]
-    newest = await connection.execute_fetchall(f"{_NEWEST} LIMIT 1")
-    for seq, group in newest:
-        return ("write_group <> '' AND write_group = ?", [group]) if group else ("seq = ?", [seq])
-    return "0", []
+    return _IS_NEWEST, []
