@@ -84,7 +84,7 @@ def module_name(path: Path, package: Path) -> str:
 
 
 def import_graph() -> dict[str, set[str]]:
-    """The modules of the four packages, each with those it imports; a module's own parents do not count."""
+    """The modules of the five packages, each with those it imports; a module's own parents do not count."""
     files = {
         ".".join(path.relative_to((ROOT / package).parent).with_suffix("").parts).removesuffix(
             ".__init__"

@@ -1,4 +1,4 @@
-"""Asks the user whether the model may call a tool, and remembers answers that are to last."""
+"""Asks the user whether the model may call a tool; `Permissions` remembers lasting answers."""
 
 from __future__ import annotations
 

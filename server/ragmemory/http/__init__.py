@@ -1,5 +1,5 @@
 """The memory over HTTP, around `ragmcp`'s endpoint. Only `ragmemory http` imports it.
 
-Start with `serving`; `routes` lists the paths, `access` decides which clients may connect, `listening` limits
+Start with `serving`; `routes` lists the paths and guards them with `ragmcp.http.access`, `listening` limits
 connections, `page` is for browsers.
 """
