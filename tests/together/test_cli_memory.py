@@ -544,7 +544,7 @@ def test_a_file_that_is_no_export_is_not_imported(ragchat: Program) -> None:
     wrong = ragchat("memory", "import", "tea.md", "--json")
     assert (wrong.code, wrong.json["error"]["code"]) == (1, "NOT_AN_EXPORT")
     later = ragchat("memory", "import", "-", stdin='{"format": "ragchat-memory", "version": 2}\n')
-    assert (later.code, "in version 2 of the format" in later.err) == (1, True)
+    assert (later.code, "has version 2 of the format" in later.err) == (1, True)
     assert ragchat("memory", "import", "absent.jsonl").code == 1
     if sys.platform != "win32":
         assert "its first line is not the header" in ragchat("memory", "import", "/dev/zero").err

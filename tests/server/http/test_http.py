@@ -282,7 +282,7 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
             "The token file nowhere cannot be read: no such file or directory.",
         ),
         ([], {"RAGMEMORY_TOKEN": "two words"}, "no bearer token in the environment variable RAGMEMORY_TOKEN"),
-        ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean http.port?"),
+        ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean RAGCHAT_HTTP_PORT?"),
         (["--toolsets", "sql"], {}, "no toolset 'sql'"),
     ],
     ids=str,
