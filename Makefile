@@ -14,7 +14,7 @@ chat: $(VENV)/.chat
 
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m
 
-# Four minutes: the tests in one process, and a smoke test for each peer and each kind of process. The large peers
+# The quick tests: those in one process, and a smoke test for each peer and each kind of process. The large peers
 # are set up by `make full`; without them their smoke tests are skipped.
 test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
 	@$(PYTEST) 'smoke or not full'
