@@ -48,12 +48,22 @@ _QUESTION_WORDS = frozenset(
     )
     for word in language.split()
 )
+# "… does that allowance grow?", "what became of the first of them?": whatever stands before it.
+_REFERENCE = re.compile(
+    r"\b(is|are|was|were|do(?! that)|does|did|can|could|will|would|should|may|must"
+    r"|for|in|on|with|at|to|by|over|about|from|under|after|before) (that|this|these|those) [^\W\d_]+"
+    r"|\b(first|second|third|last|next|one|two|three|some|any|most|all|both|none|which|each|many|much|rest) of"
+    r" (them|these|those|it|that)\b",
+    re.IGNORECASE,
+)
 _UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
 _UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
 
 # A question with at most this many content words (characters in scripts without spaces) may be incomplete.
 FEW_WORDS = 3
 FEW_CHARACTERS = 8
+# With a reference to something before, also with up to this many.
+REFERRING_WORDS = 6
 # After this much text, a pronoun refers to its own question: "When did Tesla say that he …".
 ANTECEDENT_WORDS = 2
 ANTECEDENT_CHARACTERS = 3
@@ -81,6 +91,8 @@ def depends(question: str) -> bool:
         return True
     if is_unspaced(question):
         return _depends_unspaced(question, sum(map(len, content)))
+    if len(content) <= REFERRING_WORDS and _REFERENCE.search(question):
+        return True
     if len(content) > FEW_WORDS:
         return False
     return bool(_OPENER.match(question)) or _is_bare(question, content) or _has_loose_pronoun(question)

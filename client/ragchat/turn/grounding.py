@@ -21,9 +21,10 @@ from ragcommon.text.rules import with_words_replaced
 # From this probability on, a prompt gets at most this many passages.
 CONFIDENT = 0.9
 MAX_CONFIDENT_PASSAGES = 8
-# The weight of memory's score against the score of a passage's best window in the order of a prompt's
-# passages. Two more of a hundred prompts have the answer than in memory's order.
-W_SCORE = 2.0
+# Divided by the rank of a passage in memory's order and added to the score of its best window, for the order of
+# a prompt's passages. Two more of a hundred prompts have the answer than in memory's order, and for questions in
+# other words as many; with the score instead of the rank, one of twenty fewer.
+W_RANK = 1.0
 # Passages with a lower score, shown as 0.00, share neither words nor meaning with the question.
 ON_TOPIC_SCORE = 0.005
 
@@ -108,7 +109,7 @@ def _used(
     scores = {window.hit.chunk_id: window.score for window in windows}
 
     def worth(hit: Hit) -> float:
-        return W_SCORE * hit.score + scores.get(hit.chunk_id, 0.0)
+        return W_RANK / max(1, hit.rank) + scores.get(hit.chunk_id, 0.0)
 
     used = [
         one

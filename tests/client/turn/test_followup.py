@@ -21,6 +21,8 @@ FOLLOW_UPS = [
     "How tall is it?",
     "When did he move there?",
     "Tell me more",
+    "How long does that guarantee on the gearbox last?",
+    "Where did the second of them go to school?",
     "can you explain that in more detail?",
     "How does it compare to Postgres?",
     "Und in 2019?",
@@ -43,6 +45,7 @@ STAND_ALONE = [
     "How much revenue did Acme make in 2018?",
     "加那利群岛在哪个大陆沿岸？",
     "什么是光合作用？",
+    "What does a crane do that lifts more than nine tonnes?",
     "quicksort implementation in python",
 ]
 
