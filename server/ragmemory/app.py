@@ -15,7 +15,8 @@ from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings, RankingSettings
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import SqliteEngine
+from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
     from ragmemory.search.reranking import Reranker
@@ -30,7 +31,9 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     memory = settings.table("memory", MemorySettings)
     repository = root_of(path) if settings.origins.get("memory.path") == OPTION else None
     make = partial(make_memory, repository, settings.home) if repository else None
-    store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only, make=make)
+    store = Store(
+        SqliteEngine(path, memory.busy_seconds, read_only=memory.read_only, make=make), memory.undo_depth
+    )
     embedder = embedder or make_embedder(settings)
     # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = path.parent / f"{path.name}-index"

@@ -22,7 +22,7 @@ from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
 from ragmemory.search.searching import Search
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.writes import Change
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class MemoryService:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        store.on_opening, store.on_open = self._prepare, self._wake
+        store.engine.on_opening, store.engine.on_open = self._prepare, self._wake
         self.search = Search(store, embedder, indexing, reranker, previous_embedder)
         self.writer = Writer(
             store,
@@ -104,7 +104,7 @@ class MemoryService:
     async def _close(self) -> None:
         # The file is closed whatever fails: its threads would keep the program from exiting.
         async with AsyncExitStack() as closing:
-            closing.push_async_callback(self._store.close)
+            closing.push_async_callback(self._store.engine.close)
             closing.push_async_callback(self._indexing.close)
             closing.push_async_callback(self._embedder.aclose)
 
@@ -113,7 +113,7 @@ class MemoryService:
         self._tasks.start_soon(self.search.load_embedder)
 
     def _wake(self) -> None:
-        if self._store.is_writable:
+        if self._store.engine.is_writable:
             self.writer.sweeper.wake()
             self.ingestions.wake()
 

@@ -22,7 +22,7 @@ from ragmemory.errors import (
 )
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import SqliteEngine
 from ragmemory.types.writes import Embedding
 from tests.support.memories import (
     FOX,
@@ -105,20 +105,20 @@ async def test_what_cannot_be_opened_fails_every_call(tmp_path: Path) -> None:
 async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, open_store = anyio.Event(), Store._open
+    begun, open_engine = anyio.Event(), SqliteEngine._open
 
-    async def opened_after_the_end(store: Store) -> None:
+    async def opened_after_the_end(engine: SqliteEngine) -> None:
         begun.set()
         with anyio.CancelScope(shield=True):
             await ended.wait()
-        await open_store(store)
+        await open_engine(engine)
 
     async def keep(*, task_status: TaskStatus[MemoryService]) -> None:
         async with service_for(tmp_path) as memory:
             task_status.started(memory)
             await anyio.sleep_forever()
 
-    monkeypatch.setattr(Store, "_open", opened_after_the_end)
+    monkeypatch.setattr(SqliteEngine, "_open", opened_after_the_end)
     ended = anyio.Event()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:

@@ -18,7 +18,7 @@ from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.history import Previous, Selection
 from ragmemory.types.writes import Chunk, Embedding, Write
 

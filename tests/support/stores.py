@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ragcommon.contract.documents import Injected
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import SqliteEngine
+from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
+
+
+def store_at(
+    path: Path,
+    busy_seconds: float = 5,
+    undo_depth: int = 100,
+    *,
+    read_only: bool = False,
+    make: Callable[[], object] | None = None,
+) -> Store:
+    """A store in an SQLite file that is not open yet."""
+    return Store(SqliteEngine(path, busy_seconds, read_only=read_only, make=make), undo_depth)
 
 
 @asynccontextmanager
 async def opened(path: Path, busy_seconds: float = 5, undo_depth: int = 100) -> AsyncIterator[Store]:
-    store = Store(path, busy_seconds, undo_depth)
-    await store.ensure_open()
+    store = store_at(path, busy_seconds, undo_depth)
+    await store.engine.ensure_open()
     try:
         yield store
     finally:
-        await store.close()
+        await store.engine.close()
 
 
 async def put(store: Store, text: str, uri: str = "doc", **metadata: object) -> Injected | None:

@@ -52,8 +52,8 @@ _QUESTION_WORDS = frozenset(
 _REFERENCE = re.compile(
     r"\b(is|are|was|were|do(?! that)|does|did|can|could|will|would|should|may|must"
     r"|for|in|on|with|at|to|by|over|about|from|under|after|before) (that|this|these|those) [^\W\d_]+"
-    r"|\b(first|second|third|last|next|one|two|three|some|any|most|all|both|none|which|each|many|much|rest) of"
-    r" (them|these|those|it|that)\b",
+    r"|\b(first|second|third|last|next|one|two|three|some|any|most|all|both|none|which|each|many|much|rest)"
+    r" of (them|these|those|it|that)\b",
     re.IGNORECASE,
 )
 _UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")

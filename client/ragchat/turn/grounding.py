@@ -21,9 +21,9 @@ from ragcommon.text.rules import with_words_replaced
 # From this probability on, a prompt gets at most this many passages.
 CONFIDENT = 0.9
 MAX_CONFIDENT_PASSAGES = 8
-# Divided by the rank of a passage in memory's order and added to the score of its best window, for the order of
-# a prompt's passages. Two more of a hundred prompts have the answer than in memory's order, and for questions in
-# other words as many; with the score instead of the rank, one of twenty fewer.
+# Divided by the rank of a passage in memory's order and added to the score of its best window, for the order
+# of a prompt's passages. Two more of a hundred prompts have the answer than in memory's order, and for
+# questions in other words as many; with the score instead of the rank, one of twenty fewer.
 W_RANK = 1.0
 # Passages with a lower score, shown as 0.00, share neither words nor meaning with the question.
 ON_TOPIC_SCORE = 0.005

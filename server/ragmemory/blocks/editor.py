@@ -53,7 +53,7 @@ from ragmemory.types.documents import DocumentText
 from ragmemory.types.writes import Edit, Write
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ class BlockEditor:
     async def _view(self, document: str) -> BlockView:
         stored = await self._store.documents.whole(document)
         view = await to_thread.run_sync(view_of, stored)
-        if view.encoded_outline != stored.outline and self._store.is_writable:
+        if view.encoded_outline != stored.outline and self._store.engine.is_writable:
             await self._keep(view)
         return view
 

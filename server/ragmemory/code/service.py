@@ -14,7 +14,7 @@ from ragmemory.code.tracing import MAX_STEPS, Located, Tracer
 from ragmemory.types.code import Direction, Symbol, Trace
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.store import Store
 
 
 class CodeMemory:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from ragmemory.ingest.writer import Writer
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
     from ragmemory.ingest.writer import Writer
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.store import Store
 
 # Concurrent injections, enough to fill batches: one is embedded while another is committed. With 64, loading
 # takes a third longer; more than 256 only hold more text in memory.

@@ -27,7 +27,7 @@ from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obst
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
     from ragmemory.ingest.writer import Writer
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.store import Store
 
 
 class Sources:

@@ -18,7 +18,7 @@ from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
 from ragmemory.limits import MAX_VERSIONS
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.history import Selection, VersionText
 from ragmemory.types.writes import Write
 

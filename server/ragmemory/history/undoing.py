@@ -29,7 +29,7 @@ from ragmemory.errors import (
 )
 from ragmemory.ingest.documents import complete
 from ragmemory.ingest.writer import Writer
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.history import Previous, Selection
 from ragmemory.types.writes import Document, Write
 

@@ -21,7 +21,7 @@ from ragmemory.ingest.documents import has_headings, is_csv, is_prose
 from ragmemory.ingest.headings import headings
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.reuse import Embedded
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write

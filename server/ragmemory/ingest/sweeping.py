@@ -7,7 +7,7 @@ import logging
 import anyio
 
 from ragmemory.errors import RagMemoryError
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.writes import Change, Document, Write
 
 # Only larger batches (chunks) wait for an index that is far behind.

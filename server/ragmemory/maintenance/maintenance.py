@@ -27,8 +27,8 @@ from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, reembed
 from ragmemory.maintenance.repairing import repair
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores import backup, verifying
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores import engine
+from ragmemory.stores.store import Store
 
 
 class Maintenance:
@@ -48,11 +48,11 @@ class Maintenance:
         """Counts and sizes."""
         return await self._store.stats()
 
-    async def verify(self, on_progress: verifying.OnProgress) -> Verified:
+    async def verify(self, on_progress: engine.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
-        return await self._store.verify(on_progress)
+        return await self._store.engine.verify(on_progress)
 
-    async def repair(self, on_progress: verifying.OnProgress) -> Repaired:
+    async def repair(self, on_progress: engine.OnProgress) -> Repaired:
         """Check the file; back it up, then repair what derives from the texts. Raises BackupFailed."""
         repaired = await repair(self._store, self._embedder, on_progress)
         self._indexing.note_write()
@@ -73,7 +73,7 @@ class Maintenance:
         await self._store.reembedding.discard()
         return await self._store.stats()
 
-    async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
+    async def backup(self, path: str, on_progress: engine.OnCopied, *, force: bool = False) -> Backup:
         """Write a consistent copy of the memory to a new file; `force` replaces an existing memory.
 
         Raises BackupFailed, NotAMemory, BadArgument.
@@ -87,7 +87,7 @@ class Maintenance:
             raise BackupFailed(str(target), f"it {reason_of(error)}") from error
         if not is_within(self._roots, place):
             raise BackupFailed(str(target), f"it {NOT_ALLOWED}")
-        size = await self._store.backup(place, force=force, on_progress=on_progress)
+        size = await self._store.engine.backup(place, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await self._store.stats()).documents)
 
     async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:

@@ -9,7 +9,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import ReembeddingEnded
 from ragmemory.ingest.preparation import context, digest_of
 from ragmemory.stores.reembedding import Missing, New
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 
 # Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]

@@ -12,8 +12,8 @@ from ragcommon.contract.maintenance import Repaired
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, MemoryDamaged, RagMemoryError
 from ragmemory.maintenance.reembedding import embed
-from ragmemory.stores.sqlite import Store
-from ragmemory.stores.verifying import OnProgress
+from ragmemory.stores.engine import OnProgress
+from ragmemory.stores.store import Store
 
 
 async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:
@@ -25,12 +25,12 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     async def ignore(*_: int) -> None:
         """The progress is that of the checks."""
 
-    before = await store.verify(on_progress)
+    before = await store.engine.verify(on_progress)
     if before.ok:
         return Repaired(True, [])
     name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"
     copy = store.path.resolve().with_name(name)
-    await store.backup(copy, force=False, on_progress=ignore)
+    await store.engine.backup(copy, force=False, on_progress=ignore)
     failures: list[str] = []
     for step in (store.repairs.references, store.repairs.fulltext):
         with suppress(MemoryDamaged):  # The last check names it.
@@ -45,7 +45,7 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
         while await store.hidden.sweep():
             continue
     await store.repairs.invalidate_indexes()
-    after = await store.verify(on_progress)
+    after = await store.engine.verify(on_progress)
     repaired = [problem for problem in before.problems if problem not in after.problems]
     return Repaired(after.ok, [*after.problems, *failures], repaired, str(copy))
 

@@ -21,7 +21,7 @@ from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import by_digest
 from ragmemory.limits import MAX_VERSIONS
 from ragmemory.stores.journal import iso
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.stores.values import are_sound
 from ragmemory.types.writes import Embedding, Write
 

@@ -22,8 +22,9 @@ from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
-from ragmemory.stores.filters import Condition, compile_filter
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.engine import Condition
+from ragmemory.stores.filters import compile_filter
+from ragmemory.stores.store import Store
 from ragmemory.text.analysis import content_words, telling_words
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Search:
         Without the embedder it searches by words alone, and the notice says so. Hits on damaged pages are
         left out. Raises BadArgument, EmbedderMismatch.
         """
-        condition = _condition(filter, only_code=only_code)
+        condition = self._condition(filter, only_code=only_code)
         self._is_asked.set()
         return await self._retry_after_repair(partial(self._query, text, top_k, condition, min_score))
 
@@ -138,7 +139,7 @@ class Search:
     @property
     def _state(self) -> tuple[int, int]:
         """Changes when the index loses chunks, or the file of the memory is replaced."""
-        return self._indexing.losses, self._store.openings
+        return self._indexing.losses, self._store.engine.openings
 
     async def text_of(
         self, found: QueryResult, text: str, top_k: int, filter: dict[str, Any] | None, min_score: float
@@ -247,10 +248,9 @@ class Search:
             notices.append(f"In the order of the search. {error} {error.hint}".rstrip())
             return hits
 
-
-def _condition(filter: dict[str, Any] | None, *, only_code: bool) -> Condition | None:
-    """Raises BadArgument."""
-    if not filter and not only_code:
-        return None
-    sql, parameters = compile_filter(filter or {})
-    return (f"{sql} AND {IS_CODE[0]}", [*parameters, *IS_CODE[1]]) if only_code else (sql, parameters)
+    def _condition(self, filter: dict[str, Any] | None, *, only_code: bool) -> Condition | None:
+        """Raises BadArgument."""
+        if not filter and not only_code:
+            return None
+        sql, parameters = compile_filter(filter or {}, self._store.engine.dialect)
+        return (f"{sql} AND {IS_CODE[0]}", [*parameters, *IS_CODE[1]]) if only_code else (sql, parameters)

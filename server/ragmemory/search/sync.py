@@ -21,7 +21,7 @@ from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
 from ragmemory.settings import RankingSettings
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,7 +1,7 @@
-"""The memory's SQLite file, which several processes may use at once.
+"""What a memory stores, in one of two engines: an SQLite file, or PostgreSQL.
 
-Start with `sqlite.Store`, which joins the parts: `documents`, `passages`, `journal` and so on hold the
-statements on their tables. A class named `…Store` has the transactions; functions take a connection and never
-begin or commit one. `writing` commits documents. `file` opens the file in WAL mode, through
-`ragcommon.sqlite.wal`. Knows neither embedders nor MCP.
+Start with `store.Store`, which joins the parts: `documents`, `passages`, `journal` and so on hold the
+statements on their tables. A class named `…Store` has the transactions; functions take a connection and
+never begin or commit one. `writing` commits documents. `engine` says what an engine provides; `sqlite` and
+`postgres` are the two. Knows neither embedders nor MCP.
 """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ragcommon.sqlite import wal
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 from ragmemory.types.changes import Changes, Checkpoint
 
 # SQLite's highest integer.
@@ -15,9 +14,9 @@ _CHANGES = (
     " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
     " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
     " ORDER BY chunk_id LIMIT ?)"
-    " UNION ALL SELECT * FROM (SELECT 'removal', seq, chunk_id, 0, 0, 0, 0 FROM removals"
-    " WHERE seq > ? ORDER BY seq)"
-    " UNION ALL SELECT * FROM (SELECT 'hidden', first, last, 0, 0, 0, 0"
+    " UNION ALL SELECT * FROM (SELECT 'removal', seq, CAST(chunk_id AS TEXT), NULL, NULL, NULL, NULL"
+    " FROM removals WHERE seq > ? ORDER BY seq)"
+    " UNION ALL SELECT * FROM (SELECT 'hidden', first, CAST(last AS TEXT), NULL, NULL, NULL, NULL"
     " FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first)"
 )
 
@@ -27,23 +26,20 @@ class ChangeStore(StorePart):
 
     async def version(self) -> tuple[int, int]:
         """A version of the file's content, which every commit of any process changes."""
-        async with self._file.reading() as connection:
-            return self._file.openings, await wal.pragma(connection, "data_version")
+        return await self._engine.version()
 
     async def fingerprint(self) -> str:
         """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             return await meta.fingerprint(connection)
 
     async def has_passed(self, checkpoint: Checkpoint) -> bool:
         """Whether this store was ever at the checkpoint, so that an index can continue from it."""
         if checkpoint == Checkpoint():
             return True
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             # Pages of hidden documents are written without an entry in the journal.
-            [(last_id,)] = await connection.execute_fetchall(
-                "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
-            )
+            last_id = await connection.dialect.last_chunk_id(connection)
             is_held = await journal.holds(connection, checkpoint.entry, checkpoint.entry_at)
         return is_held and checkpoint.chunk_id <= last_id
 
@@ -53,15 +49,15 @@ class ChangeStore(StorePart):
         Fewer chunks than `limit` mean that there are no more.
         """
         # One use of the file: between two uses the file may be replaced.
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             # One statement, hence one snapshot: otherwise a concurrent sweep or replacement could hide chunks
             # from the result without their removal.
             found = await connection.execute_fetchall(
                 _CHANGES, [checkpoint.chunk_id, upto, limit, checkpoint.removal]
             )
             rows = [row[1:] for row in found if row[0] == "chunk"]
-            removals = [row[1:3] for row in found if row[0] == "removal"]
-            hidden = [row[1:3] for row in found if row[0] == "hidden"]
+            removals = [(row[1], int(row[2])) for row in found if row[0] == "removal"]
+            hidden = [(row[1], int(row[2])) for row in found if row[0] == "hidden"]
             _, dimensions = await meta.embedder(connection) or ("", 0)
             # Read last: a store with this entry has all changes above.
             entry = await journal.last(connection)

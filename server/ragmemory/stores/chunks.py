@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ragcommon.text.places import Place, within
-from ragcommon.text.rules import searchable
 from ragmemory.stores import meta, reuse
+from ragmemory.stores.engine import FulltextRow
 from ragmemory.types.writes import Chunk, Document, Embedding
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
-FULLTEXT_INSERT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
-# A contentless FTS5 table can delete a row only with the values that were inserted.
-FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
+_COLUMNS = (
+    *("chunk_id", "document", "heading", "start_line", "end_line"),
+    *("text", "context", "surroundings", "places", "headings"),
+)
 
 
 class DocumentChunks(NamedTuple):
@@ -32,14 +33,13 @@ class DocumentChunks(NamedTuple):
 
 
 async def insert(
-    connection: aiosqlite.Connection, parts: Sequence[DocumentChunks], table: meta.Table = "embeddings"
+    connection: Connection, parts: Sequence[DocumentChunks], table: meta.Table = "embeddings"
 ) -> int:
     """Insert chunks with full text, and embeddings into `table`. The ids have no gaps; return the first.
 
     With `other_embeddings` there are empty ones in `embeddings`: an index reads only chunks that have any.
     """
-    rows = await connection.execute_fetchall("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-    last_id = next((int(row[0]) for row in rows), 0)
+    last_id = await connection.dialect.last_chunk_id(connection)
     # The first chunk id of each document.
     firsts = list(accumulate((len(part.chunks) for part in parts), initial=last_id + 1))
 
@@ -54,30 +54,23 @@ async def insert(
                     *(text, chunk.context, chunk.surroundings, places, encode_places(chunk.headings)),
                 )
 
-    def fulltext_rows() -> Iterator[tuple[object, ...]]:
+    def fulltext_rows() -> Iterator[FulltextRow]:
         for first, part in zip(firsts, parts, strict=False):
-            title, text = searchable(part.document.title), part.document.text
+            title, text = part.document.title, part.document.text
             for chunk_id, chunk in enumerate(part.chunks, first):
-                yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
+                yield FulltextRow(chunk_id, title, chunk.heading, text[chunk.start : chunk.end])
 
     def embedding_rows() -> Iterator[tuple[object, ...]]:
         embedded = (pair for part in parts for pair in zip_longest(part.embeddings, part.inputs))
         for chunk_id, pair in enumerate(embedded, last_id + 1):
             yield chunk_id, *pair
 
-    await connection.executemany(
-        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings,"
-        " places, headings) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        chunk_rows(),
-    )
-    await connection.executemany(
-        f"INSERT INTO {table}(chunk_id, vector, input) VALUES(?, ?, ?)", embedding_rows()
-    )
+    await connection.insert_many("chunks", _COLUMNS, chunk_rows())
+    await connection.insert_many(table, ("chunk_id", "vector", "input"), embedding_rows())
     if table != "embeddings":
-        await connection.executemany(
-            "INSERT INTO embeddings(chunk_id, vector) VALUES(?, x'')", ((row[0],) for row in embedding_rows())
-        )
-    await connection.executemany(FULLTEXT_INSERT, fulltext_rows())
+        empty = ((row[0], b"") for row in embedding_rows())
+        await connection.insert_many("embeddings", ("chunk_id", "vector"), empty)
+    await connection.dialect.insert_fulltext(connection, fulltext_rows())
     return last_id + 1
 
 
@@ -85,12 +78,12 @@ async def insert(
 Texts = dict[int, list[tuple[int, str, str, str]]]
 
 
-async def texts_of(connection: aiosqlite.Connection, numbers: Sequence[int]) -> Texts:
+async def texts_of(connection: Connection, numbers: Sequence[int]) -> Texts:
     """The chunks of some documents, by document number."""
+    condition, parameters = connection.dialect.among("document", numbers)
     rows = await connection.execute_fetchall(
-        "SELECT document, chunk_id, heading, text, places FROM chunks"
-        " WHERE document IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        [msgspec.json.encode(numbers).decode()],
+        f"SELECT document, chunk_id, heading, text, places FROM chunks WHERE {condition} ORDER BY chunk_id",
+        parameters,
     )
     texts: Texts = {number: [] for number in numbers}
     for number, *rest in rows:
@@ -98,12 +91,12 @@ async def texts_of(connection: aiosqlite.Connection, numbers: Sequence[int]) -> 
     return texts
 
 
-async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts: Texts) -> None:
+async def delete(connection: Connection, titles: dict[int, str], texts: Texts) -> None:
     """Delete all chunks of some documents, with embeddings and full text; `titles` are by document number."""
-    await connection.executemany(
-        FULLTEXT_DELETE,
+    await connection.dialect.delete_fulltext(
+        connection,
         (
-            (chunk_id, searchable(title), searchable(heading), searchable(text))
+            FulltextRow(chunk_id, title, heading, text)
             for number, title in titles.items()
             for chunk_id, heading, text, _ in texts[number]
         ),
@@ -112,7 +105,7 @@ async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts
     await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
 
 
-async def text_of(connection: aiosqlite.Connection, number: int) -> tuple[str, list[Place]]:
+async def text_of(connection: Connection, number: int) -> tuple[str, list[Place]]:
     """The whole text of a document, also of a hidden one, and its places."""
     rows = await connection.execute_fetchall(
         "SELECT text, places FROM chunks WHERE document = ? ORDER BY chunk_id", [number]

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-import msgspec
-
-from ragmemory.stores.file import StorePart
-from ragmemory.stores.filters import Condition
-from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.engine import Condition, StorePart
 from ragmemory.text.languages import EXTENSIONS, language_of
 from ragmemory.types.code import CodeFile
 
@@ -18,19 +14,13 @@ MAX_HEADINGS = 20_000
 _ROWS = 500
 # Minimum cost of parsing a file, in characters of a large one.
 MIN_WORK = 2_000
-_FILE = f"document_id, uri, digest, max(characters, {MIN_WORK})"
+_FILE = f"document_id, uri, digest, CASE WHEN characters < {MIN_WORK} THEN {MIN_WORK} ELSE characters END"
 
 # A document is source code by the extension of its uri: what follows its last dot.
 IS_CODE: Condition = (
     "lower(substr(uri, length(rtrim(uri, replace(uri, '.', ''))) + 1))"
     f" IN ({', '.join('?' for _ in EXTENSIONS)})",
     sorted(EXTENSIONS),
-)
-# Without a sort, so that the first rows come at once.
-_MATCHES = (
-    " FROM fulltext CROSS JOIN chunks ON chunk_id = fulltext.rowid"
-    " CROSS JOIN documents ON number = document"
-    " WHERE fulltext MATCH ? AND fulltext.rowid > ? AND hidden = 0 ORDER BY fulltext.rowid"
 )
 
 
@@ -43,9 +33,9 @@ class CodeStore(StorePart):
         A heading holds the qualified names of the functions and classes below it, separated by ", ". A
         function inside another one, and a variable, is in no heading.
         """
-        rows = await self._file.read(
-            f"SELECT {_FILE}, chunks.heading {_MATCHES} LIMIT ?",
-            [f"heading : {fulltext_query([name], [])}", 0, MAX_HEADINGS],
+        rows = await self._engine.read(
+            f"SELECT {_FILE}, chunks.heading {self._matches} LIMIT ?",
+            [self._engine.dialect.fulltext_query([name], in_headings=True), 0, MAX_HEADINGS],
         )
         return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
 
@@ -55,9 +45,9 @@ class CodeStore(StorePart):
         found: dict[str, CodeFile] = {}
         work = 0
         last = 0
-        while rows := await self._file.read(
-            f"SELECT {_FILE}, chunks.text, chunk_id {_MATCHES} LIMIT ?",
-            [fulltext_query([name], []), last, _ROWS],
+        while rows := await self._engine.read(
+            f"SELECT {_FILE}, chunks.text, chunk_id {self._matches} LIMIT ?",
+            [self._engine.dialect.fulltext_query([name]), last, _ROWS],
         ):
             last = rows[-1][-1]
             for document_id, uri, digest, size, text, _ in rows:
@@ -72,10 +62,11 @@ class CodeStore(StorePart):
     async def texts(self, document_ids: list[str]) -> dict[str, str]:
         """The texts of some documents, by their ids."""
         parts: dict[str, list[str]] = {}
-        rows = await self._file.read(
+        condition, parameters = self._engine.dialect.among("document_id", document_ids)
+        rows = await self._engine.read(
             "SELECT document_id, text FROM documents JOIN chunks ON document = number"
-            " WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-            [msgspec.json.encode(document_ids).decode()],
+            f" WHERE {condition} ORDER BY chunk_id",
+            parameters,
         )
         for document_id, text in rows:
             parts.setdefault(document_id, []).append(text)
@@ -84,7 +75,7 @@ class CodeStore(StorePart):
     async def counts(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
         condition, parameters = IS_CODE
-        rows = await self._file.read(
+        rows = await self._engine.read(
             f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
         languages: dict[str, int] = {}
@@ -92,3 +83,14 @@ class CodeStore(StorePart):
             if language := language_of(PurePosixPath(uri).name):
                 languages[language.name] = languages.get(language.name, 0) + 1
         return dict(sorted(languages.items(), key=lambda pair: -pair[1]))
+
+    @property
+    def _matches(self) -> str:
+        """The chunks that match a full text query after an id; without a sort: the first come at once."""
+        dialect = self._engine.dialect
+        return (
+            f"FROM fulltext {dialect.ordered_join} chunks ON chunk_id = fulltext.rowid"
+            f" {dialect.ordered_join} documents ON number = document"
+            f" WHERE {dialect.fulltext_condition} AND fulltext.rowid > ? AND hidden = 0"
+            " ORDER BY fulltext.rowid"
+        )

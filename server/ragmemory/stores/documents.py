@@ -7,16 +7,14 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from msgspec.structs import asdict
 
 from ragcommon.contract.documents import DocumentInfo, DocumentPart
 from ragcommon.contract.maintenance import PortableDocument
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 from ragmemory.stores.filters import compile_filter
-from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
@@ -50,21 +48,21 @@ class DocumentStore(StorePart):
         descending: bool = False,
     ) -> tuple[list[DocumentInfo], int]:
         """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
-        condition, parameters = compile_filter(filter or {})
+        condition, parameters = compile_filter(filter or {}, self._engine.dialect)
         direction = "DESC" if descending else "ASC"
-        rows = await self._file.read(
+        rows = await self._engine.read(
             f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
             f" ORDER BY {order} {direction}, uri LIMIT ? OFFSET ?",
             [*parameters, limit, offset],
         )
-        [(total,)] = await self._file.read(
+        [(total,)] = await self._engine.read(
             f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
         return [self._info(row) for row in rows], total
 
     async def find(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
-        rows = await self._file.read(f"SELECT {_INFO} FROM documents WHERE {_NAMED}", [document])
+        rows = await self._engine.read(f"SELECT {_INFO} FROM documents WHERE {_NAMED}", [document])
         if not rows:
             raise DocumentNotFound(document)
         return self._info(rows[0])
@@ -74,14 +72,14 @@ class DocumentStore(StorePart):
     ) -> DocumentPart:
         """Some lines of a document: see `parts.read`. Raises DocumentNotFound, BadArgument."""
         info = await self.find(document)
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             part = await parts.read(connection, info.document_id, lines, first_chunk, size)
         return DocumentPart(**asdict(info), **part._asdict())
 
     async def whole(self, document: str) -> DocumentText:
         """A document by its id or uri, with all that is stored of its text. Raises DocumentNotFound."""
         while True:
-            rows = await self._file.read(
+            rows = await self._engine.read(
                 f"SELECT {_INFO}, number, digest, stamp,"
                 f" (SELECT max(seq) FROM journal WHERE uri = documents.uri AND {journal.UNDOABLE}),"
                 " (SELECT blocks FROM outlines WHERE outlines.document_id = documents.document_id)"
@@ -92,12 +90,12 @@ class DocumentStore(StorePart):
                 raise DocumentNotFound(document)
             *columns, number, digest, stamp, version, outline = rows[0]
             info = self._info(columns)
-            async with self._file.reading() as connection:
+            async with self._engine.reading() as connection:
                 text, places = await chunks.text_of(connection, number)
             if len(text) != info.characters or sha256(text.encode()).digest() != digest:
                 # Another process has written it between the two reads; or the file is damaged.
                 if await self._is_current(info.document_id, digest):
-                    raise MemoryDamaged(str(self._file.path), "a text is not what was stored", info.uri)
+                    raise MemoryDamaged(str(self._engine.path), "a text is not what was stored", info.uri)
                 continue
             return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
 
@@ -108,7 +106,7 @@ class DocumentStore(StorePart):
 
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT number FROM documents WHERE document_id = ?", [document_id]
             )
@@ -119,10 +117,10 @@ class DocumentStore(StorePart):
 
         Documents of exactly this title or file name come first, then the most recently changed.
         """
-        rows = await self._file.read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (instr(lower(uri), lower(?1))"
-            " OR instr(lower(uri), lower(?2)) OR instr(lower(title), lower(?1)))"
-            " ORDER BY lower(title) = lower(?1) OR substr(uri, -length(?2) - 1) = '/' || ?2 DESC,"
+        rows = await self._engine.read(
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (instr(lower(uri), lower(?1)) > 0"
+            " OR instr(lower(uri), lower(?2)) > 0 OR instr(lower(title), lower(?1)) > 0)"
+            " ORDER BY lower(title) = lower(?1) OR substr(uri, length(uri) - length(?2)) = '/' || ?2 DESC,"
             " updated_at DESC, uri LIMIT ?3",
             [words, quote(words), limit],  # in a file's URI the words are encoded
         )
@@ -130,7 +128,7 @@ class DocumentStore(StorePart):
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
-        rows = await self._file.read(
+        rows = await self._engine.read(
             "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
             " ORDER BY updated_at DESC, document_id",
             [prefix],
@@ -139,20 +137,21 @@ class DocumentStore(StorePart):
 
     async def holding(self, phrases: Sequence[str], document_id: str = "") -> list[str]:
         """The ids of the documents in which every phrase occurs, ordered by uri; or of this one alone."""
+        dialect = self._engine.dialect
         conditions = [
             "number IN (SELECT document FROM chunks WHERE chunk_id IN"
-            " (SELECT rowid FROM fulltext WHERE fulltext MATCH ?))"
+            f" (SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}))"
         ] * len(phrases)
-        rows = await self._file.read(
+        rows = await self._engine.read(
             f"SELECT document_id FROM documents WHERE {' AND '.join(['hidden = 0', *conditions])}"
             " AND ? IN ('', document_id) ORDER BY uri",
-            [*(fulltext_query([phrase], []) for phrase in phrases), document_id],
+            [*(dialect.fulltext_query([phrase]) for phrase in phrases), document_id],
         )
         return [row[0] for row in rows]
 
     async def after(self, number: int) -> tuple[int, str, PortableDocument] | None:
         """The document with the next higher number, that number and its uri; None if there is none."""
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT number, uri, added_at, updated_at, metadata FROM documents"
                 " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT 1",
@@ -160,22 +159,22 @@ class DocumentStore(StorePart):
             )
             for found, uri, added_at, updated_at, metadata in rows:
                 text, places = await chunks.text_of(connection, found)
-                decoded = decode_metadata(metadata, self._file.path, f"the metadata of {uri}")
+                decoded = decode_metadata(metadata, self._engine.path, f"the metadata of {uri}")
                 return found, uri, PortableDocument(text, decoded, added_at, updated_at, places)
         return None
 
     async def files(self, uris: Sequence[str]) -> dict[str, StoredFile]:
         """What is stored of these files."""
-        rows = await self._file.read(
-            "SELECT uri, document_id, chunks, stamp, digest FROM documents"
-            " WHERE hidden = 0 AND uri IN (SELECT value FROM json_each(?))",
-            [msgspec.json.encode(uris).decode()],
+        condition, parameters = self._engine.dialect.among("uri", uris)
+        rows = await self._engine.read(
+            f"SELECT uri, document_id, chunks, stamp, digest FROM documents WHERE hidden = 0 AND {condition}",
+            parameters,
         )
         return {row[0]: StoredFile(*row[1:]) for row in rows}
 
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
         """Set the stamps of documents, by uri, if their text still has this digest."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await connection.executemany(
                 "UPDATE documents SET stamp = ? WHERE uri = ? AND digest = ? AND hidden = 0",
                 ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items()),
@@ -183,7 +182,7 @@ class DocumentStore(StorePart):
 
     async def uris_under(self, place: str) -> list[str]:
         """The uris of all documents of a file or below a folder."""
-        rows = await self._file.read(
+        rows = await self._engine.read(
             f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
         )
         return [row[0] for row in rows]
@@ -191,7 +190,7 @@ class DocumentStore(StorePart):
     async def _is_current(self, document_id: str, digest: bytes) -> bool:
         """Whether a document still has the text with this digest."""
         return bool(
-            await self._file.read(
+            await self._engine.read(
                 "SELECT 1 FROM documents WHERE document_id = ? AND digest = ? AND hidden = 0",
                 [document_id, digest],
             )
@@ -200,5 +199,5 @@ class DocumentStore(StorePart):
     def _info(self, row: Sequence[Any]) -> DocumentInfo:
         """From the columns of _INFO. Raises MemoryDamaged."""
         *columns, metadata, written_by = row
-        decoded = decode_metadata(metadata, self._file.path, "the metadata of a document")
+        decoded = decode_metadata(metadata, self._engine.path, "the metadata of a document")
         return DocumentInfo(*[*columns, decoded, written_by])

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragcommon.text.rules import searchable
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
-from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.chunks import DocumentChunks
+from ragmemory.stores.engine import FulltextRow, StorePart
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 # A staged document that has not grown for this long belongs to a killed process.
 _ABANDONED = timedelta(hours=1)
+_INSERT_PAGE = "INSERT INTO pages(first, last, document) VALUES(?, ?, ?)"
 # What a sweep removes: pages with full text and embeddings, or chunks that undo does not need.
 _GARBAGE = (
     f"(hidden = {REMOVED} OR hidden = {STAGED} AND updated_at < ?)"
@@ -35,7 +35,7 @@ _GARBAGE = (
 )
 
 
-async def digest_of(connection: aiosqlite.Connection, number: int) -> bytes:
+async def digest_of(connection: Connection, number: int) -> bytes:
     """SHA-256 of the text of a hidden document; b"" if there is no such document."""
     rows = await connection.execute_fetchall(
         "SELECT digest FROM documents WHERE number = ? AND hidden <> 0", [number]
@@ -48,16 +48,16 @@ class HiddenStore(StorePart):
 
     async def begin(self, document: Document) -> StagedDocument:
         """Create a hidden document without chunks, to which they are added."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             [(number,)] = await connection.execute_fetchall(
-                "SELECT ifnull(max(number), 0) + 1 FROM documents"
+                "SELECT coalesce(max(number), 0) + 1 FROM documents"
             )
             name = hidden_name()
             await connection.execute(
                 "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
                 " created, added_at, updated_at, hidden)"
-                " VALUES(?1, ?2, ?2, ?3, x'', '{}', 0, 0, 0, ?4, ?4, ?5)",
-                [number, name, document.title, journal.iso(datetime.now(UTC)), STAGED],
+                " VALUES(?1, ?2, ?2, ?3, ?6, '{}', 0, 0, 0, ?4, ?4, ?5)",
+                [number, name, document.title, journal.iso(datetime.now(UTC)), STAGED, b""],
             )
         return StagedDocument(number, name)
 
@@ -74,7 +74,7 @@ class HiddenStore(StorePart):
 
         None if the hidden document no longer exists: the file was replaced. Raises EmbedderMismatch.
         """
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             cursor = await connection.execute(
                 "UPDATE documents SET updated_at = ? WHERE number = ? AND uri = ? AND hidden = ?",
                 [journal.iso(datetime.now(UTC)), staged.number, staged.uri, STAGED],
@@ -86,13 +86,14 @@ class HiddenStore(StorePart):
             part = DocumentChunks(staged.number, document, chunks, embeddings, inputs)
             first = await chunk_rows.insert(connection, [part], table)
             await connection.execute(
-                "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
+                "INSERT INTO pages(first, last, document) VALUES(?, ?, ?)",
+                [first, first + len(chunks) - 1, staged.number],
             )
         return replace(staged, chunks=staged.chunks + len(chunks))
 
     async def abandon(self, staged: StagedDocument) -> None:
         """Mark a staged document as removed, unless it is visible by now."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await connection.execute(
                 "UPDATE documents SET hidden = ? WHERE number = ? AND uri = ? AND hidden = ?",
                 [REMOVED, staged.number, staged.uri, STAGED],
@@ -100,10 +101,10 @@ class HiddenStore(StorePart):
 
     async def sweep(self) -> bool:
         """Remove at most one page of garbage; False if there is none."""
-        async with self._file.reading() as connection:  # This needs no lock.
+        async with self._engine.reading() as connection:  # This needs no lock.
             if await _garbage(connection) is None:
                 return False
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             found = await _garbage(connection)
             if found is None:
                 return False
@@ -111,7 +112,7 @@ class HiddenStore(StorePart):
             return True
 
 
-async def _garbage(connection: aiosqlite.Connection) -> tuple[int, str] | None:
+async def _garbage(connection: Connection) -> tuple[int, str] | None:
     """Number and title of a document that has something to sweep."""
     rows = await connection.execute_fetchall(
         f"SELECT number, title FROM documents WHERE hidden <> 0 AND {_GARBAGE} LIMIT 1",
@@ -120,20 +121,20 @@ async def _garbage(connection: aiosqlite.Connection) -> tuple[int, str] | None:
     return next(((row[0], row[1]) for row in rows), None)
 
 
-async def _sweep(connection: aiosqlite.Connection, number: int, title: str) -> None:
+async def _sweep(connection: Connection, number: int, title: str) -> None:
     """Remove the next page of a hidden document; if it has none, its next chunks, and in the end itself."""
     await connection.execute("UPDATE documents SET hidden = ? WHERE number = ?", [REMOVED, number])
-    pages = list(
-        await connection.execute_fetchall(
-            "SELECT first, last FROM pages WHERE document = ? ORDER BY first LIMIT 1", [number]
-        )
+    pages = await connection.execute_fetchall(
+        "SELECT first, last FROM pages WHERE document = ? ORDER BY first LIMIT 1", [number]
     )
     if pages:
         first, last = pages[0]
         await _delete_page(connection, title, first, min(last, first + PAGE - 1))
         await connection.execute("DELETE FROM pages WHERE first = ?", [first])
         if last >= first + PAGE:
-            await connection.execute("INSERT INTO pages VALUES(?, ?, ?)", [first + PAGE, last, number])
+            await connection.execute(
+                "INSERT INTO pages(first, last, document) VALUES(?, ?, ?)", [first + PAGE, last, number]
+            )
         return
     cursor = await connection.execute(
         "DELETE FROM chunks WHERE chunk_id IN (SELECT chunk_id FROM chunks WHERE document = ? LIMIT ?)",
@@ -143,14 +144,13 @@ async def _sweep(connection: aiosqlite.Connection, number: int, title: str) -> N
         await connection.execute("DELETE FROM documents WHERE number = ?", [number])
 
 
-async def _delete_page(connection: aiosqlite.Connection, title: str, first: int, last: int) -> None:
+async def _delete_page(connection: Connection, title: str, first: int, last: int) -> None:
     """Delete the full text and embeddings of chunks, and record them as removals; their texts stay."""
     rows = await connection.execute_fetchall(
         "SELECT chunk_id, heading, text FROM chunks WHERE chunk_id BETWEEN ? AND ?", [first, last]
     )
-    await connection.executemany(
-        FULLTEXT_DELETE,
-        ((row[0], searchable(title), searchable(row[1]), searchable(row[2])) for row in rows),
+    await connection.dialect.delete_fulltext(
+        connection, (FulltextRow(row[0], title, row[1], row[2]) for row in rows)
     )
     await reuse.keep_page(connection, first, last)
     for table in ("embeddings", "other_embeddings"):

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ragcommon.contract.files import Ingestion
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class IngestionStore(StorePart):
 
     async def begin(self, job: Ingestion) -> Ingestion:
         """Store a new job, unless one for the same request runs already; return the one that runs."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
             )
@@ -51,17 +51,18 @@ class IngestionStore(StorePart):
 
         A job that is not stored yet, because the disk was full when it began, is added.
         """
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             cursor = await connection.execute(
                 f"{_INSERT} ON CONFLICT(job_id) DO UPDATE SET status = excluded.status, beat = excluded.beat,"
-                " job = excluded.job WHERE run_id = excluded.run_id AND status = 'running'",
+                " job = excluded.job"
+                " WHERE ingestions.run_id = excluded.run_id AND ingestions.status = 'running'",
                 _row(job),
             )
             return cursor.rowcount > 0
 
     async def cancel(self, job: Ingestion) -> None:
         """Mark a job of another process as cancelled; that process ends it at its next beat."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await connection.execute(
                 "UPDATE ingestions SET status = ?, job = ? WHERE job_id = ? AND status = 'running'",
                 [job.status, _encoded(job), job.job_id],
@@ -69,7 +70,7 @@ class IngestionStore(StorePart):
 
     async def take_over(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
         """Take over the jobs that another process has not saved for some time."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             now = time.time()
             rows = await connection.execute_fetchall(
                 "UPDATE ingestions SET run_id = ?1, beat = ?2"
@@ -80,23 +81,23 @@ class IngestionStore(StorePart):
 
     async def last_beat(self, run_id: str) -> float | None:
         """When the longest silent job of another process was saved; None if no other process has one."""
-        [(beat,)] = await self._file.read(
+        [(beat,)] = await self._engine.read(
             "SELECT min(beat) FROM ingestions WHERE status = 'running' AND run_id <> ?", [run_id]
         )
         return None if beat is None else float(beat)
 
     async def running(self) -> list[Ingestion]:
         """The jobs that run in any process."""
-        return _decoded(await self._file.read("SELECT job FROM ingestions WHERE status = 'running'"))
+        return _decoded(await self._engine.read("SELECT job FROM ingestions WHERE status = 'running'"))
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        rows = await self._file.read("SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit])
+        rows = await self._engine.read("SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit])
         return _decoded(rows)
 
     async def find(self, job_id: str) -> Ingestion | None:
         """One job."""
-        rows = await self._file.read("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
+        rows = await self._engine.read("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
         return next(iter(_decoded(rows)), None)
 
 

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from ragcommon.contract.history import Entry, Origin
 from ragmemory.errors import UndoConflict
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import Condition, Dialect, StorePart
 from ragmemory.types.history import Selection
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
 # Greater than the number of any entry.
@@ -64,9 +62,7 @@ class NewEntry(NamedTuple):
     undoes: int | None = None
 
 
-async def record(
-    connection: aiosqlite.Connection, new: Iterable[NewEntry], at: datetime, undo_depth: int
-) -> None:
+async def record(connection: Connection, new: Iterable[NewEntry], at: datetime, undo_depth: int) -> None:
     """Append entries, mark those they undo, and drop the texts beyond `undo_depth`. Raises UndoConflict.
 
     The depth counts writes that are not undone: neither an undo nor an undone write counts. All texts of a
@@ -91,7 +87,7 @@ async def record(
         await _drop_texts_beyond(connection, undo_depth)
 
 
-async def _drop_texts_beyond(connection: aiosqlite.Connection, undo_depth: int) -> None:
+async def _drop_texts_beyond(connection: Connection, undo_depth: int) -> None:
     beyond = await connection.execute_fetchall(
         "SELECT 1 FROM journal WHERE before_text IS NOT NULL"
         f" AND seq <= (SELECT seq FROM journal WHERE {UNDOABLE} ORDER BY seq DESC LIMIT 1 OFFSET ?) LIMIT 1",
@@ -105,12 +101,12 @@ async def _drop_texts_beyond(connection: aiosqlite.Connection, undo_depth: int) 
             f" SELECT ({_FIRST_OF_GROUP.format('grouped.write_group')})"
             " FROM (SELECT DISTINCT write_group FROM recent WHERE write_group <> '') AS grouped)"
             f" UPDATE journal SET {_NO_UNDO_DATA} WHERE before_text IS NOT NULL"
-            " AND seq < (SELECT ifnull(min(seq), (SELECT max(seq) + 1 FROM journal)) FROM firsts)",
+            " AND seq < (SELECT coalesce(min(seq), (SELECT max(seq) + 1 FROM journal)) FROM firsts)",
             [undo_depth],
         )
 
 
-async def mark_undone(connection: aiosqlite.Connection, seqs: Sequence[int]) -> None:
+async def mark_undone(connection: Connection, seqs: Sequence[int]) -> None:
     """Mark entries as undone and drop their texts. Raises UndoConflict."""
     if not seqs:
         return
@@ -118,25 +114,24 @@ async def mark_undone(connection: aiosqlite.Connection, seqs: Sequence[int]) -> 
     for seq in seqs:
         if seq not in possible:
             raise UndoConflict(seq)
-    await connection.execute(
-        f"UPDATE journal SET undone = 1, {_NO_UNDO_DATA} WHERE seq IN (SELECT value FROM json_each(?))",
-        [_json(seqs)],
-    )
+    condition, parameters = connection.dialect.among("seq", seqs)
+    await connection.execute(f"UPDATE journal SET undone = 1, {_NO_UNDO_DATA} WHERE {condition}", parameters)
 
 
-async def undoable(connection: aiosqlite.Connection, seqs: Sequence[int]) -> set[int]:
+async def undoable(connection: Connection, seqs: Sequence[int]) -> set[int]:
     """Those of some entries that are the last writes to their documents that are not undone."""
     if not seqs:  # Most batches undo nothing.
         return set()
+    condition, parameters = connection.dialect.among("seq", seqs)
     rows = await connection.execute_fetchall(
-        f"SELECT seq FROM journal AS entry WHERE seq IN (SELECT value FROM json_each(?)) AND {UNDOABLE}"
+        f"SELECT seq FROM journal AS entry WHERE {condition} AND {UNDOABLE}"
         f" AND NOT EXISTS (SELECT 1 FROM journal WHERE {UNDOABLE} AND seq > entry.seq AND uri = entry.uri)",
-        [_json(seqs)],
+        parameters,
     )
     return {row[0] for row in rows}
 
 
-async def current_versions(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, int]:
+async def current_versions(connection: Connection, uris: Sequence[str]) -> dict[str, int]:
     """The last writes to some documents that are not undone, by uri: their current versions."""
     if not uris:
         return {}
@@ -148,23 +143,24 @@ async def current_versions(connection: aiosqlite.Connection, uris: Sequence[str]
     return {row[0]: row[1] for row in rows}
 
 
-async def undo_data(connection: aiosqlite.Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
+async def undo_data(connection: Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
     """The documents before some writes, by entry, without those that did not exist or are no longer kept."""
+    condition, parameters = connection.dialect.among("seq", seqs)
     rows = await connection.execute_fetchall(
         "SELECT seq, before_text, before_metadata, before_added_at, before_document, before_places"
-        " FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND before_text IS NOT NULL",
-        [_json(seqs)],
+        f" FROM journal WHERE {condition} AND before_text IS NOT NULL",
+        parameters,
     )
     return {row[0]: UndoData(*row[1:]) for row in rows}
 
 
-async def last(connection: aiosqlite.Connection) -> tuple[int, str]:
+async def last(connection: Connection) -> tuple[int, str]:
     """Number and time of the newest entry; 0 and "" before the first."""
     rows = await connection.execute_fetchall("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1")
     return next(((row[0], row[1]) for row in rows), (0, ""))
 
 
-async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
+async def holds(connection: Connection, seq: int, at: str) -> bool:
     """Whether there is such an entry."""
     return bool(
         await connection.execute_fetchall("SELECT 1 FROM journal WHERE (seq, at) = (?, ?)", [seq, at])
@@ -174,10 +170,6 @@ async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
 def _entry(row: Iterable[Any]) -> Entry:
     seq, at, action, document_id, uri, client, session, host, group, undone = row
     return Entry(seq, at, action, document_id, uri, Origin(client, session, group, host), bool(undone))
-
-
-def _json(seqs: Sequence[int]) -> str:
-    return msgspec.json.encode(seqs).decode()
 
 
 def iso(moment: datetime) -> str:
@@ -190,9 +182,9 @@ class JournalStore(StorePart):
 
     async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
-        rows = await self._file.read(
-            f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
-            [before, limit],
+        rows = await self._engine.read(
+            f"SELECT {_COLUMNS} FROM journal WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+            [AFTER_ALL if before is None else before, limit],
         )
         return [_entry(row) for row in rows]
 
@@ -203,8 +195,8 @@ class JournalStore(StorePart):
 
         Not those that a later write outside the selection has replaced: the second list has their uris.
         """
-        condition, parameters = _condition(selection, since)
-        rows = await self._file.read(
+        condition, parameters = _condition(selection, since, self._engine.dialect)
+        rows = await self._engine.read(
             f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
             f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
             " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected)"
@@ -226,26 +218,26 @@ class JournalStore(StorePart):
 
     async def not_writes(self, seqs: Sequence[int]) -> list[int]:
         """Those of some numbers that are not writes: undos, or no entries at all."""
-        rows = await self._file.read(
-            "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
-            [_json(seqs)],
+        condition, parameters = self._engine.dialect.among("seq", seqs)
+        rows = await self._engine.read(
+            f"SELECT seq FROM journal WHERE {condition} AND action <> 'restored'", parameters
         )
         return sorted(set(seqs) - {row[0] for row in rows})
 
     async def is_undone(self, seq: int) -> bool:
         """Whether the write with this number is undone."""
-        return bool(await self._file.read("SELECT 1 FROM journal WHERE seq = ? AND undone <> 0", [seq]))
+        return bool(await self._engine.read("SELECT 1 FROM journal WHERE seq = ? AND undone <> 0", [seq]))
 
     async def current_version(self, uri: str) -> int:
         """The number of the last version of a document, also of its removal; 0 if there is none."""
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             return (await current_versions(connection, [uri])).get(uri, 0)
 
 
-def _condition(selection: Selection, since: datetime | None) -> tuple[str, list[str]]:
+def _condition(selection: Selection, since: datetime | None, dialect: Dialect) -> Condition:
     """The condition for the selected writes, and its parameters."""
     if selection.numbers:
-        return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
+        return dialect.among("seq", selection.numbers)
     if selection.origin and since:
         return "? IN (client, session, host) AND at >= ?", [selection.origin, iso(since)]
     if selection.origin:

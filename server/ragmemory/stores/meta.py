@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Literal
 from ragmemory.errors import EmbedderMismatch
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 # The tables of embeddings: those in use; and the next or the previous ones, see `stores.reembedding`.
 Table = Literal["embeddings", "other_embeddings"]
+# Keys about embeddings that no index is derived from.
+_NOT_OF_INDEX = ("next_", "kept_")
 
 
-async def fingerprint(connection: aiosqlite.Connection) -> str:
+async def fingerprint(connection: Connection) -> str:
     """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-    rows = await connection.execute_fetchall(
-        "SELECT key, value FROM meta WHERE key NOT GLOB 'next_*' AND key NOT GLOB 'kept_*' ORDER BY key"
-    )
-    return " ".join(f"{key}={value}" for key, value in rows)
+    rows = await connection.execute_fetchall("SELECT key, value FROM meta ORDER BY key")
+    return " ".join(f"{key}={value}" for key, value in rows if not key.startswith(_NOT_OF_INDEX))
 
 
-async def require_embedder(connection: aiosqlite.Connection, identity: str, dimensions: int) -> Table:
+async def require_embedder(connection: Connection, identity: str, dimensions: int) -> Table:
     """The table for the embeddings of an embedder, which the first ones record.
 
     Raises EmbedderMismatch if the memory was embedded with another one, and is not being reembedded with it.
@@ -40,12 +40,12 @@ async def require_embedder(connection: aiosqlite.Connection, identity: str, dime
     return "other_embeddings"
 
 
-async def embedder(connection: aiosqlite.Connection) -> tuple[str, int] | None:
+async def embedder(connection: Connection) -> tuple[str, int] | None:
     """Identity and dimensions of the embedder that filled this memory; None before the first embedding."""
     return next(iter((await embedders(connection)).items()), None)
 
 
-async def embedders(connection: aiosqlite.Connection) -> dict[str, int]:
+async def embedders(connection: Connection) -> dict[str, int]:
     """Identities and dimensions: of the embedder that filled this memory, and of one that is to replace it.
 
     The dimensions of the second are 0 until they are known. Empty before the first embedding.
@@ -60,13 +60,13 @@ async def embedders(connection: aiosqlite.Connection) -> dict[str, int]:
     return current
 
 
-async def values(connection: aiosqlite.Connection) -> dict[str, str]:
+async def values(connection: Connection) -> dict[str, str]:
     """The whole table."""
     return {row[0]: row[1] for row in await connection.execute_fetchall("SELECT key, value FROM meta")}
 
 
-async def put(connection: aiosqlite.Connection, new: Mapping[str, str | None]) -> None:
+async def put(connection: Connection, new: Mapping[str, str | None]) -> None:
     """Set some values; None removes one. With the write lock held."""
     await connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in new])
     rows = [(key, value) for key, value in new.items() if value is not None]
-    await connection.executemany("INSERT INTO meta VALUES(?, ?)", rows)
+    await connection.executemany("INSERT INTO meta(key, value) VALUES(?, ?)", rows)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 
 class StoredOutline(NamedTuple):
@@ -21,11 +19,12 @@ class StoredOutline(NamedTuple):
     blocks: str  # JSON
 
 
-async def save(connection: aiosqlite.Connection, outlines: Iterable[StoredOutline]) -> None:
+async def save(connection: Connection, outlines: Iterable[StoredOutline]) -> None:
     """Store outlines, except those of texts that are not the current ones."""
     await connection.executemany(
-        "INSERT OR REPLACE INTO outlines SELECT ?1, ?2, ?3 FROM documents"
-        " WHERE document_id = ?1 AND digest = ?2 AND hidden = 0",
+        "INSERT INTO outlines(document_id, digest, blocks) SELECT document_id, digest, ?3 FROM documents"
+        " WHERE document_id = ?1 AND digest = ?2 AND hidden = 0"
+        " ON CONFLICT(document_id) DO UPDATE SET digest = excluded.digest, blocks = excluded.blocks",
         outlines,
     )
 
@@ -35,14 +34,13 @@ class OutlineStore(StorePart):
 
     async def find(self, document_ids: Sequence[str]) -> list[StoredOutline]:
         """The outlines of those of some documents that have one."""
-        rows = await self._file.read(
-            "SELECT document_id, digest, blocks FROM outlines"
-            " WHERE document_id IN (SELECT value FROM json_each(?))",
-            [msgspec.json.encode(document_ids).decode()],
+        condition, parameters = self._engine.dialect.among("document_id", document_ids)
+        rows = await self._engine.read(
+            f"SELECT document_id, digest, blocks FROM outlines WHERE {condition}", parameters
         )
         return [StoredOutline(*row) for row in rows]
 
     async def save(self, new: Sequence[StoredOutline]) -> None:
         """Store outlines, except those of texts that are not the current ones."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await save(connection, new)

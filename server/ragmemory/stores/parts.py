@@ -12,7 +12,7 @@ from ragmemory.errors import BadArgument
 from ragmemory.stores.chunks import joined_places
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 # Bytes of a usual chunk, to guess how many fill a part.
 _CHUNK_BYTES = 600
@@ -34,7 +34,7 @@ class _Chunk(NamedTuple):
 
 
 async def read(
-    connection: aiosqlite.Connection,
+    connection: Connection,
     document_id: str,
     lines: tuple[int, int | None],
     first_chunk: int,
@@ -94,17 +94,13 @@ def _after_lines(text: str, count: int) -> int:
     return offset
 
 
-async def _chunks(
-    connection: aiosqlite.Connection, document_id: str, first: int, batch: int
-) -> AsyncIterator[_Chunk]:
+async def _chunks(connection: Connection, document_id: str, first: int, batch: int) -> AsyncIterator[_Chunk]:
     """The chunks of a document from an id on, read `batch` at a time."""
-    while rows := list(
-        await connection.execute_fetchall(
-            "SELECT chunk_id, start_line, text, places FROM chunks"
-            " WHERE document = (SELECT number FROM documents WHERE document_id = ? AND hidden = 0)"
-            " AND chunk_id >= ? ORDER BY chunk_id LIMIT ?",
-            [document_id, first, batch],
-        )
+    while rows := await connection.execute_fetchall(
+        "SELECT chunk_id, start_line, text, places FROM chunks"
+        " WHERE document = (SELECT number FROM documents WHERE document_id = ? AND hidden = 0)"
+        " AND chunk_id >= ? ORDER BY chunk_id LIMIT ?",
+        [document_id, first, batch],
     ):
         for chunk_id, line, text, places in rows:
             blank = text[: len(text) - len(text.lstrip())]

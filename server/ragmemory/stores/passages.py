@@ -14,9 +14,7 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name, location
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
-from ragmemory.stores.file import StorePart
-from ragmemory.stores.filters import Condition
-from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.engine import Condition, StorePart
 from ragmemory.stores.journal import WRITTEN_BY
 from ragmemory.stores.values import decode_metadata
 
@@ -29,7 +27,7 @@ class PassageStore(StorePart):
     async def allowed(self, filter: Condition) -> list[int]:
         """The ids, ascending, of the chunks whose documents match the filter."""
         condition, parameters = filter
-        rows = await self._file.read(
+        rows = await self._engine.read(
             "SELECT chunk_id FROM chunks WHERE document IN"
             f" (SELECT number FROM documents WHERE hidden = 0 AND {condition}) ORDER BY chunk_id",
             parameters,
@@ -38,18 +36,21 @@ class PassageStore(StorePart):
 
     async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
         """The ids of the chunks that contain every phrase, and a word with every prefix."""
-        rows = await self._file.read(
-            "SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [fulltext_query(phrases, prefixes)]
+        dialect = self._engine.dialect
+        rows = await self._engine.read(
+            f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}",
+            [dialect.fulltext_query(phrases, prefixes)],
         )
         return {row[0] for row in rows}
 
     async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """For each key the first candidate that is a word of any chunk, not only a form of its stem."""
+        dialect = self._engine.dialect
+        sql = f"SELECT 1 FROM fulltext WHERE {dialect.fulltext_condition} LIMIT 1"
         chosen: dict[str, str] = {}
         for word, others in candidates.items():
             for other in others:
-                sql = "SELECT 1 FROM fulltext WHERE fulltext MATCH ? LIMIT 1"
-                if await self._file.read(sql, [fulltext_query([other], [])]):
+                if await self._engine.read(sql, [dialect.fulltext_query([other])]):
                     chosen[word] = other
                     break
         return chosen
@@ -74,14 +75,15 @@ class PassageStore(StorePart):
 
     async def around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
         """A chunk with its neighbours, in the order of their document. Raises ChunkNotFound."""
-        rows = await self._file.read(
+        rows = await self._engine.read(
             "WITH same AS (SELECT chunk_id FROM chunks"
             " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
             " SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context"
             " FROM chunks JOIN documents ON number = document WHERE hidden = 0 AND chunk_id IN ("
-            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1 ORDER BY chunk_id DESC LIMIT ?2)"
-            " UNION ALL"
-            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id > ?1 ORDER BY chunk_id LIMIT ?3)"
+            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1"
+            " ORDER BY chunk_id DESC LIMIT ?2) AS before UNION ALL"
+            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id > ?1"
+            " ORDER BY chunk_id LIMIT ?3) AS after"
             ") ORDER BY chunk_id",
             [chunk_id, before + 1, after],
         )
@@ -91,13 +93,13 @@ class PassageStore(StorePart):
 
     async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
         """The texts around each of these chunks that is a turn of a conversation, by chunk id, in order."""
-        rows = await self._file.read(
-            "SELECT turn.chunk_id, near.chunk_id, near.text FROM json_each(?1)"
-            " JOIN chunks turn ON turn.chunk_id = value AND turn.surroundings <> ''"
-            " JOIN chunks near ON near.chunk_id BETWEEN turn.chunk_id - ?2 AND turn.chunk_id + ?2"
+        condition, parameters = self._engine.dialect.among("turn.chunk_id", chunk_ids)
+        rows = await self._engine.read(
+            "SELECT turn.chunk_id, near.chunk_id, near.text FROM chunks turn"
+            " JOIN chunks near ON near.chunk_id BETWEEN turn.chunk_id - ? AND turn.chunk_id + ?"
             " AND near.document = turn.document AND near.chunk_id <> turn.chunk_id"
-            " ORDER BY near.chunk_id",
-            [msgspec.json.encode(chunk_ids).decode(), distance],
+            f" WHERE {condition} AND turn.surroundings <> '' ORDER BY near.chunk_id",
+            [distance, distance, *parameters],
         )
         turns: dict[int, dict[int, str]] = {chunk_id: {} for chunk_id in chunk_ids}
         for chunk_id, near, text in rows:
@@ -106,12 +108,13 @@ class PassageStore(StorePart):
 
     async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
         """The fields of a hit without its rank, for each chunk that is found."""
-        rows = await self._file.read(
+        condition, parameters = self._engine.dialect.among("chunk_id", list(scores))
+        rows = await self._engine.read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
             f" places, surroundings, {WRITTEN_BY}, headings, metadata"
             " FROM chunks JOIN documents ON number = document"
-            " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
-            [msgspec.json.encode(list(scores)).decode()],
+            f" WHERE {condition} AND hidden = 0",
+            parameters,
         )
         found = {row[0]: row for row in rows}
         return [self._hit(score, found[chunk_id]) for chunk_id, score in scores.items() if chunk_id in found]
@@ -123,12 +126,12 @@ class PassageStore(StorePart):
         try:
             places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-            raise MemoryDamaged(str(self._file.path), str(error), "the places of a chunk") from error
+            raise MemoryDamaged(str(self._engine.path), str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
         return [
             score,
             *fields,
-            decode_metadata(metadata, self._file.path, "the metadata of a document"),
+            decode_metadata(metadata, self._engine.path, "the metadata of a document"),
             context,
             where,
             places,

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 _NOTHING_KEPT = dict.fromkeys(("kept_embedder", "kept_dimensions", "kept_bytes"))
 _NOTHING_COMING = dict.fromkeys(("next_embedder", "next_dimensions"))
@@ -49,7 +49,7 @@ class ReembeddingStore(StorePart):
 
     async def begin(self, identity: str) -> int:
         """Begin to collect new embeddings, or continue; return how many there are already."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             values = await meta.values(connection)
             is_return = values.get("kept_embedder") == identity != values.get("embedder")
             if is_return:
@@ -70,7 +70,7 @@ class ReembeddingStore(StorePart):
 
     async def missing(self, after: int, limit: int) -> list[Missing]:
         """The next chunks, by id, that have no new embedding. Those that only undo needs never get one."""
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             return await _missing(connection, after, limit)
 
     async def collect(self, identity: str, new: Sequence[New]) -> bool:
@@ -78,7 +78,7 @@ class ReembeddingStore(StorePart):
 
         Raises EmbedderMismatch if their dimensions differ from those of earlier ones.
         """
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             values = await meta.values(connection)
             if values.get("next_embedder") != identity:
                 return False
@@ -88,12 +88,7 @@ class ReembeddingStore(StorePart):
                 await meta.put(connection, {"next_dimensions": str(dimensions)})
             elif int(values["next_dimensions"]) != dimensions:
                 raise EmbedderMismatch(identity, int(values["next_dimensions"]), identity, dimensions)
-            await connection.executemany(
-                # A chunk may have been removed meanwhile.
-                "INSERT OR REPLACE INTO other_embeddings"
-                " SELECT chunk_id, ?2, ?3 FROM chunks WHERE chunk_id = ?1",
-                new,
-            )
+            await put(connection, "other_embeddings", new)
             return True
 
     async def switch(self, identity: str, after: int) -> bool | None:
@@ -102,7 +97,7 @@ class ReembeddingStore(StorePart):
         None, without any change, if a chunk after the one with the id `after` has no new embedding: collect
         these as well. False if another process has ended this reembedding.
         """
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             values = await meta.values(connection)
             if values.get("next_embedder") != identity:
                 return False
@@ -113,15 +108,27 @@ class ReembeddingStore(StorePart):
 
     async def discard(self) -> None:
         """Delete the old embeddings, or the new ones of a reembedding that was not completed."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await connection.execute("DELETE FROM other_embeddings")
             await meta.put(connection, {**_NOTHING_KEPT, **_NOTHING_COMING})
 
 
-async def _missing(connection: aiosqlite.Connection, after: int, limit: int) -> list[Missing]:
+async def put(connection: Connection, table: meta.Table, new: Sequence[New]) -> None:
+    """Insert or replace embeddings of those of the chunks that were not removed meanwhile."""
+    condition, parameters = connection.dialect.among("chunk_id", [one.chunk_id for one in new])
+    rows = await connection.execute_fetchall(f"SELECT chunk_id FROM chunks WHERE {condition}", parameters)
+    present = {row[0] for row in rows}
+    await connection.executemany(
+        f"INSERT INTO {table}(chunk_id, vector, input) VALUES(?, ?, ?)"
+        " ON CONFLICT(chunk_id) DO UPDATE SET vector = excluded.vector, input = excluded.input",
+        (one for one in new if one.chunk_id in present),
+    )
+
+
+async def _missing(connection: Connection, after: int, limit: int) -> list[Missing]:
     rows = await connection.execute_fetchall(
         "SELECT chunk_id, title, heading, surroundings, context || text"
-        " FROM chunks CROSS JOIN documents ON number = document WHERE chunk_id > ?"
+        f" FROM chunks {connection.dialect.ordered_join} documents ON number = document WHERE chunk_id > ?"
         " AND NOT EXISTS (SELECT 1 FROM other_embeddings AS new WHERE new.chunk_id = chunks.chunk_id)"
         " AND (hidden = 0 OR EXISTS (SELECT 1 FROM embeddings AS old WHERE old.chunk_id = chunks.chunk_id))"
         " ORDER BY chunk_id LIMIT ?",
@@ -130,7 +137,7 @@ async def _missing(connection: aiosqlite.Connection, after: int, limit: int) -> 
     return [Missing(*row) for row in rows]
 
 
-async def _switch(connection: aiosqlite.Connection, identity: str, values: Mapping[str, str]) -> None:
+async def _switch(connection: Connection, identity: str, values: Mapping[str, str]) -> None:
     """Swap the two tables; `values` are those of `meta`."""
     # Renamed, not copied: copying would keep other writers waiting.
     for old, new in (
@@ -140,7 +147,7 @@ async def _switch(connection: aiosqlite.Connection, identity: str, values: Mappi
     ):
         await connection.execute(f"ALTER TABLE {old} RENAME TO {new}")
     [(chunks,)] = await connection.execute_fetchall(
-        "SELECT ifnull(sum(chunks), 0) FROM documents WHERE hidden = 0"
+        "SELECT coalesce(sum(chunks), 0) FROM documents WHERE hidden = 0"
     )
     current: dict[str, str | None] = {"embedder": identity, "dimensions": values["next_dimensions"]}
     kept: dict[str, str | None] = {

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection
 
 # Embeddings of removed chunks that are kept: 60 MB with 1536 dimensions.
 MAX_REMOVED = 20_000
@@ -24,18 +22,19 @@ _PARAMETERS = 900
 Embedded = tuple[str, str, str, str, Embedding]
 
 
-async def embedded(connection: aiosqlite.Connection, uris: Sequence[str]) -> list[Embedded]:
+async def embedded(connection: Connection, uris: Sequence[str]) -> list[Embedded]:
     """The embedded chunks of some documents."""
     rows = await connection.execute_fetchall(
         "SELECT title, heading, surroundings, context || text, vector"
-        " FROM documents CROSS JOIN chunks ON document = number JOIN embeddings USING(chunk_id)"
+        f" FROM documents {connection.dialect.ordered_join} chunks ON document = number"
+        " JOIN embeddings USING(chunk_id)"
         f" WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
     return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
 
-async def find(connection: aiosqlite.Connection, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
+async def find(connection: Connection, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
     """The embeddings that are stored for these digests."""
     found: dict[bytes, Embedding] = {}
     for start in range(0, len(inputs), _PARAMETERS):
@@ -53,25 +52,28 @@ async def find(connection: aiosqlite.Connection, inputs: Sequence[bytes]) -> dic
     return found
 
 
-async def keep(connection: aiosqlite.Connection, documents: Sequence[int]) -> None:
+async def keep(connection: Connection, documents: Sequence[int]) -> None:
     """Keep the embeddings of documents whose chunks are about to be deleted. With the write lock held."""
-    await _keep(
-        connection,
-        "chunks CROSS JOIN embeddings USING(chunk_id) WHERE document IN (SELECT value FROM json_each(?))",
-        [msgspec.json.encode(documents).decode()],
-    )
+    condition, parameters = connection.dialect.among("document", documents)
+    joined = f"chunks {connection.dialect.ordered_join} embeddings USING(chunk_id)"
+    await _keep(connection, f"{joined} WHERE {condition}", parameters)
 
 
-async def keep_page(connection: aiosqlite.Connection, first: int, last: int) -> None:
+async def keep_page(connection: Connection, first: int, last: int) -> None:
     """Keep the embeddings of a range of chunks that are about to be deleted. With the write lock held."""
     await _keep(connection, "embeddings WHERE chunk_id BETWEEN ? AND ?", [first, last])
 
 
-async def _keep(connection: aiosqlite.Connection, rows: str, parameters: Sequence[str | int]) -> None:
-    # The unary plus keeps SQLite from reading the index of all digests.
+async def _keep(connection: Connection, rows: str, parameters: Sequence[object]) -> None:
+    # Replaced ones get a new number, so that they are kept longer. The comparison keeps SQLite from reading
+    # the index of all digests.
+    kept_ones = f"FROM {rows} AND (input IS NOT NULL) = TRUE"
+    await connection.execute(
+        f"DELETE FROM removed_embeddings WHERE input IN (SELECT input {kept_ones})", parameters
+    )
     kept = await connection.execute(
-        "INSERT OR REPLACE INTO removed_embeddings(input, vector)"
-        f" SELECT input, vector FROM {rows} AND +input IS NOT NULL",
+        f"INSERT INTO removed_embeddings(input, vector) SELECT input, vector {kept_ones}"
+        " ON CONFLICT(input) DO NOTHING",
         parameters,
     )
     if kept.rowcount > 0:

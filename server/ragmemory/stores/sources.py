@@ -9,7 +9,7 @@ import msgspec
 
 from ragcommon.contract.files import Source, SyncOutcome
 from ragmemory.stores.documents import UNDER, range_under
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 from ragmemory.stores.journal import iso
 
 
@@ -19,7 +19,7 @@ class SourceStore(StorePart):
     async def listed(self) -> list[Source]:
         """All sources by uri, with the numbers of their documents."""
         sources = []
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT uri, added_at, synced_at, outcome FROM sources ORDER BY uri"
             )
@@ -33,10 +33,10 @@ class SourceStore(StorePart):
 
     async def change(self, added: str | None, removed: Sequence[str]) -> None:
         """Add a source, unless it is one already, and remove others. Their documents stay."""
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             if added is not None:
                 await connection.execute(
-                    "INSERT OR IGNORE INTO sources(uri, added_at) VALUES(?, ?)",
+                    "INSERT INTO sources(uri, added_at) VALUES(?, ?) ON CONFLICT(uri) DO NOTHING",
                     [added, iso(datetime.now(UTC))],
                 )
             await connection.executemany("DELETE FROM sources WHERE uri = ?", ([uri] for uri in removed))
@@ -45,5 +45,5 @@ class SourceStore(StorePart):
         """Record the outcomes of a sync, by uri, of those that are sources."""
         at = iso(datetime.now(UTC))
         rows = ((at, msgspec.json.encode(outcome).decode(), uri) for uri, outcome in outcomes.items())
-        async with self._file.transaction() as connection:
+        async with self._engine.transaction() as connection:
             await connection.executemany("UPDATE sources SET synced_at = ?, outcome = ? WHERE uri = ?", rows)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragcommon.contract.history import Origin, Version
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import chunks, hidden, journal
-from ragmemory.stores.file import StorePart
+from ragmemory.stores.engine import StorePart
 from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.history import Previous
@@ -28,7 +28,7 @@ class VersionStore(StorePart):
 
         Raises DocumentNotFound.
         """
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             for sql in (
                 "SELECT uri FROM documents WHERE document_id = ? AND hidden = 0",
                 "SELECT uri FROM documents WHERE uri = ? AND hidden = 0",
@@ -42,20 +42,18 @@ class VersionStore(StorePart):
     async def newest(self, uri: str, limit: int) -> list[Version]:
         """The newest versions of a document, the current one first; a removal is a version without text."""
         versions: list[Version] = []
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT characters FROM documents WHERE uri = ? AND hidden = 0", [uri]
             )
             # The size of the text after the write of a row; the next write, the row before it here, keeps it.
             characters = next((row[0] for row in rows), None)
             before = journal.AFTER_ALL
-            while page := list(
-                await connection.execute_fetchall(
-                    "SELECT seq, at, action, client, session, host, write_group, before_text,"
-                    " before_document, (SELECT characters FROM documents WHERE number = before_document)"
-                    f" FROM journal WHERE uri = ? AND {UNDOABLE} AND seq < ? ORDER BY seq DESC LIMIT ?",
-                    [uri, before, min(_TEXTS, limit - len(versions))],
-                )
+            while page := await connection.execute_fetchall(
+                "SELECT seq, at, action, client, session, host, write_group, before_text,"
+                " before_document, (SELECT characters FROM documents WHERE number = before_document)"
+                f" FROM journal WHERE uri = ? AND {UNDOABLE} AND seq < ? ORDER BY seq DESC LIMIT ?",
+                [uri, before, min(_TEXTS, limit - len(versions))],
             ):
                 for seq, at, action, client, session, host, group, text, document, count in page:
                     size = 0 if action == "removed" else characters
@@ -68,7 +66,7 @@ class VersionStore(StorePart):
 
     async def replaced_by(self, uri: str, version: int) -> int | None:
         """The write that replaced a version of a document; None for the current one."""
-        [(seq,)] = await self._file.read(
+        [(seq,)] = await self._engine.read(
             f"SELECT min(seq) FROM journal WHERE uri = ? AND {UNDOABLE} AND seq > ?", [uri, version]
         )
         return None if seq is None else int(seq)
@@ -78,7 +76,7 @@ class VersionStore(StorePart):
 
         Those that did not exist, or whose texts are no longer kept, are left out.
         """
-        async with self._file.reading() as connection:
+        async with self._engine.reading() as connection:
             kept = await journal.undo_data(connection, seqs)
             texts = {
                 seq: (
@@ -90,7 +88,7 @@ class VersionStore(StorePart):
             }
         documents: dict[int, Previous] = {}
         for seq, before in kept.items():
-            metadata = decode_metadata(before.metadata, self._file.path, f"entry {seq} of the journal")
+            metadata = decode_metadata(before.metadata, self._engine.path, f"entry {seq} of the journal")
             places = chunks.decode_places(before.places or "")
             text, places, digest = texts.get(seq, (before.text, places, None))
             documents[seq] = Previous(text, metadata, before.added_at, digest, places)

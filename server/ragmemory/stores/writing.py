@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ragcommon.contract.documents import Forgotten, Injected, Status
 from ragcommon.contract.history import Origin
-from ragmemory.errors import NotStored, RagMemoryError, StaleVersion, UndoConflict
+from ragmemory.errors import RagMemoryError, StaleVersion, UndoConflict
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
-from ragmemory.stores.connection import is_of_the_schema, undecodable
 from ragmemory.types.writes import Document, Write
 
 if TYPE_CHECKING:
-    import aiosqlite
+    from ragmemory.stores.engine import Connection, Engine
 
 logger = logging.getLogger(__name__)
-
-_OF_THE_FILE = frozenset(
-    (
-        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
-        *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
-        *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_PROTOCOL),
-    )
-)
 
 # Maximum number of chunks per transaction: more would keep other writers waiting. A longer document is
 # hidden, then removed page by page: see `stores.hidden`.
@@ -60,11 +49,11 @@ class StoredDocument(NamedTuple):
         return self.chunks > PAGE
 
 
-async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, StoredDocument]:
+async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredDocument]:
     """The visible documents with these uris."""
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
-        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, ifnull("
+        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, coalesce("
         "(SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1), '')"
         f", stamp FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
@@ -110,16 +99,16 @@ class _Step(NamedTuple):
 
 
 async def write_each(
-    connection: aiosqlite.Connection,
+    connection: Connection,
     writes: Sequence[Write],
     embedder: tuple[str, int] | None,
     at: datetime,
     undo_depth: int,
-    path: Path,
+    engine: Engine,
 ) -> list[Outcome]:
     """Like `write_batch`, but a failed write is rolled back, and its error is its outcome.
 
-    Slower: several statements for each document. Raises errors that concern the whole file.
+    Slower: several statements for each document. Raises errors that concern the whole memory.
     """
     outcomes: list[Outcome] = []
     for write in writes:
@@ -127,33 +116,18 @@ async def write_each(
         try:
             outcomes += await write_batch(connection, [write], embedder, at, undo_depth)
         except Exception as error:
-            if concerns_the_file(error):
+            if engine.concerns_all(error):
                 raise
             if not isinstance(error, RagMemoryError):
                 logger.warning("%s could not be stored", write.document.uri, exc_info=error)
             await connection.execute("ROLLBACK TO one_write")
-            outcomes.append(_own_error(error, write.document.uri, path))
+            outcomes.append(engine.error_of_write(error, write.document.uri))
         await connection.execute("RELEASE one_write")
     return outcomes
 
 
-def _own_error(error: Exception, uri: str, path: Path) -> Exception:
-    if isinstance(error, sqlite3.Error):
-        return undecodable(error, path) or NotStored(uri, str(error))
-    return error
-
-
-def concerns_the_file(error: Exception) -> bool:
-    """Whether the error is about the file or the disk, so that no other write would succeed."""
-    # A damaged page states an impossible length, or its text is in an error message of SQLite.
-    if isinstance(error, MemoryError | UnicodeDecodeError) or is_of_the_schema(error):
-        return True
-    # The low byte is the primary code: https://www.sqlite.org/rescode.html
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
-
-
 async def write_batch(
-    connection: aiosqlite.Connection,
+    connection: Connection,
     writes: Sequence[Write],
     embedder: tuple[str, int] | None,
     at: datetime,
@@ -170,7 +144,7 @@ async def write_batch(
     if embedder and any(write.embeddings for write in writes):
         table = await meta.require_embedder(connection, *embedder)
     stored = await find(connection, [write.document.uri for write in writes])
-    [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
+    [(last_number,)] = await connection.execute_fetchall("SELECT coalesce(max(number), 0) FROM documents")
     undoable = await journal.undoable(
         connection, [write.undoes for write in writes if write.undoes is not None]
     )
@@ -208,7 +182,7 @@ async def write_batch(
     return outcomes
 
 
-async def _finish_edits(connection: aiosqlite.Connection, writes: Sequence[Write]) -> None:
+async def _finish_edits(connection: Connection, writes: Sequence[Write]) -> None:
     edits = [(write.document, write.edit) for write in writes if write.edit]
     await outlines.save(
         connection,
@@ -220,7 +194,7 @@ async def _finish_edits(connection: aiosqlite.Connection, writes: Sequence[Write
             await edit.replace_file()
 
 
-async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
+async def _has_chunks(connection: Connection, write: Write) -> bool:
     if write.staged is None:
         return write.chunks is not None
     # It no longer exists if the file was replaced, or if a sweep considered its process killed.
@@ -233,7 +207,7 @@ async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
 
 
 async def _write(
-    connection: aiosqlite.Connection, steps: list[_Step], table: meta.Table, at: datetime, undo_depth: int
+    connection: Connection, steps: list[_Step], table: meta.Table, at: datetime, undo_depth: int
 ) -> None:
     replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
     old = [step.stored for step in steps if step.stored]
@@ -301,12 +275,12 @@ def _undo_data(texts: chunks.Texts, stored: StoredDocument) -> journal.UndoData:
     return journal.UndoData("".join(row[2] for row in rows), stored.metadata, stored.added_at, places=places)
 
 
-async def _texts(connection: aiosqlite.Connection, documents: Sequence[StoredDocument]) -> chunks.Texts:
+async def _texts(connection: Connection, documents: Sequence[StoredDocument]) -> chunks.Texts:
     return await chunks.texts_of(connection, [stored.number for stored in documents if not stored.is_long])
 
 
 async def _delete_chunks(
-    connection: aiosqlite.Connection, documents: Sequence[StoredDocument], texts: chunks.Texts
+    connection: Connection, documents: Sequence[StoredDocument], texts: chunks.Texts
 ) -> None:
     """Delete the chunks of documents; long documents are hidden instead."""
     if not documents:
@@ -318,11 +292,11 @@ async def _delete_chunks(
             await _hide(connection, stored.number)
 
 
-async def _hide(connection: aiosqlite.Connection, number: int) -> None:
+async def _hide(connection: Connection, number: int) -> None:
     """Hide a document from all readers; `stores.hidden` removes it later."""
     # A document without pages was written in one transaction, so its chunk ids have no gaps.
     await connection.execute(
-        "INSERT INTO pages SELECT min(chunk_id), max(chunk_id), document FROM chunks"
+        "INSERT INTO pages(first, last, document) SELECT min(chunk_id), max(chunk_id), document FROM chunks"
         " WHERE document = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE document = ?1) GROUP BY document",
         [number],
     )
@@ -337,7 +311,7 @@ def hidden_name() -> str:
     return f"hidden:{os.urandom(16).hex()}"
 
 
-async def _delete_documents(connection: aiosqlite.Connection, documents: Sequence[StoredDocument]) -> None:
+async def _delete_documents(connection: Connection, documents: Sequence[StoredDocument]) -> None:
     """Delete the rows of documents without chunks; hidden documents stay."""
     if not documents:
         return
@@ -347,7 +321,7 @@ async def _delete_documents(connection: aiosqlite.Connection, documents: Sequenc
 
 
 async def remove(
-    connection: aiosqlite.Connection,
+    connection: Connection,
     removals: Mapping[str, int | None],
     origin: Origin,
     at: datetime,

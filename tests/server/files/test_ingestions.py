@@ -39,8 +39,8 @@ from ragmemory.files.walking import FoundFiles, find_files
 from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
-from ragmemory.stores.sqlite import Store
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import store_at
 
 OLD = 1_000_000_000
 
@@ -109,13 +109,13 @@ class Scripted(Writer):
 @asynccontextmanager
 async def jobs_of(folder: Path, documents: Scripted) -> AsyncIterator[Ingestions]:
     """Jobs on a real store, which inject into scripted documents."""
-    store = Store(folder / "memory.db", 5.0, 10)
+    store = store_at(folder / "memory.db", 5.0, 10)
     try:
         async with anyio.create_task_group() as tasks:
             yield Ingestions(store, documents, ["*"], tasks)
             tasks.cancel_scope.cancel()
     finally:
-        await store.close()
+        await store.engine.close()
 
 
 async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:

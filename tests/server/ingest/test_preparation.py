@@ -9,9 +9,9 @@ from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
-from ragmemory.stores.sqlite import Store
 from ragmemory.types.writes import Embedding, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import store_at
 
 
 class PickyEmbedder(SwitchableEmbedder):
@@ -37,14 +37,14 @@ def embedder() -> PickyEmbedder:
 
 @pytest.fixture
 async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[Preparation]:
-    store = Store(tmp_path / "memory.db", 5, 100)
-    await store.ensure_open()
+    store = store_at(tmp_path / "memory.db", 5, 100)
+    await store.engine.ensure_open()
 
     async def ignore(_: int) -> None:
         pass
 
     yield Preparation(store, embedder, 512, ignore, lambda: None)
-    await store.close()
+    await store.engine.close()
 
 
 def ask(text: str, uri: str = "") -> Write:

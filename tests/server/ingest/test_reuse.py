@@ -19,6 +19,7 @@ import pytest
 from ragmemory.app import make_service
 from ragmemory.service import MemoryService
 from ragmemory.stores import reuse
+from ragmemory.stores.sqlite.connection import SqliteConnection
 from ragmemory.types.writes import Embedding
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
@@ -221,4 +222,4 @@ async def test_an_embedding_that_is_removed_during_the_lookup_is_found() -> None
             return rows
 
         connection.execute_fetchall = read_then_sweep  # type: ignore[method-assign,assignment]
-        assert await reuse.find(connection, [b"\x01"]) == {b"\x01": b"\x02"}
+        assert await reuse.find(SqliteConnection(connection), [b"\x01"]) == {b"\x01": b"\x02"}

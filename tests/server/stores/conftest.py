@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from tests.support.stores import opened
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.changes import Changes, Checkpoint
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 from tests.support.stores import opened, put
@@ -51,7 +51,7 @@ async def test_changes_come_from_one_file_even_if_another_takes_its_place(
             tasks.start_soon(follow)
             for _ in range(turns):
                 await anyio.lowlevel.checkpoint()
-            tasks.start_soon(store.ensure_open)
+            tasks.start_soon(store.engine.ensure_open)
     assert {(len(one.chunk_ids), one.checkpoint.entry) for one in changes} <= {(0, 0), (1, 1)}
 
 

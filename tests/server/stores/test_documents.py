@@ -15,7 +15,7 @@ from ragmemory.errors import (
     MemoryDamaged,
 )
 from ragmemory.ingest.documents import document_id
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import put
 

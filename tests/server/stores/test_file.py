@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from ragmemory.stores.file import ReadersWriterLock
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import ReadersWriterLock
 from tests.support.memories import EMBEDDER, write_of
+from tests.support.stores import store_at
 
 
 async def test_readers_that_wait_for_a_writer_all_go_on() -> None:
@@ -34,8 +34,8 @@ async def test_readers_that_wait_for_a_writer_all_go_on() -> None:
 
 async def test_a_file_that_is_made_at_need_is_empty_until_the_first_write(tmp_path: Path) -> None:
     path = tmp_path / "made" / "memory.db"
-    store = Store(path, 5.0, 10, make=lambda: path.parent.mkdir())
-    await store.ensure_open()
+    store = store_at(path, 5.0, 10, make=lambda: path.parent.mkdir())
+    await store.engine.ensure_open()
     try:
         assert (await store.stats()).documents == 0
         assert not path.parent.exists()
@@ -43,4 +43,4 @@ async def test_a_file_that_is_made_at_need_is_empty_until_the_first_write(tmp_pa
         assert (await store.stats()).documents == 1
         assert path.exists()
     finally:
-        await store.close()
+        await store.engine.close()

@@ -8,8 +8,9 @@ import pytest
 
 from ragmemory.errors import BadArgument
 from ragmemory.stores.filters import compile_filter, timestamp
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.dialect import SqliteDialect
 from tests.support.memories import EMBEDDER, write_of
+from tests.support.stores import store_at
 
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "note": {"uri": "file:///notes/a.md", "tags": ["red", "blue"], "year": 2019, "draft": True},
@@ -20,15 +21,16 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
 
 
 async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
-    store = Store(folder / "m.db", 5, 100)
-    await store.ensure_open()
+    store = store_at(folder / "m.db", 5, 100)
+    await store.engine.ensure_open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
         return [
-            list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.passages.allowed(compile_filter(filter))
+            list(DOCUMENTS)[chunk_id - 1]
+            for chunk_id in await store.passages.allowed(compile_filter(filter, SqliteDialect()))
         ]
     finally:
-        await store.close()
+        await store.engine.close()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ async def test_without_a_date_of_its_own_a_document_has_the_one_it_was_added(tmp
 )
 def test_a_filter_that_cannot_be_answered_is_refused(filter: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadArgument) as caught:
-        compile_filter(filter)
+        compile_filter(filter, SqliteDialect())
     assert str(caught.value) == sentence
 
 
@@ -109,15 +111,15 @@ async def test_the_largest_filter_is_answered(tmp_path: Path) -> None:
 )
 async def test_no_glob_takes_long(tmp_path: Path, glob: str) -> None:
     uri = "a" * 4096
-    store = Store(tmp_path / "m.db", 5, 100)
-    await store.ensure_open()
+    store = store_at(tmp_path / "m.db", 5, 100)
+    await store.engine.ensure_open()
     try:
         await store.write([write_of("text", {"uri": uri})], EMBEDDER)
         start = time.monotonic()
-        assert await store.passages.allowed(compile_filter({"uri": glob})) == []
+        assert await store.passages.allowed(compile_filter({"uri": glob}, SqliteDialect())) == []
         assert time.monotonic() - start < 2  # 0.03 s; a matcher that tries everything never ends
     finally:
-        await store.close()
+        await store.engine.close()
 
 
 def test_a_time_without_a_zone_is_utc() -> None:

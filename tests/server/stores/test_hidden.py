@@ -15,12 +15,12 @@ from ragcommon.contract.documents import Injected
 from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.reembedding import New
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
-from tests.support.stores import opened
+from tests.support.stores import opened, store_at
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
 NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
@@ -28,10 +28,10 @@ NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = Store(tmp_path / "memory.db", 5, 100)
-    await store.ensure_open()
+    store = store_at(tmp_path / "memory.db", 5, 100)
+    await store.engine.ensure_open()
     yield store
-    await store.close()
+    await store.engine.close()
 
 
 async def staged(store: Store, text: str, uri: str = "doc") -> Write:
@@ -99,7 +99,7 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     with pytest.raises(DocumentNotFound):
         await store.documents.find(str(name))
     assert await store.find([str(name)]) == {}
-    assert await store.passages.allowed(compile_filter({"uri": "*"})) == []
+    assert await store.passages.allowed(compile_filter({"uri": "*"}, store.engine.dialect)) == []
     assert await store.passages.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == ([], None)
     stats = await store.stats()
     assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
@@ -109,7 +109,9 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     assert await hidden(store) == []
     assert await text_of(store) == OLD
     assert (await store.stats()).chunks == 3 * PAGE
-    assert await store.passages.allowed(compile_filter({"uri": "*"})) == changes.chunk_ids
+    assert (
+        await store.passages.allowed(compile_filter({"uri": "*"}, store.engine.dialect)) == changes.chunk_ids
+    )
 
 
 @pytest.mark.parametrize("first", ["long", "short"])
@@ -148,8 +150,8 @@ async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Stor
 
 
 async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path: Path) -> None:
-    store = Store(tmp_path / "m.db", 5, undo_depth=1)
-    await store.ensure_open()
+    store = store_at(tmp_path / "m.db", 5, undo_depth=1)
+    await store.engine.ensure_open()
     await put_long(store, OLD)
     await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
@@ -159,7 +161,7 @@ async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path
     assert counts(store) == (1, 1, 1)
     with closing(sqlite3.connect(store.path)) as connection:
         connection.execute("INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
-    await store.close()
+    await store.engine.close()
 
 
 async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> None:
@@ -193,9 +195,9 @@ async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abando
 
 
 async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(tmp_path: Path) -> None:
-    killed, store = Store(tmp_path / "m.db", 5, 100), Store(tmp_path / "m.db", 5, 100)
-    await killed.ensure_open()
-    await store.ensure_open()
+    killed, store = store_at(tmp_path / "m.db", 5, 100), store_at(tmp_path / "m.db", 5, 100)
+    await killed.engine.ensure_open()
+    await store.engine.ensure_open()
     write = await staged(killed, OLD)
     assert await sweep(store) == 0
     assert await store.documents.page(10, 0, {"uri": "*"}) == ([], 0)
@@ -206,8 +208,8 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     # It was only asleep: it notices, and begins again.
     assert isinstance(write.staged, StagedDocument)
     assert await killed.hidden.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
-    await killed.close()
-    await store.close()
+    await killed.engine.close()
+    await store.engine.close()
 
 
 async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
@@ -245,10 +247,10 @@ async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
     await staged(store, NEW)
     checkpoint = (await store.changes.since(Checkpoint(), 10_000)).checkpoint
     assert await store.changes.has_passed(checkpoint)
-    copied = Store(tmp_path / "copy.db", 5, 100)
-    await copied.ensure_open()
+    copied = store_at(tmp_path / "copy.db", 5, 100)
+    await copied.engine.ensure_open()
     assert not await copied.changes.has_passed(checkpoint)
-    await copied.close()
+    await copied.engine.close()
 
 
 async def test_a_memory_of_the_first_release_gives_up_its_long_documents_page_by_page(store: Store) -> None:

@@ -13,7 +13,7 @@ from ragcommon.contract.documents import Injected
 from ragmemory.errors import (
     UndoConflict,
 )
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.store import Store
 from ragmemory.types.history import Previous, Selection
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 from tests.support.stores import opened, put

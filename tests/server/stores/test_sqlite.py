@@ -28,11 +28,12 @@ from ragmemory.errors import (
     MemoryUnusable,
     NotAMemory,
 )
-from ragmemory.stores.schema import MIGRATIONS
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import SqliteEngine
+from ragmemory.stores.sqlite.schema import MIGRATIONS
+from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from tests.support.memories import EMBEDDER, write_of
-from tests.support.stores import opened, put, status
+from tests.support.stores import opened, put, status, store_at
 
 
 async def test_a_new_memory_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path
     path.write_text("These are my notes. " * 100, encoding="utf-8")
     before = path.read_bytes()
     with pytest.raises(NotAMemory, match="not an SQLite database"):
-        await Store(path, 5, 100).ensure_open()
+        await store_at(path, 5, 100).engine.ensure_open()
     assert path.read_bytes() == before
 
 
@@ -91,7 +92,7 @@ async def test_the_database_of_another_program_is_refused_and_left_as_it_was(tmp
         connection.execute("CREATE TABLE bookmarks(url)")
     before = path.read_bytes()
     with pytest.raises(NotAMemory, match="another program"):
-        await Store(path, 5, 100).ensure_open()
+        await store_at(path, 5, 100).engine.ensure_open()
     assert path.read_bytes() == before
 
 
@@ -101,7 +102,7 @@ async def test_a_memory_of_a_later_release_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "m.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(MemoryTooNew) as caught:
-        await Store(tmp_path / "m.db", 5, 100).ensure_open()
+        await store_at(tmp_path / "m.db", 5, 100).engine.ensure_open()
     assert (caught.value.version, caught.value.known) == (99, len(MIGRATIONS))
 
 
@@ -110,7 +111,7 @@ async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(MemoryUnusable, match=place):
-        await Store(tmp_path / place, 5, 100).ensure_open()
+        await store_at(tmp_path / place, 5, 100).engine.ensure_open()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
@@ -118,41 +119,42 @@ async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path
 async def test_a_fifo_is_no_memory_and_is_not_waited_for(tmp_path: Path, read_only: bool) -> None:
     os.mkfifo(tmp_path / "m.db")
     with pytest.raises(MemoryUnusable, match="it is not a regular file"):
-        await Store(tmp_path / "m.db", 5, 100, read_only=read_only).ensure_open()
+        await store_at(tmp_path / "m.db", 5, 100, read_only=read_only).engine.ensure_open()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
 @pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
 @pytest.mark.parametrize("read_only", [False, True])
 async def test_a_fifo_beside_a_memory_is_not_waited_for(tmp_path: Path, suffix: str, read_only: bool) -> None:
-    store = Store(tmp_path / "m.db", 5, 100)
-    await store.ensure_open()
-    await store.close()
+    store = store_at(tmp_path / "m.db", 5, 100)
+    await store.engine.ensure_open()
+    await store.engine.close()
     os.mkfifo(tmp_path / f"m.db{suffix}")
     with pytest.raises(MemoryUnusable, match=f"its m.db{suffix} is not a regular file"):
-        await Store(tmp_path / "m.db", 5, 100, read_only=read_only).ensure_open()
+        await store_at(tmp_path / "m.db", 5, 100, read_only=read_only).engine.ensure_open()
 
 
 async def test_a_memory_that_is_only_to_be_read_is_not_made_and_is_found_once_it_is_there(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "m.db"
-    reader = Store(path, 5, 100, read_only=True)
-    await reader.ensure_open()
+    reader = store_at(path, 5, 100, read_only=True)
+    await reader.engine.ensure_open()
     try:
         assert ((await reader.stats()).documents, identity(path)) == (0, None)
         with pytest.raises(MemoryReadOnly, match="read_only is set"):
             await put(reader, "one")
-        assert not reader.is_replaced()
+        assert isinstance(reader.engine, SqliteEngine)
+        assert not reader.engine.is_replaced()
         async with opened(path) as store:
             await put(store, "one")
-            assert reader.is_replaced()
-            await reader.ensure_open()
+            assert reader.engine.is_replaced()
+            await reader.engine.ensure_open()
             assert (await reader.stats()).documents == 1
             await store.write([write_of("two", {"uri": "b"})], EMBEDDER)
             assert (await reader.stats()).documents == 2
     finally:
-        await reader.close()
+        await reader.engine.close()
 
 
 async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as_it_was(
@@ -164,14 +166,14 @@ async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as
     before = content_of(path)
     later = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN later INTEGER NOT NULL DEFAULT 7",))
     for module in ("connection", "file"):
-        monkeypatch.setattr(f"ragmemory.stores.{module}.MIGRATIONS", later)
-    reader = Store(path, 5, 100, read_only=True)
-    await reader.ensure_open()
+        monkeypatch.setattr(f"ragmemory.stores.sqlite.{module}.MIGRATIONS", later)
+    reader = store_at(path, 5, 100, read_only=True)
+    await reader.engine.ensure_open()
     try:
         assert await reader.documents.text((await reader.documents.find("doc")).document_id) == "one"
-        assert await reader.read("SELECT later FROM documents") == [(7,)]
+        assert await reader.engine.read("SELECT later FROM documents") == [(7,)]
     finally:
-        await reader.close()
+        await reader.engine.close()
     assert content_of(path) == before
 
 
@@ -189,9 +191,9 @@ async def test_on_a_full_disk_reading_works_and_every_write_tries_again(
     async with opened(path) as store:
         await put(store, "one")
     with monkeypatch.context() as patch:
-        patch.setattr("ragmemory.stores.connection.create_private", full)
-        store = Store(path, 5, 100)
-        await store.ensure_open()
+        patch.setattr("ragmemory.stores.sqlite.connection.create_private", full)
+        store = store_at(path, 5, 100)
+        await store.engine.ensure_open()
         with pytest.raises(MemoryFull):
             await put(store, "two")
         with pytest.raises(MemoryFull):
@@ -200,7 +202,7 @@ async def test_on_a_full_disk_reading_works_and_every_write_tries_again(
     try:
         assert status(await put(store, "two")) == "updated"
     finally:
-        await store.close()
+        await store.engine.close()
 
 
 async def test_a_stored_value_that_cannot_be_decoded_is_damage(tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ async def test_uses_of_a_store_wait_while_it_is_reopened(store: Store) -> None:
 
     for turns in range(12):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(store.ensure_open)
+            tasks.start_soon(store.engine.ensure_open)
             tasks.start_soon(use_after, turns)
     assert (await store.stats()).documents == 12
 

@@ -11,8 +11,8 @@ import pytest
 
 from ragcommon.contract.maintenance import Verified
 from ragcommon.sqlite.wal import identity
-from ragmemory.stores.sqlite import Store
 from tests.support.memories import EMBEDDER, write_of
+from tests.support.stores import store_at
 
 PAGE = 4096
 
@@ -22,22 +22,22 @@ async def noted(*_: object) -> None:
 
 
 async def verified(path: Path) -> Verified:
-    return await Store(path, 5, 100).verify(noted)
+    return await store_at(path, 5, 100).engine.verify(noted)
 
 
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
     """A memory of 30 documents, with a journal that can restore one."""
     path = tmp_path / "m.db"
-    store = Store(path, 5, 100)
-    await store.ensure_open()
+    store = store_at(path, 5, 100)
+    await store.engine.ensure_open()
     try:
         await store.write(
             [write_of(f"text {i} " * 300, {"uri": f"u{i}"}, size=500) for i in range(30)], EMBEDDER
         )
         await store.write([write_of("another text", {"uri": "u7"})], EMBEDDER)
     finally:
-        await store.close()
+        await store.engine.close()
     return path
 
 

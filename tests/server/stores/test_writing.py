@@ -18,7 +18,8 @@ from ragmemory.errors import (
     MemoryFull,
 )
 from ragmemory.ingest.documents import complete
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite.file import SqliteEngine
+from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import Chunk, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
@@ -105,11 +106,12 @@ def forbid(store: Store, uri: str) -> None:
 
 async def test_what_concerns_the_whole_file_fails_the_batch_as_a_whole(store: Store) -> None:
     await put(store, "one")
-    assert store._writer is not None
-    await store._writer.execute("PRAGMA max_page_count = 1")  # as many as there are: the disk is full
+    assert isinstance(store.engine, SqliteEngine)
+    assert store.engine._writer is not None
+    await store.engine._writer.execute("PRAGMA max_page_count = 1")  # as many as there are: the disk is full
     with pytest.raises(MemoryFull):
         await store.write([write_of("two " * 10_000, {"uri": uri}) for uri in "abc"], EMBEDDER)
-    await store._writer.execute("PRAGMA max_page_count = 1000000")
+    await store.engine._writer.execute("PRAGMA max_page_count = 1000000")
     assert await put(store, "two") is not None
 
 

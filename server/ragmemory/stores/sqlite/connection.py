@@ -1,8 +1,4 @@
-"""The memory's file: checking and making it, and the mapping of sqlite3's errors.
-
-Statements on many rows use `executemany` with a generator: a switch to aiosqlite's thread costs about as much
-as ten rows.
-"""
+"""The memory's file: its connection, checking and making it, and the mapping of sqlite3's errors."""
 
 from __future__ import annotations
 
@@ -10,10 +6,10 @@ import errno
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,7 +27,8 @@ from ragmemory.errors import (
     NotAMemory,
     RagMemoryError,
 )
-from ragmemory.stores.schema import APPLICATION_ID, MIGRATIONS
+from ragmemory.stores.sqlite.dialect import SqliteDialect
+from ragmemory.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -55,6 +52,42 @@ _OTHER_SCHEMA = re.compile(
 
 # A length in a damaged page makes SQLite fail with SQLITE_NOMEM, which Python raises as MemoryError.
 OUT_OF_BOUNDS = "a stored length is larger than the computer's memory"
+
+
+# Errors about the file or the disk: no other write would succeed. https://www.sqlite.org/rescode.html
+_OF_THE_FILE = frozenset(
+    (
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+        *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_PROTOCOL),
+    )
+)
+
+
+class SqliteConnection:
+    """See `engine.Connection`.
+
+    Statements on many rows use `executemany` with a generator: a switch to aiosqlite's thread costs about as
+    much as ten rows.
+    """
+
+    dialect = SqliteDialect()
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> aiosqlite.Cursor:
+        return await self._connection.execute(sql, parameters)
+
+    async def execute_fetchall(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        return list(await self._connection.execute_fetchall(sql, parameters))
+
+    async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> aiosqlite.Cursor:
+        return await self._connection.executemany(sql, rows)
+
+    async def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        places = ", ".join("?" * len(columns))
+        await self.executemany(f"INSERT INTO {table}({', '.join(columns)}) VALUES({places})", rows)
 
 
 @contextmanager
@@ -94,6 +127,15 @@ def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) ->
     if is_of_the_schema(error):
         return MemoryDamaged(str(path), f"its tables are not those of this program ({error})")
     return undecodable(error, path) or MemoryUnusable(str(path), str(error))
+
+
+def concerns_the_file(error: Exception) -> bool:
+    """Whether the error is about the file or the disk, so that no other write would succeed."""
+    # A damaged page states an impossible length, or its text is in an error message of SQLite.
+    if isinstance(error, MemoryError | UnicodeDecodeError) or is_of_the_schema(error):
+        return True
+    # The low byte is the primary code.
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
 
 
 def is_of_the_schema(error: Exception) -> bool:

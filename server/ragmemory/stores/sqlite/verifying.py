@@ -22,13 +22,12 @@ from ragcommon.errors import is_memory_short
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import MemoryUnusable
-from ragmemory.stores import connection as connections
+from ragmemory.stores.engine import OnProgress
+from ragmemory.stores.sqlite import connection as connections
 from ragmemory.stores.values import are_sound
 
 if TYPE_CHECKING:
     import aiosqlite
-
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 # Problems of one kind that are listed; beyond that, only their number is given.
 _NAMED = 20

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,10 +16,8 @@ from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import BackupFailed, NotAMemory
-from ragmemory.stores.schema import APPLICATION_ID
-
-# Called with the pages copied and the pages in all.
-OnProgress = Callable[[int, int], Awaitable[None]]
+from ragmemory.stores.engine import OnCopied
+from ragmemory.stores.sqlite.schema import APPLICATION_ID
 
 # Pages copied between two reports of the progress: some MB.
 _STEP = 1_000
@@ -27,7 +25,7 @@ _STEP = 1_000
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 72
 
 
-async def backup(source: Path, target: Path, *, force: bool, on_progress: OnProgress) -> int:
+async def backup(source: Path, target: Path, *, force: bool, on_progress: OnCopied) -> int:
     """Copy the memory at `source` to `target`, which is resolved, all of it or nothing; return its bytes.
 
     `force` replaces an existing memory that no program has open. Raises BackupFailed, NotAMemory,

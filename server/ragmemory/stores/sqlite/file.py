@@ -1,4 +1,4 @@
-"""The memory's open file: its connections, access to them, and locating damage.
+"""The engine of a memory in one SQLite file: its connections, access to them, and locating damage.
 
 Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
 processes may have the same file open.
@@ -7,24 +7,28 @@ processes may have the same file open.
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
 
+from ragcommon.contract.maintenance import Verified
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import Readable, readable
-from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
-from ragmemory.stores import connection as connections
-from ragmemory.stores.schema import MIGRATIONS
-from ragmemory.stores.verifying import place_of_damage
+from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable, NotStored
+from ragmemory.stores.engine import OnCopied, OnProgress
+from ragmemory.stores.sqlite import backup
+from ragmemory.stores.sqlite import connection as connections
+from ragmemory.stores.sqlite.connection import SqliteConnection
+from ragmemory.stores.sqlite.dialect import SqliteDialect
+from ragmemory.stores.sqlite.schema import MIGRATIONS
+from ragmemory.stores.sqlite.verifying import place_of_damage, verify
 
 if TYPE_CHECKING:
-    import sqlite3
-
     import aiosqlite
 
 logger = logging.getLogger(__name__)
@@ -67,8 +71,8 @@ class ReadersWriterLock:
                 self._written.set()
 
 
-class MemoryFile:
-    """Opens at the first use, and again when the file was replaced.
+class SqliteEngine:
+    """See `engine.Engine`. Opens at the first use, and again when the file was replaced.
 
     Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if the file does
     not work.
@@ -79,6 +83,8 @@ class MemoryFile:
     With `make`, a file that does not exist is an empty memory until the first write, which calls `make`
     before it creates the file; what `make` raises ends that write.
     """
+
+    dialect = SqliteDialect()
 
     def __init__(
         self,
@@ -244,30 +250,55 @@ class MemoryFile:
         return connections.mapped_errors(self.path, self._busy_seconds)
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[aiosqlite.Connection]:
-        """One use of the connection for reading. What is stored is decoded within it: see `mapped_errors`.
-
-        Use `execute_fetchall` only. A statement that is still open while others use the connection keeps
-        its snapshot, and they would not see what was committed since.
+    async def reading(self) -> AsyncIterator[SqliteConnection]:
+        """See `Engine.reading`. A statement that is still open while others use the connection keeps its
+        snapshot, and they would not see what was committed since: hence `execute_fetchall` only.
         """
         async with self._using():
-            yield self._reader
+            yield SqliteConnection(self._reader)
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """All rows of one SELECT."""
+        """See `Engine.read`."""
         async with self.reading() as connection:
-            return list(await connection.execute_fetchall(sql, parameters))
+            return await connection.execute_fetchall(sql, parameters)
 
     @asynccontextmanager
-    async def transaction(
-        self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
-    ) -> AsyncIterator[aiosqlite.Connection]:
-        """One transaction; on return it is on the disk."""
+    async def transaction(self) -> AsyncIterator[SqliteConnection]:
+        """See `Engine.transaction`."""
         async with (
             self._using_writer() as connection,
-            wal.transaction(connection, self._busy_seconds, kind),
+            wal.transaction(connection, self._busy_seconds),
         ):
-            yield connection
+            yield SqliteConnection(connection)
+
+    async def version(self) -> tuple[int, int]:
+        """See `Engine.version`."""
+        async with self._using():
+            return self._openings, await wal.pragma(self._reader, "data_version")
+
+    async def size(self) -> int:
+        """See `Engine.size`."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    async def backup(self, target: Path, *, force: bool, on_progress: OnCopied) -> int:
+        """Copy the file, and return the bytes of the copy: see `sqlite.backup`."""
+        async with self._using():
+            return await backup.backup(self.path, target, force=force, on_progress=on_progress)
+
+    async def verify(self, on_progress: OnProgress) -> Verified:
+        """Check the whole file, even if it cannot be opened."""
+        return await verify(self.path, self._busy_seconds, on_progress)
+
+    def concerns_all(self, error: Exception) -> bool:
+        """See `Engine.concerns_all`."""
+        return connections.concerns_the_file(error)
+
+    def error_of_write(self, error: Exception, uri: str) -> Exception:
+        """See `Engine.error_of_write`."""
+        if isinstance(error, sqlite3.Error):
+            return connections.undecodable(error, self.path) or NotStored(uri, str(error))
+        return error
 
     @asynccontextmanager
     async def _using_writer(self) -> AsyncIterator[aiosqlite.Connection]:
@@ -300,10 +331,3 @@ class MemoryFile:
         if self._damaged_place is None:
             self._damaged_place = await place_of_damage(self.path)
         return MemoryDamaged(error.path, error.reason, self._damaged_place)
-
-
-class StorePart:
-    """The statements on some tables of an open file."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file

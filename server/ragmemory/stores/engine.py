@@ -1,0 +1,171 @@
+"""What the stores need of a database. Two engines provide it: `sqlite`, and `postgres`.
+
+The statements are written once, in SQL that both accept, with `?` or `?1` for a parameter. A `Dialect` has
+what the two say differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ragcommon.contract.maintenance import Verified
+
+# Called with what is done, what there is to do (None: unknown), and what is being checked.
+OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+# Called with what is copied, and what there is to copy.
+OnCopied = Callable[[int, int], Awaitable[None]]
+Row = Any  # a sequence of its columns
+# An SQL condition, and its parameters.
+Condition = tuple[str, list[Any]]
+
+
+class FulltextRow(NamedTuple):
+    """The texts of one chunk that phrases and prefixes are searched in."""
+
+    chunk_id: int
+    title: str
+    heading: str
+    text: str
+
+
+class Cursor(Protocol):
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the statement changed."""
+
+
+class Connection(Protocol):
+    """Executes statements; what it raises is mapped by the engine."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL of this engine."""
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Cursor:
+        """Execute one statement."""
+
+    async def execute_fetchall(self, sql: str, parameters: Sequence[Any] = ()) -> Sequence[Row]:
+        """All rows of one statement."""
+
+    async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> object:
+        """Execute one statement for each of many rows."""
+
+    async def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert many new rows, as fast as the engine can."""
+
+
+class Dialect(Protocol):
+    """The SQL of one engine. A condition comes with its parameters."""
+
+    @property
+    def ordered_join(self) -> str:
+        """A join whose left side is read first."""
+
+    @property
+    def fulltext_condition(self) -> str:
+        """The condition on `fulltext`, whose parameter is a `fulltext_query`."""
+
+    def fulltext_query(
+        self, phrases: Iterable[str], prefixes: Iterable[str] = (), *, in_headings: bool = False
+    ) -> str:
+        """A query for rows that hold every phrase, and a word with every prefix."""
+
+    def among(self, column: str, values: Sequence[Any]) -> Condition:
+        """Whether a column has one of many numbers, or of many texts."""
+
+    def glob(self, column: str, pattern: str) -> Condition:
+        """Whether a column matches a glob: `*`, `?` and `[…]`, case-sensitive."""
+
+    def has_tag(self, tag: str) -> Condition:
+        """Whether `metadata.tags` is or contains this tag."""
+
+    def has_value(self, key: str, value: Any) -> Condition:
+        """Whether metadata has this value under a key; None: nothing or null."""
+
+    async def last_chunk_id(self, connection: Connection) -> int:
+        """The highest id that a chunk ever had; 0 before the first."""
+
+    async def insert_fulltext(self, connection: Connection, rows: Iterable[FulltextRow]) -> None:
+        """Add chunks to the full text."""
+
+    async def delete_fulltext(self, connection: Connection, rows: Iterable[FulltextRow]) -> None:
+        """Remove chunks from the full text, given as they were added."""
+
+    async def clear_fulltext(self, connection: Connection) -> None:
+        """Remove all chunks from the full text."""
+
+    async def rebuild_indexes(self, connection: Connection) -> None:
+        """Build the indexes of all tables again."""
+
+
+class Engine(Protocol):
+    """One memory. Opens at the first use.
+
+    Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if it does not
+    work; writing also MemoryFull and MemoryReadOnly.
+    """
+
+    path: Path
+    """The file, or where a file would be: derived files are placed by it, and errors name it."""
+    on_opening: Callable[[], object]
+    """Called before the memory is first opened; its exceptions reach the caller."""
+    on_open: Callable[[], object]
+    """Called after that."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL of this engine."""
+
+    @property
+    def is_writable(self) -> bool:
+        """False while the memory is open for reading only."""
+
+    @property
+    def openings(self) -> int:
+        """How many times it was opened."""
+
+    async def ensure_open(self) -> None:
+        """Open or create it, or reopen it if another memory is in its place now."""
+
+    async def close(self) -> None:
+        """Close it once all uses have ended; it does not open again."""
+
+    def reading(self) -> AbstractAsyncContextManager[Connection]:
+        """One use for reading. What is stored is decoded within it, so that damage is mapped.
+
+        Use `execute_fetchall` only. Each statement sees what was committed before it.
+        """
+
+    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> Sequence[Row]:
+        """All rows of one SELECT."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Connection]:
+        """One transaction, alone among all processes; on return it is on the disk."""
+
+    def concerns_all(self, error: Exception) -> bool:
+        """Whether an error in a transaction is about the whole memory: no other write would succeed."""
+
+    def error_of_write(self, error: Exception, uri: str) -> Exception:
+        """The error to report for the one document whose write raised this."""
+
+    async def version(self) -> tuple[int, int]:
+        """A version of the content, which every commit of any process changes."""
+
+    async def size(self) -> int:
+        """Bytes on the disk."""
+
+    async def backup(self, target: Path, *, force: bool, on_progress: OnCopied) -> int:
+        """Copy the memory to a file, and return its bytes. Raises BackupFailed."""
+
+    async def verify(self, on_progress: OnProgress) -> Verified:
+        """Check everything that is stored, even if it cannot be opened."""
+
+
+class StorePart:
+    """The statements on some tables of a memory."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
