@@ -29,6 +29,16 @@ class MemoryUnusable(RagMemoryError):
     hint = "Check the permissions of the file and its folder and the free disk space, or name another file."
 
 
+class DatabaseUnavailable(RagMemoryError):
+    """The database of a memory cannot be reached, or refuses what it is asked for."""
+
+    path: str  # the URL
+    reason: str
+    code = "MEMORY_UNAVAILABLE"
+    sentence = "The memory {path} is not available: {reason}."
+    hint = "Check that the server runs, and store.url; a password is read from PGPASSWORD or ~/.pgpass."
+
+
 class MemoryFull(RagMemoryError):
     """The disk has no room for a write. What is stored can still be read."""
 

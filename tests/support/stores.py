@@ -6,10 +6,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from ragcommon.contract.documents import Injected
 from ragmemory.stores.sqlite.file import SqliteEngine
 from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
+
+# For a test that opens the file itself.
+SQLITE_ONLY = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 
 
 def store_at(

@@ -13,11 +13,12 @@ _CHANGES = (
     "SELECT * FROM (SELECT 'chunk', chunk_id, title, heading, context || text, surroundings, vector"
     " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
     " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
-    " ORDER BY chunk_id LIMIT ?)"
-    " UNION ALL SELECT * FROM (SELECT 'removal', seq, CAST(chunk_id AS TEXT), NULL, NULL, NULL, NULL"
-    " FROM removals WHERE seq > ? ORDER BY seq)"
-    " UNION ALL SELECT * FROM (SELECT 'hidden', first, CAST(last AS TEXT), NULL, NULL, NULL, NULL"
-    " FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first)"
+    " ORDER BY chunk_id LIMIT ?) AS added"
+    " UNION ALL SELECT * FROM (SELECT 'removal', seq, CAST(chunk_id AS TEXT), '', '', '',"
+    " CAST(NULL AS BYTEA) FROM removals WHERE seq > ? ORDER BY seq) AS removed"
+    " UNION ALL SELECT * FROM (SELECT 'hidden', first, CAST(last AS TEXT), '', '', '',"
+    " CAST(NULL AS BYTEA) FROM documents JOIN pages ON document = number WHERE hidden <> 0"
+    " ORDER BY first) AS hidden"
 )
 
 

@@ -95,7 +95,7 @@ class DocumentStore(StorePart):
             if len(text) != info.characters or sha256(text.encode()).digest() != digest:
                 # Another process has written it between the two reads; or the file is damaged.
                 if await self._is_current(info.document_id, digest):
-                    raise MemoryDamaged(str(self._engine.path), "a text is not what was stored", info.uri)
+                    raise MemoryDamaged(self._engine.place, "a text is not what was stored", info.uri)
                 continue
             return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
 
@@ -159,7 +159,7 @@ class DocumentStore(StorePart):
             )
             for found, uri, added_at, updated_at, metadata in rows:
                 text, places = await chunks.text_of(connection, found)
-                decoded = decode_metadata(metadata, self._engine.path, f"the metadata of {uri}")
+                decoded = decode_metadata(metadata, self._engine.place, f"the metadata of {uri}")
                 return found, uri, PortableDocument(text, decoded, added_at, updated_at, places)
         return None
 
@@ -199,5 +199,5 @@ class DocumentStore(StorePart):
     def _info(self, row: Sequence[Any]) -> DocumentInfo:
         """From the columns of _INFO. Raises MemoryDamaged."""
         *columns, metadata, written_by = row
-        decoded = decode_metadata(metadata, self._engine.path, "the metadata of a document")
+        decoded = decode_metadata(metadata, self._engine.place, "the metadata of a document")
         return DocumentInfo(*[*columns, decoded, written_by])

@@ -109,7 +109,9 @@ class Engine(Protocol):
     """
 
     path: Path
-    """The file, or where a file would be: derived files are placed by it, and errors name it."""
+    """The file, or where it would be: what is derived from the memory lies next to it."""
+    place: str
+    """The file or the URL, as errors name it."""
     on_opening: Callable[[], object]
     """Called before the memory is first opened; its exceptions reach the caller."""
     on_open: Callable[[], object]

@@ -126,12 +126,12 @@ class PassageStore(StorePart):
         try:
             places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-            raise MemoryDamaged(str(self._engine.path), str(error), "the places of a chunk") from error
+            raise MemoryDamaged(self._engine.place, str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
         return [
             score,
             *fields,
-            decode_metadata(metadata, self._engine.path, "the metadata of a document"),
+            decode_metadata(metadata, self._engine.place, "the metadata of a document"),
             context,
             where,
             places,

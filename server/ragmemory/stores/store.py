@@ -116,7 +116,7 @@ class Store:
         async with self.engine.reading() as connection:
             values = await meta.values(connection)
         return Stats(
-            str(self.path),
+            self.engine.place,
             *(documents, chunks, characters, size),
             embedder=values.get("embedder", ""),
             dimensions=int(values.get("dimensions", "0")),

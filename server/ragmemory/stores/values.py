@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -93,9 +92,9 @@ def are_sound(vectors: Sequence[object], dimensions: int) -> list[bool]:
     return [is_sized and next(is_unit) for is_sized in sized]
 
 
-def decode_metadata(stored: str, path: Path, place: str) -> Metadata:
-    """Metadata from its stored form. Raises MemoryDamaged with the place."""
+def decode_metadata(stored: str, memory: str, place: str) -> Metadata:
+    """Metadata from its stored form. Raises MemoryDamaged with the place in the memory."""
     try:
         return msgspec.json.decode(stored, type=Metadata)
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:  # TypeError: NULL
-        raise MemoryDamaged(str(path), str(error), place) from error
+        raise MemoryDamaged(memory, str(error), place) from error

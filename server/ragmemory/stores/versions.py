@@ -88,7 +88,7 @@ class VersionStore(StorePart):
             }
         documents: dict[int, Previous] = {}
         for seq, before in kept.items():
-            metadata = decode_metadata(before.metadata, self._engine.path, f"entry {seq} of the journal")
+            metadata = decode_metadata(before.metadata, self._engine.place, f"entry {seq} of the journal")
             places = chunks.decode_places(before.places or "")
             text, places, digest = texts.get(seq, (before.text, places, None))
             documents[seq] = Previous(text, metadata, before.added_at, digest, places)

@@ -13,7 +13,7 @@ import pytest
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Changes, Checkpoint
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
-from tests.support.stores import opened, put
+from tests.support.stores import SQLITE_ONLY, opened, put
 
 
 async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the_vectors(
@@ -31,6 +31,7 @@ async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+@SQLITE_ONLY
 async def test_changes_come_from_one_file_even_if_another_takes_its_place(
     tmp_path: Path, store: Store
 ) -> None:

@@ -17,7 +17,7 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import document_id
 from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
-from tests.support.stores import put
+from tests.support.stores import SQLITE_ONLY, put
 
 
 async def test_phrases_are_found_in_any_script_and_hold_no_syntax(store: Store) -> None:
@@ -50,6 +50,7 @@ async def test_hits_keep_the_order_of_the_scores_and_leave_out_removed_chunks(st
     assert hits[1].metadata == {"uri": "a", "tags": ["x"]}
 
 
+@SQLITE_ONLY
 async def test_a_hit_that_cannot_be_read_is_left_out_with_a_warning_that_says_what_to_do(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

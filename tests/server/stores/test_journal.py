@@ -16,7 +16,7 @@ from ragmemory.errors import (
 from ragmemory.stores.store import Store
 from ragmemory.types.history import Previous, Selection
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
-from tests.support.stores import opened, put
+from tests.support.stores import SQLITE_ONLY, opened, put
 
 
 async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> None:
@@ -116,6 +116,7 @@ async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
     assert await store.documents.text((await store.documents.find("doc")).document_id) == "three"
 
 
+@SQLITE_ONLY
 async def test_undoing_an_addition_that_was_removed_already_succeeds(store: Store) -> None:
     # As an earlier release left it, which took an update whose text was dropped for an addition.
     await put(store, "one")

@@ -33,7 +33,7 @@ from ragmemory.stores.sqlite.schema import MIGRATIONS
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from tests.support.memories import EMBEDDER, write_of
-from tests.support.stores import opened, put, status, store_at
+from tests.support.stores import SQLITE_ONLY, opened, put, status, store_at
 
 
 async def test_a_new_memory_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
@@ -50,6 +50,7 @@ async def test_a_new_memory_and_its_companions_are_for_the_owner_only(tmp_path: 
     assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
 
 
+@SQLITE_ONLY
 async def test_a_memory_has_the_promised_pragmas(store: Store) -> None:
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -271,6 +272,7 @@ async def test_uses_of_a_store_wait_while_it_is_reopened(store: Store) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+@SQLITE_ONLY
 async def test_uses_fail_at_once_while_the_file_in_its_place_is_no_memory(
     tmp_path: Path, store: Store
 ) -> None:
@@ -299,6 +301,7 @@ async def test_stats_count_and_name_the_embedder(store: Store) -> None:
     assert stats.bytes > 4096
 
 
+@SQLITE_ONLY
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:
     with closing(sqlite3.connect(store.path)) as other:
         other.execute("DROP TABLE journal")
@@ -342,6 +345,7 @@ async def _find_code(store: Store) -> None:
 
 
 @pytest.mark.parametrize("read_much", [_list_versions, _find_code])
+@SQLITE_ONLY
 async def test_what_is_committed_during_a_long_reading_is_seen_at_once(
     read_much: Callable[[Store], Coroutine[Any, Any, None]], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import Chunk, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
-from tests.support.stores import put, status
+from tests.support.stores import SQLITE_ONLY, put, status
 
 
 async def test_a_document_is_added_then_unchanged_then_updated(store: Store) -> None:
@@ -80,6 +80,7 @@ async def test_a_write_with_embeddings_of_another_embedder_fails_and_leaves_noth
     assert isinstance(other_size, EmbedderMismatch)
 
 
+@SQLITE_ONLY
 async def test_a_write_that_fails_in_a_batch_fails_alone(store: Store) -> None:
     await put(store, "old text", "refused")
     forbid(store, "refused")
@@ -104,6 +105,7 @@ def forbid(store: Store, uri: str) -> None:
         )
 
 
+@SQLITE_ONLY
 async def test_what_concerns_the_whole_file_fails_the_batch_as_a_whole(store: Store) -> None:
     await put(store, "one")
     assert isinstance(store.engine, SqliteEngine)
@@ -115,6 +117,7 @@ async def test_what_concerns_the_whole_file_fails_the_batch_as_a_whole(store: St
     assert await put(store, "two") is not None
 
 
+@SQLITE_ONLY
 async def test_a_uri_with_a_nul_of_an_earlier_release_is_listed_updated_and_removed(store: Store) -> None:
     def write(text: str) -> Write:
         chunks = [Chunk(0, len(text), 1, 1, "")]

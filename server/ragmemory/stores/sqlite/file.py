@@ -95,6 +95,7 @@ class SqliteEngine:
         make: Callable[[], object] | None = None,
     ) -> None:
         self.path = path
+        self.place = str(path)
         self.on_opening: Callable[[], object] = lambda: None
         """Called before the file is first opened; its exceptions reach the caller."""
         self.on_open: Callable[[], object] = lambda: None
