@@ -50,6 +50,8 @@ MAX_BYTES = 1 << 18
 # The maximum size of a user's prompt file: far more than any model's context.
 MAX_PROMPT_BYTES = 1 << 20
 SHOWN_CHARACTERS = 80
+# How the URL of a memory in a database begins.
+DATABASE = "postgresql://"
 # The settings that affect what a server stores and finds.
 SERVER_TABLES = ("limits", "embedder", "reranker", "chunking", "ranking")
 MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
@@ -88,19 +90,49 @@ class Settings(Struct):
 
     @property
     def memory_path(self) -> Path:
-        """The SQLite file of memory. Raises SettingsError."""
+        """The SQLite file of memory; of one in PostgreSQL, where its files on this machine lie.
+
+        Raises SettingsError.
+        """
+        if url := self.store_url:
+            from hashlib import sha256
+
+            return self.home.data / f"postgresql-{sha256(url.encode()).hexdigest()[:16]}.db"
         return self.path("memory.path", "memory.db")
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the PostgreSQL database with the memory; "": it is a file. Raises SettingsError."""
+        url: str = self.tables["store"]["url"]
+        if not url:
+            return ""
+        from urllib.parse import urlsplit
+
+        origin = self.origins.get("store.url", "")
+        if not is_database(url):
+            raise InvalidSetting("store.url", f"it begins with {DATABASE}, not as {_shown(url)}", origin)
+        if urlsplit(url).password is not None:
+            reason = "it has a password, which belongs in PGPASSWORD or ~/.pgpass"
+            raise InvalidSetting("store.url", reason, origin)
+        return url
+
+    @property
+    def memory_place(self) -> str:
+        """The URL or the path of memory. Raises SettingsError."""
+        return self.store_url or str(self.memory_path)
 
     @property
     def names_memory(self) -> bool:
         """Whether the user has named a memory; not if it is the repository's or the default."""
-        return bool(self.tables["memory"]["path"]) and self.origins.get("memory.path") != ORIGIN
+        is_named = bool(self.tables["memory"]["path"]) and self.origins.get("memory.path") != ORIGIN
+        return is_named or bool(self.tables["store"]["url"])
 
     def with_memory(self, path: Path, origin: str) -> Settings:
         """These settings with another memory on this machine."""
         tables = {
             **self.tables,
             "memory": {**self.tables["memory"], "path": str(path)},
+            "store": {"url": ""},
             "memory_server": {**self.tables["memory_server"], "url": ""},
         }
         return structs.replace(self, tables=tables, origins={**self.origins, "memory.path": origin})
@@ -136,11 +168,12 @@ def load_settings(
         _merge_file(settings, project_file, of_project=True)
     for variable, text in environ.items():
         if key := _key_of(variable, settings):
-            _set(settings, key, _typed(text, settings, key, variable), f"the environment variable {variable}")
+            value = _typed(text, settings, key, variable)
+            _choose(settings, key, value, f"the environment variable {variable}")
     for key, value in (flags or {}).items():
         if value is not None:
-            _set(settings, key, value, "the command line")
-    if not settings.tables["memory"]["path"] and (found := find_memory(folder or Path(), settings.home)):
+            _choose(settings, key, value, "the command line")
+    if not settings.names_memory and (found := find_memory(folder or Path(), settings.home)):
         _set(settings, "memory.path", str(found), ORIGIN)
     return settings
 
@@ -210,6 +243,21 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
         raise InvalidSetting(key, f"it takes {wanted}, not {_shown(value)}", origin)
     settings.tables[table][name] = value
     settings.origins[key] = origin
+
+
+def _choose(settings: Settings, key: str, value: Any, origin: str) -> None:
+    """Like `_set`; a memory that is named replaces that of earlier layers, be it a path or a URL."""
+    if key == "memory.path":
+        url = value if is_database(value) else ""
+        _set(settings, "store.url", url, origin)
+        if url:
+            return
+    _set(settings, key, value, origin)
+
+
+def is_database(memory: object) -> bool:
+    """Whether this names a memory in a database, not in a file."""
+    return isinstance(memory, str) and memory.startswith(DATABASE)
 
 
 def range_of(table: str, name: str) -> str:

@@ -15,11 +15,13 @@ from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings, RankingSettings
-from ragmemory.stores.sqlite.file import SqliteEngine
 from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ragmemory.search.reranking import Reranker
+    from ragmemory.stores.engine import Engine
 
 
 def make_service(settings: Settings, embedder: Embedder | None = None) -> MemoryService:
@@ -31,9 +33,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     memory = settings.table("memory", MemorySettings)
     repository = root_of(path) if settings.origins.get("memory.path") == OPTION else None
     make = partial(make_memory, repository, settings.home) if repository else None
-    store = Store(
-        SqliteEngine(path, memory.busy_seconds, read_only=memory.read_only, make=make), memory.undo_depth
-    )
+    store = Store(_engine(settings, memory, path, make), memory.undo_depth)
     embedder = embedder or make_embedder(settings)
     # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = path.parent / f"{path.name}-index"
@@ -49,6 +49,19 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         repository=None if memory.read_only else repository,
         previous_embedder=previous_embedder,
     )
+
+
+def _engine(
+    settings: Settings, memory: MemorySettings, path: Path, make: Callable[[], object] | None
+) -> Engine:
+    seconds, read_only = memory.busy_seconds, memory.read_only
+    if url := settings.store_url:
+        from ragmemory.stores.postgres.database import PostgresEngine
+
+        return PostgresEngine(url, path, seconds, read_only=read_only)
+    from ragmemory.stores.sqlite.file import SqliteEngine
+
+    return SqliteEngine(path, seconds, read_only=read_only, make=make)
 
 
 def make_embedder(settings: Settings) -> Embedder:

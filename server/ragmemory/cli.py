@@ -192,7 +192,7 @@ class _Command(argparse.ArgumentParser):
 
 
 def _add_globals(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--memory", metavar="PATH", help="the memory's SQLite file")
+    parser.add_argument("--memory", metavar="PATH", help="the memory's SQLite file, or postgresql://…")
     parser.add_argument(
         "--repository",
         action="store_true",

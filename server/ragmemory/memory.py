@@ -16,7 +16,9 @@ class Memory:
     """A memory in one file: an async context manager. Its methods raise RagMemoryErrors."""
 
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
-        """`path` is the SQLite file, which is made if there is none. Raises SettingsError.
+        """`path` is the SQLite file, which is made if there is none, or a `postgresql://` URL.
+
+        Raises SettingsError.
 
         Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """

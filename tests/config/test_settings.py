@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from ragchat.commands.config import template
-from ragconfig.errors import SettingsError
+from ragconfig.errors import InvalidSetting, SettingsError
 from ragconfig.home import Home
 from ragconfig.settings import (
     FROM_A_PROJECT,
@@ -96,7 +96,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
         (
             "[qqq]\nzzz = 'x'",
             "Unknown setting qqq.zzz in {file}.",
-            "The nearest one that exists is ranking.b.",
+            "The nearest one that exists is store.url.",
         ),
         ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
     ],
@@ -386,6 +386,33 @@ def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
 def test_the_packaged_prompts_are_there() -> None:
     for name in ("system.md", "passages.md", "no_passages.md", "nearest.md", "missing.md", "rewrite.md"):
         assert resources.files("ragconfig").joinpath("prompts", name).read_text(encoding="utf-8").strip()
+
+
+def test_a_memory_that_is_named_replaces_a_file_by_a_database_and_the_reverse(home: Path) -> None:
+    url = "postgresql://me@db.example/notes?schema=team"
+    (home / "config").mkdir(parents=True, exist_ok=True)
+    settings = load_settings(environ={"RAGCHAT_HOME": str(home), "RAGCHAT_MEMORY": url})
+    assert (settings.store_url, settings.memory_place, settings.names_memory) == (url, url, True)
+    assert settings.memory_path.parent == home / "data"  # where its index lies
+    chosen = load_settings(None, {"memory.path": "/m.db"}, {"RAGCHAT_HOME": str(home), "RAGCHAT_MEMORY": url})
+    assert (chosen.store_url, chosen.memory_place) == ("", "/m.db")
+    assert settings.with_memory(Path("/r.db"), "somewhere").memory_place == "/r.db"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://me:secret@db/notes", "it has a password, which belongs in PGPASSWORD or ~/.pgpass"),
+        ("mysql://db/notes", "it begins with postgresql://, not as 'mysql://db/notes'"),
+    ],
+)
+def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
+    home: Path, url: str, reason: str
+) -> None:
+    settings = load_settings(None, {"store.url": url}, {"RAGCHAT_HOME": str(home)})
+    with pytest.raises(InvalidSetting) as caught:
+        _ = settings.memory_path
+    assert str(caught.value) == f"store.url is not usable: {reason} (from the command line)."
 
 
 def test_a_whole_number_is_a_number_too(home: Path) -> None:

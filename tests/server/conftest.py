@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import anyio
@@ -10,6 +11,7 @@ import pytest
 
 from ragmemory.service import MemoryService
 from tests.support.memories import SwitchableEmbedder, service_for
+from tests.support.postgres import postgres
 
 
 @pytest.fixture
@@ -17,8 +19,24 @@ def embedder() -> SwitchableEmbedder:
     return SwitchableEmbedder()
 
 
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
+def memory_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a new memory in PostgreSQL; "" for one in an SQLite file."""
+    if request.param == "sqlite":
+        return ""
+    return f"{request.getfixturevalue('database')}&schema=test_{secrets.token_hex(6)}"
+
+
 @pytest.fixture
-async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[MemoryService]:
+async def memory(
+    tmp_path: Path, embedder: SwitchableEmbedder, memory_url: str
+) -> AsyncIterator[MemoryService]:
     with anyio.fail_after(60):
-        async with service_for(tmp_path, embedder) as memory:
+        async with service_for(tmp_path, embedder, url=memory_url) as memory:
             yield memory

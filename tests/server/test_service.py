@@ -34,6 +34,7 @@ from tests.support.memories import (
     service_for,
     uris,
 )
+from tests.support.stores import SQLITE_ONLY
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
@@ -55,6 +56,7 @@ async def test_a_memory_that_is_replaced_while_it_is_served_is_reopened(tmp_path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
+@SQLITE_ONLY
 async def test_a_memory_that_is_deleted_while_it_is_served_starts_empty(
     tmp_path: Path, memory: MemoryService
 ) -> None:
@@ -66,6 +68,7 @@ async def test_a_memory_that_is_deleted_while_it_is_served_starts_empty(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+@SQLITE_ONLY
 async def test_a_write_during_which_the_memory_becomes_unusable_fails_and_the_memory_comes_back(
     tmp_path: Path, memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,10 +123,14 @@ def service_for(
     *,
     undo_depth: int = 1000,
     roots: Sequence[str] = (),
+    url: str = "",
 ) -> MemoryService:
-    """A memory in `folder`/memory.db; enter it to use it."""
-    path = str(folder / "memory.db")
-    flags = {"memory__path": path, "memory__undo_depth": undo_depth, "memory__roots": list(roots)}
+    """A memory in `folder`/memory.db, or in a database; enter it to use it."""
+    flags = {
+        "memory__path": url or str(folder / "memory.db"),
+        "memory__undo_depth": undo_depth,
+        "memory__roots": list(roots),
+    }
     settings = settings_for(folder, **flags)
     return make_service(settings, embedder or SwitchableEmbedder())
 

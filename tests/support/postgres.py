@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,9 +57,13 @@ def _running(installed: Path, folder: Path) -> Iterator[str]:
         os.chown(sockets, NOBODY, NOBODY)
     programs = installed / PROGRAMS
     data = sockets / "data"
-    options = {"cwd": "/", "env": {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}, **as_other}
-    initdb = [programs / "bin" / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N"]
-    subprocess.run(initdb, check=True, capture_output=True, **options)  # type: ignore[call-overload]
+    options: dict[str, Any] = {
+        "cwd": "/",
+        "env": {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
+        **as_other,
+    }
+    initdb = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N"]
+    subprocess.run(initdb, check=True, capture_output=True, **options)
     # A socket, so that no two runs want the same port.
     settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), "fsync": "off"}
     server = subprocess.Popen(
@@ -67,13 +73,13 @@ def _running(installed: Path, folder: Path) -> Iterator[str]:
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     try:
         _wait_for(sockets / ".s.PGSQL.5432", server)
         yield f"postgresql://postgres@/postgres?host={sockets}"
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # without waiting for clients
         server.wait()
 
 

@@ -14,7 +14,7 @@ from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
 
 # For a test that opens the file itself.
-SQLITE_ONLY = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+SQLITE_ONLY = pytest.mark.parametrize("memory_url", ["sqlite"], indirect=True)
 
 
 def store_at(

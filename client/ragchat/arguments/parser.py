@@ -82,7 +82,7 @@ def make_parser(*, commands: bool = True) -> Parser:
 
 
 _GLOBALS = (
-    option("--memory", metavar="PATH", help="the SQLite file of memory"),
+    option("--memory", metavar="PATH", help="the SQLite file of memory, or postgresql://…"),
     option("--server", metavar="URL", help="use the memory of the running `ragchat serve` at this URL"),
     option("--config", metavar="FILE", help="use this settings file instead of your own"),
     flag("-v", "--verbose", help="log more, and list every file that is skipped"),

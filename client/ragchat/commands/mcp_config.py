@@ -30,7 +30,7 @@ def config(run: Invocation) -> int:
 def _own(host: Host, run: Invocation) -> dict[str, Any]:
     """The block for a host that starts its own server on this memory."""
     repository = run.arguments.repository
-    which = ["--repository"] if repository else ["--memory", str(run.settings.memory_path)]
+    which = ["--repository"] if repository else ["--memory", run.settings.memory_place]
     command = [*server_command(), *which]
     if run.config_file is not None:
         command += ["--config", str(run.config_file)]

@@ -147,7 +147,7 @@ async def verify(run: Invocation) -> int:
         _list(run, [f"Repaired: {problem}" for problem in found.repaired], found.more_repaired)
     _list(run, found.problems, found.more_problems)
     if found.ok:
-        console.print("The memory file is intact.")
+        console.print("The memory is intact.")
     return 0 if found.ok else 1
 
 

@@ -63,6 +63,8 @@ def complete(text: str, metadata: Metadata) -> Document:
     `metadata.uri` is the document's identity, else the hash of the text. The title is `metadata.title`, else
     the first Markdown heading, else "". It is cut to a heading's length: every chunk is embedded with it.
     """
+    # PostgreSQL stores no U+0000. It is replaced as CommonMark does, in both engines alike.
+    text = text.replace("\0", "\ufffd")
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
     markdown = is_markdown(uri, metadata.get("media_type"))

@@ -147,7 +147,7 @@ async def _switch(connection: Connection, identity: str, values: Mapping[str, st
     ):
         await connection.execute(f"ALTER TABLE {old} RENAME TO {new}")
     [(chunks,)] = await connection.execute_fetchall(
-        "SELECT coalesce(sum(chunks), 0) FROM documents WHERE hidden = 0"
+        "SELECT CAST(coalesce(sum(chunks), 0) AS BIGINT) FROM documents WHERE hidden = 0"
     )
     current: dict[str, str | None] = {"embedder": identity, "dimensions": values["next_dimensions"]}
     kept: dict[str, str | None] = {

@@ -109,7 +109,8 @@ class Store:
     async def stats(self) -> Stats:
         """Counts and sizes."""
         [(documents, chunks, characters)] = await self.engine.read(
-            "SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(characters), 0) FROM documents"
+            "SELECT count(*), CAST(coalesce(sum(chunks), 0) AS BIGINT),"
+            " CAST(coalesce(sum(characters), 0) AS BIGINT) FROM documents"
             " WHERE hidden = 0"
         )
         size = await self.engine.size()

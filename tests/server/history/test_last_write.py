@@ -28,6 +28,7 @@ from tests.support.memories import (
     service_for,
     uris,
 )
+from tests.support.stores import SQLITE_ONLY
 
 
 async def test_a_forgotten_document_is_found_no_more(memory: MemoryService) -> None:
@@ -83,6 +84,7 @@ async def test_what_was_undone_can_be_injected_again(memory: MemoryService) -> N
     assert await uris(memory, "fox") == ["fox"]
 
 
+@SQLITE_ONLY
 async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kept(
     tmp_path: Path, memory: MemoryService
 ) -> None:
@@ -101,6 +103,7 @@ async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kep
     assert (await memory.documents.read("thesis.txt"))[1] == "version three"
 
 
+@SQLITE_ONLY
 async def test_undo_from_a_damaged_entry_of_the_journal_says_so_and_changes_nothing(
     tmp_path: Path, memory: MemoryService
 ) -> None:
@@ -143,7 +146,7 @@ async def test_undoing_does_not_use_up_the_depth(tmp_path: Path) -> None:
 
 
 async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
-    tmp_path: Path, memory: MemoryService
+    tmp_path: Path, memory: MemoryService, memory_url: str
 ) -> None:
     for number in range(6):
         await put(memory, f"version {number}", uri="page")
@@ -155,7 +158,7 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
             await service.history.undo(ORIGIN)
             done += 1
 
-    async with service_for(tmp_path) as other:
+    async with service_for(tmp_path, url=memory_url) as other:
         for _ in range(2):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(undo, memory)
@@ -165,6 +168,7 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
     assert sum(entry.undone for entry in await memory.history.journal(100)) == done
 
 
+@SQLITE_ONLY
 async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
     tmp_path: Path, memory: MemoryService
 ) -> None:

@@ -38,6 +38,7 @@ from tests.support.memories import (
     service_for,
     uris,
 )
+from tests.support.stores import SQLITE_ONLY
 
 
 async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
@@ -157,6 +158,7 @@ async def test_another_embedder_than_the_stored_one_is_refused(tmp_path: Path) -
         assert (await put(memory, FOX, uri="fox")).status == "unchanged"
 
 
+@SQLITE_ONLY
 async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
     tmp_path: Path, memory: MemoryService
 ) -> None:

@@ -1,3 +1,5 @@
+"""Filters in the SQL of SQLite. Covers `ragmemory.stores.sqlite.dialect`."""
+
 from __future__ import annotations
 
 import time

@@ -1,6 +1,6 @@
 """Writes: added, unchanged, updated, refused, and what one write that fails means for the others.
 
-Covers `chunks` and `fulltext`.
+Covers `chunks`, `engine` and `store`.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ OWN_PREFIXES: tuple[str, ...] = (
     *("RAGCHAT_HTTP_", "RAGCHAT_RERANKER_"),
 )
 OPENAI_PREFIX = "OPENAI_"
+# libpq's variables: the password among them.
+POSTGRES_PREFIX = "PG"
 # Address and credentials for downloading models.
 HUGGINGFACE_PREFIX = "HF_"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -34,7 +36,7 @@ OPENAI_KEY = "OPENAI_API_KEY"
 def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
     """`ragmemory` on this memory, with the settings of this run."""
     # -P: a file in the working folder must not shadow a module of the server.
-    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(settings.memory_path)]
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", settings.memory_place]
     words += ["--config", str(config_file)] if config_file else []
     return [*words, "-v"] if verbose else words
 
@@ -48,6 +50,8 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     """The server's environment: without the model's key, unless the embedder uses the same one."""
     embedder = settings.tables["embedder"]
     prefixes = OWN_PREFIXES
+    if settings.store_url:
+        prefixes = (*prefixes, POSTGRES_PREFIX)
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)
     if "fastembed" in (embedder["kind"], settings.tables["reranker"]["kind"]):

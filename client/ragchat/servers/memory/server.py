@@ -61,7 +61,7 @@ class MemoryServer(ManagedServer):
         url: str = "",
         found: AbstractAsyncContextManager[Client] | None = None,
     ) -> None:
-        self._own = f"{SERVER_NAME} --memory {settings.memory_path}"
+        self._own = f"{SERVER_NAME} --memory {settings.memory_place}"
         super().__init__(SERVER_NAME, url or self._own, settings.home.state / STDERR_FILE)
         self.url = url
         self._server = server

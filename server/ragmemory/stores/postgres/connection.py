@@ -53,7 +53,8 @@ class PostgresConnection:
         return await self._cursor.execute(numbered(sql), parameters or None)
 
     async def execute_fetchall(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        return await (await self.execute(sql, parameters)).fetchall()
+        rows: list[Row] = await (await self.execute(sql, parameters)).fetchall()
+        return rows
 
     async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         await self._cursor.executemany(numbered(sql), list(rows))

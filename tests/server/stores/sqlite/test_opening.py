@@ -1,6 +1,6 @@
 """The file of the store: how it is created, opened, locked and replaced, and what damage of it means.
 
-Covers `connection`, `file`, `meta`, `schema` and `values`.
+Covers `connection`, `schema`, `ragmemory.stores.meta` and `ragmemory.stores.values`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,210 @@
+"""A memory in PostgreSQL: what its engine does beyond the tests of the stores, which run on both engines.
+
+Covers `connection`, `dialect`, `schema`, `verifying` and `words`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryReadOnly, MemoryTooNew, NotAMemory
+from ragmemory.stores.postgres import words
+from ragmemory.stores.postgres.connection import numbered
+from ragmemory.stores.postgres.database import PostgresEngine, without_schema
+from ragmemory.stores.postgres.dialect import regular_expression
+from ragmemory.stores.store import Store
+from ragmemory.types.changes import Checkpoint
+from tests.support.stores import put
+
+
+@pytest.fixture
+def url(database: str) -> str:
+    return f"{database}&schema=test_{secrets.token_hex(6)}"
+
+
+@asynccontextmanager
+async def opened(url: str, busy_seconds: float = 5, *, read_only: bool = False) -> AsyncIterator[Store]:
+    engine = PostgresEngine(url, Path("memory.db"), busy_seconds, read_only=read_only)
+    await engine.ensure_open()
+    try:
+        yield Store(engine, 100)
+    finally:
+        await engine.close()
+
+
+def test_parameters_are_numbered_as_postgresql_wants_them() -> None:
+    assert numbered("a = ? AND b = ?") == "a = $1 AND b = $2"
+    assert numbered("a = ?1 OR b = ?1 LIMIT ?2") == "a = $1 OR b = $1 LIMIT $2"
+
+
+def test_the_schema_is_no_part_of_the_address() -> None:
+    assert without_schema("postgresql://h/d?schema=team&sslmode=require") == (
+        "postgresql://h/d?sslmode=require",
+        "team",
+    )
+    assert without_schema("postgresql://h/d") == ("postgresql://h/d", "ragmemory")
+
+
+def test_words_are_those_that_full_text_search_of_sqlite_finds() -> None:
+    assert words.words("Café, foo_bar/baz.sh 日本 Ёлка naïve-x2") == [
+        *("cafe", "foo", "bar", "baz", "sh", "日", "本", "елка", "naive", "x2"),
+    ]
+    assert words.vector("One", "", "one two") == "'one':1A,22C 'two':23C"
+    assert words.query(["big fox"], ["qu"]) == "('big' <-> 'fox') & ('qu':*)"
+    assert words.query(["fox"], [], in_headings=True) == "('fox':B)"
+    assert words.query(["!?"], ["qu"]) == ""  # it matches nothing
+
+
+@pytest.mark.full
+@given(
+    st.text("ab/*?[]^-!.\\\n", max_size=12),
+    st.text("ab/*?[]^-!.\\\n", max_size=8),
+)
+def test_a_glob_matches_what_sqlite_matches(database: str, pattern: str, text: str) -> None:
+    import psycopg
+
+    [expected] = sqlite3.connect(":memory:").execute("SELECT ? GLOB ?", [text, pattern]).fetchone()
+    with psycopg.connect(without_schema(database)[0]) as connection:
+        [found] = connection.execute("SELECT %s ~ %s", [text, regular_expression(pattern)]).fetchone() or [
+            None
+        ]
+    assert found == (bool(expected),)
+
+
+@pytest.mark.full
+async def test_many_processes_may_open_a_new_memory_at_once(url: str) -> None:
+    async def open_one() -> None:
+        async with opened(url) as store:
+            assert (await store.stats()).documents == 0
+
+    async with anyio.create_task_group() as group:
+        for _ in range(10):
+            group.start_soon(open_one)
+
+
+@pytest.mark.full
+async def test_a_follower_sees_every_chunk_of_many_writers_in_order(url: str) -> None:
+    seen: list[int] = []
+    is_done = anyio.Event()
+
+    async def follow() -> None:
+        async with opened(url) as store:
+            checkpoint = Checkpoint()
+            while True:
+                was_done = is_done.is_set()
+                changes = await store.changes.since(checkpoint, 7)
+                seen.extend(changes.chunk_ids)
+                checkpoint = changes.checkpoint
+                if was_done and not changes.chunk_ids:
+                    return
+
+    async def write(writer: int) -> None:
+        async with opened(url) as store:
+            for number in range(20):
+                await put(store, f"text {writer} {number}", f"doc-{writer}-{number}")
+
+    async with opened(url), anyio.create_task_group() as group:
+        group.start_soon(follow)
+        async with anyio.create_task_group() as writers:
+            for writer in range(4):
+                writers.start_soon(write, writer)
+        is_done.set()
+    assert seen == list(range(1, 81))
+
+
+@pytest.mark.full
+async def test_a_lost_connection_fails_one_use_at_most(url: str) -> None:
+    async with opened(url) as store:
+        await put(store, "one")
+        version = await store.changes.version()
+        async with store.engine.reading() as connection:
+            with pytest.raises(Exception, match=r"terminat|closed"):
+                await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        assert (await store.stats()).documents == 1
+        assert (await store.changes.version())[1] == version[1]
+        assert await put(store, "two") is not None
+
+
+@pytest.mark.full
+async def test_a_cancelled_read_leaves_a_memory_that_answers(url: str) -> None:
+    async with opened(url) as store:
+        await put(store, "one")
+        with anyio.move_on_after(0.05) as scope:
+            await store.engine.read("SELECT pg_sleep(20)")
+        assert scope.cancelled_caught
+        assert (await store.stats()).documents == 1
+
+
+@pytest.mark.full
+async def test_a_write_waits_for_another_only_as_long_as_it_may(url: str) -> None:
+    async with opened(url) as one, opened(url, busy_seconds=0.2) as other, one.engine.transaction():
+        with pytest.raises(MemoryBusy, match=r"over 0\.2 s"):
+            await put(other, "two")
+
+
+@pytest.mark.full
+async def test_a_memory_of_a_later_release_is_refused(url: str) -> None:
+    async with opened(url) as store, store.engine.transaction() as connection:
+        await connection.execute("UPDATE memory SET migrations = 99")
+    with pytest.raises(MemoryTooNew, match="has version 99"):
+        async with opened(url):
+            pass
+
+
+@pytest.mark.full
+async def test_the_tables_of_another_program_are_left_alone(database: str) -> None:
+    import psycopg
+
+    schema = f"test_{secrets.token_hex(6)}"
+    async with await psycopg.AsyncConnection.connect(without_schema(database)[0]) as connection:
+        await connection.execute(f"CREATE SCHEMA {schema}")
+        await connection.execute(f"CREATE TABLE {schema}.theirs(n INTEGER)")
+    with pytest.raises(NotAMemory, match="tables of another program"):
+        async with opened(f"{database}&schema={schema}"):
+            pass
+
+
+@pytest.mark.full
+async def test_a_memory_that_is_only_read_is_not_written(url: str) -> None:
+    with pytest.raises(MemoryReadOnly, match="have to be made"):
+        async with opened(url, read_only=True):
+            pass
+    async with opened(url) as store:
+        await put(store, "one")
+    async with opened(url, read_only=True) as store:
+        assert (await store.stats()).documents == 1
+        with pytest.raises(MemoryReadOnly):
+            await put(store, "two")
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_so() -> None:
+    with pytest.raises(DatabaseUnavailable, match=r"is not available: .*refused"):
+        async with opened("postgresql://me@127.0.0.1:1/notes", busy_seconds=1):
+            pass
+
+
+@pytest.mark.full
+async def test_what_is_damaged_is_found(url: str) -> None:
+    async def ignore(*_: object) -> None:
+        pass
+
+    async with opened(url) as store:
+        await put(store, "one")
+        await put(store, "two", "other")
+        assert (await store.engine.verify(ignore)).ok
+        async with store.engine.transaction() as connection:
+            await connection.execute("UPDATE chunks SET text = 'changed' WHERE chunk_id = 1")
+            await connection.execute("DELETE FROM fulltext WHERE rowid = 2")
+            await connection.execute("UPDATE embeddings SET vector = '' WHERE chunk_id = 2")
+        problems = (await store.engine.verify(ignore)).problems
+    assert [problem.partition(" ")[0] for problem in problems] == ["The", "1", "1"]
+    assert "The document doc is damaged." in problems[0]
