@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import anyio
 from msgspec import Struct
@@ -74,15 +75,19 @@ async def _ask(text: str, model: Model, prompt: str, seconds: float) -> Rewritin
 async def search_again(
     memory: Memory, retrieval: Retrieval, wordings: Sequence[str], limits: RetrievalLimits
 ) -> Retrieval:
-    """Search for each wording, and merge the hits: each passage once, with its best score."""
+    """Search for each wording, and merge the hits: the searches take turns, the first one begins.
+
+    By their scores, a wording that misses the point would displace all that the question itself has
+    found. Each passage appears once, with its best score.
+    """
     found = await retrieve_all(memory, wordings, limits)
-    best: dict[int, Candidate] = {}
-    for candidate in (candidate for one in [retrieval, *found] for candidate in one.candidates):
-        known = best.get(candidate.hit.chunk_id)
-        if known is None or candidate.hit.score > known.hit.score:
-            best[candidate.hit.chunk_id] = candidate
-    ranked = sorted(best.values(), key=lambda candidate: -candidate.hit.score)
-    return replace(retrieval, candidates=ranked[: limits.top_k])
+    merged: dict[int, Candidate] = {}
+    for turn in zip_longest(*(one.candidates for one in [retrieval, *found])):
+        for candidate in filter(None, turn):
+            known = merged.setdefault(candidate.hit.chunk_id, candidate)
+            if candidate.hit.score > known.hit.score:
+                merged[candidate.hit.chunk_id] = candidate
+    return replace(retrieval, candidates=list(merged.values())[: limits.top_k])
 
 
 def _lines(text: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 
 from ragchat.errors import MemoryUnavailable
@@ -28,12 +30,16 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     assert not rewriting.wordings
 
 
-async def test_each_passage_is_kept_once_with_its_best_score_and_the_best_come_first() -> None:
+async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_best_score() -> None:
     first = [judge(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
     memory = ListMemory([hit("sea", score=0.9, chunk_id=3), hit("tea", score=0.8, chunk_id=2)])
-    merged = await search_again(memory, Retrieval(first), ["a", "b"], LIMITS)
+    limits = replace(LIMITS, top_k=3)
+    merged = await search_again(memory, Retrieval(first), ["a", "b"], limits)
     assert memory.asked == ["a", "b"]
-    assert [(found.hit.chunk_id, found.used) for found in merged.candidates] == [(3, True), (2, True)]
+    assert [(one.hit.chunk_id, one.used) for one in merged.candidates] == [(1, False), (3, True), (2, True)]
+    # What the question itself found best is never displaced.
+    merged = await search_again(memory, Retrieval(first), ["a", "b"], LIMITS)
+    assert [one.hit.chunk_id for one in merged.candidates] == [1, 3]
 
 
 async def test_a_memory_that_fails_meanwhile_leaves_what_was_found() -> None:

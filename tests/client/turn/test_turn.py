@@ -315,7 +315,7 @@ async def test_where_passages_only_come_close_a_model_is_asked_for_other_wording
         {"role": "user", "content": "Which hot ocean has warm currents?"},
     ]
     assert "tools" not in first
-    assert [(found.n, found.hit.chunk_id) for found in answered.answer.candidates] == [(1, 2), (2, 3)]
+    assert [(found.n, found.hit.chunk_id) for found in answered.answer.candidates] == [(1, 3), (2, 2)]
     assert SEA.text in second["messages"][-1]["content"]
     assert answered.answer.usage.prompt_tokens == 140
     assert answered.answer.text == "Red light [1]."
