@@ -45,10 +45,8 @@ def is_proved(note: Note, seconds: float) -> bool:
     try:
         answer = _get(note.url, f"/health?{CHALLENGE}={challenge}", seconds)
         proof = msgspec.json.decode(answer, type=dict[str, str]).get(PROOF, "")
-    except (
-        OSError,
-        msgspec.DecodeError,
-    ):  # It has ended without removing its note, or another program answers.
+    except (OSError, msgspec.DecodeError):
+        # It has ended without removing its note, or another program answers.
         return False
     return note.proves(challenge, proof)
 
