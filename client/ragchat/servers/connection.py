@@ -100,8 +100,7 @@ class Connection(ManagedServer):
             self._fail(error)
             return
         try:
-            async with self._supervised:
-                await anyio.sleep_forever()
+            await self._supervised.run()
         finally:  # Release tasks that wait for the start of a server that was stopped.
             self._start_finished.set()
 

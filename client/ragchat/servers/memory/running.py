@@ -69,7 +69,7 @@ def _get(url: str, target: str, seconds: float) -> bytes:
 def named(settings: Settings) -> tuple[Supervised, str]:
     """The server that the settings name, and its base URL. Raises SettingsError.
 
-    Entering it connects in the background.
+    `run` connects to it.
     """
     url = _root(settings)
     token = find_token(settings.tables["memory_server"]["token_file"])

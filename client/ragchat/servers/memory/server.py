@@ -20,6 +20,7 @@ from ragchat.servers.supervisor import Supervised, time_limit
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
 from ragmcp.http.errors import ServerLeaving
 
@@ -70,7 +71,7 @@ class MemoryServer(ManagedServer):
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._server)
+        await self._stack.enter_async_context(background_task(self._server.run))
         if self._found is not None:
             self._client = await self._stack.enter_async_context(self._found)
         return self
