@@ -116,24 +116,32 @@ class Console:
         print(text, file=self.stdout, flush=True)
         self._printed_document = not self.lines
 
-    def result(self, value: Any, *lines: str) -> None:
-        """Print the result: `value` as JSON, or the lines."""
+    def result(self, value: Any, *lines: str, empty: str = "", failure: Failure | None = None) -> None:
+        """Print the result: `value` with `failure` as JSON, or the lines; without lines, the note `empty`."""
         if self.json:
-            self.document(value)
-        else:
-            for line in lines:
-                self.print(line)
+            self.document(value, failure)
+            return
+        for line in lines:
+            self.print(line)
+        if empty and not lines:
+            self.note(empty)
 
     def listing(
-        self, value: Any, header: Sequence[str], rows: Sequence[Sequence[object]], empty: str = ""
+        self,
+        value: Any,
+        header: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        empty: str = "",
+        more: str = "",
     ) -> None:
-        """Print the result: `value` as JSON, or a table; without rows, the note `empty`."""
+        """Print the result: `value` as JSON, or a table and the note `more`; without rows, `empty`."""
         if self.json:
             self.document(value)
-        elif rows or not empty:
+            return
+        if rows or not empty:
             self.table(header, rows)
-        else:
-            self.note(empty)
+        if note := more if rows else empty:
+            self.note(note)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print aligned columns. Lines are cut to the width of a terminal; elsewhere nothing is cut."""

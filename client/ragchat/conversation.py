@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import anyio
@@ -137,13 +136,11 @@ class Conversation:
     async def __aenter__(self) -> Conversation:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         try:
             await self.model.aclose()
         finally:
-            await self.sessions.__aexit__(kind, error, trace)
+            await self.sessions.aclose()
 
     async def warm_up(self) -> None:
         """Load what a turn needs, and find the model, while the user types.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -92,9 +92,8 @@ def _list_recipes(run: Invocation) -> int:
         {"name": name, "description": one.description, "needs": one.needs} for name, one in recipes.items()
     ]
     rows = [(name, ", ".join(one.needs), one.description) for name, one in recipes.items()]
-    run.console.listing({"recipes": described}, ("recipe", "needs", "lends tools to"), rows)
-    if not run.console.json:
-        run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
+    header, more = ("recipe", "needs", "lends tools to"), "`ragchat mcp add --recipe RECIPE` adds its server."
+    run.console.listing({"recipes": described}, header, rows, more=more)
     return 0
 
 
@@ -160,13 +159,8 @@ async def test(run: Invocation) -> int:
         for connection in chosen:
             await connection.wait_started()
         results = [_test_result(connection) for connection in chosen]
-    if run.console.json:
-        run.console.document({"servers": results})
-    elif not results:
-        run.console.note(NO_SERVERS)
-    else:
-        for result in results:
-            _print_result(run, result)
+    lines = [line for result in results for line in _lines(result)]
+    run.console.result({"servers": results}, *lines, empty=NO_SERVERS)
     return 0 if all(result["state"] in (ServerState.READY, ServerState.DISABLED) for result in results) else 1
 
 
@@ -206,23 +200,20 @@ def _test_result(connection: Connection) -> dict[str, Any]:
     return result
 
 
-def _print_result(run: Invocation, result: dict[str, Any]) -> None:
-    tools = result["tools"]
-    if result["state"] is ServerState.READY:
-        run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
+def _lines(result: dict[str, Any]) -> Iterator[str]:
+    name, state, tools = result["name"], result["state"], result["tools"]
+    if state is ServerState.READY:
+        yield f"{name}: {len(tools)} tools: {', '.join(tools)}"
         return
-    name = result["name"]
-    run.console.print(f"{name}: {result['state']}")
-    if result["state"] is ServerState.UNASKED:
-        run.console.print(
-            f"  On a terminal, `ragchat mcp test {quote(name)}` shows its command and asks you."
-        )
+    yield f"{name}: {state}"
+    if state is ServerState.UNASKED:
+        yield f"  On a terminal, `ragchat mcp test {quote(name)}` shows its command and asks you."
     if error := result.get("error"):
-        run.console.print(f"  {error.message}")
+        yield f"  {error.message}"
         if error.hint:
-            run.console.print(f"  {error.hint}")
+            yield f"  {error.hint}"
         if result["log"]:
-            run.console.print(f"  Its log: {result['log']}")
+            yield f"  Its log: {result['log']}"
 
 
 def _described(config: ServerConfig) -> dict[str, Any]:

@@ -33,9 +33,8 @@ async def ls(run: Invocation) -> int:
     ]
     is_whole = arguments.uri is None and not arguments.documents
     empty = "Memory is empty." if is_whole else "No document matches."
-    run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty)
-    if rows and page.total > len(rows) and not run.console.json:
-        run.console.note(f"{len(rows):,} of {page.total:,} documents; -n N prints more.")
+    more = f"{len(rows):,} of {page.total:,} documents; -n N prints more." if page.total > len(rows) else ""
+    run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty, more)
     return 0
 
 

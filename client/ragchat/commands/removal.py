@@ -32,11 +32,7 @@ async def remove_each(
             failed.append({kind: name, "error": str(error), "hint": error.hint})
             run.console.failure(described := describe(error))
             failure = failure or described
-    if run.console.json:
-        run.console.document({"removed": removed, "failed": failed}, failure)
-    else:
-        for result in removed:
-            run.console.print(sentence(result))
-        if removed and hint:
-            run.console.note(hint)
+    run.console.result({"removed": removed, "failed": failed}, *map(sentence, removed), failure=failure)
+    if removed and hint and not run.console.json:
+        run.console.note(hint)
     return 1 if failed else 0

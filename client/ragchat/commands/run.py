@@ -31,10 +31,8 @@ async def run(run: Invocation) -> int:
             async with Conversation(settings, memory, servers) as conversation:
                 report = await run_script(script, path.parent, conversation, memory, on_step)
     failed = not all(step.passed for step in report.steps)
-    if run.console.json:
-        run.console.document(report.public(), Failure("STEPS_FAILED", summary(report)) if failed else None)
-    else:
-        run.console.print(summary(report))
+    failure = Failure("STEPS_FAILED", summary(report)) if failed else None
+    run.console.result(report.public(), summary(report), failure=failure)
     return 1 if failed else 0
 
 

@@ -92,12 +92,10 @@ async def search(run: Invocation) -> int:
     text = " ".join(run.arguments.text)
     async with _store(run) as store:
         matches = await store.search(text, run.arguments.limit)
-    if run.console.json:
-        run.console.document({"query": text, "matches": matches})
-    elif not matches:
-        run.console.note("No conversation matches.")
-    else:
-        for match in matches:
-            run.console.print(f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}")
-            run.console.print(f"    {one_line(match.snippet)}\n")
+    lines = [
+        f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}\n"
+        f"    {one_line(match.snippet)}\n"
+        for match in matches
+    ]
+    run.console.result({"query": text, "matches": matches}, *lines, empty="No conversation matches.")
     return 0

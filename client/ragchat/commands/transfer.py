@@ -36,10 +36,9 @@ async def export(run: Invocation) -> int:
         async with run.memory() as memory:
             with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
                 documents = await _write(memory, file, on_progress, vectors=run.arguments.vectors)
-    if console.json:
-        console.document({"path": str(path), "documents": documents})
-    elif not to_stdout:
-        console.print(f"Exported {counted(documents, 'document')} to {path}.")
+    if not to_stdout:
+        sentence = f"Exported {counted(documents, 'document')} to {path}."
+        console.result({"path": str(path), "documents": documents}, sentence)
     return 0
 
 

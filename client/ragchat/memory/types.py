@@ -41,11 +41,7 @@ class DocumentText(DocumentInfo, frozen=True, kw_only=True):
     image: str = ""
 
     @classmethod
-    def loose(
-        cls, uri: str, text: str, *, title: str = "", document_id: str = "", image: str = ""
-    ) -> DocumentText:
+    def loose(cls, uri: str, text: str, *, document_id: str = "", image: str = "") -> DocumentText:
         """A text that is not stored in memory."""
-        size = len(text)
-        return cls(
-            document_id or uri, uri, title, 0, size, added_at="", updated_at="", text=text, image=image
-        )
+        id, size = document_id or uri, len(text)
+        return cls(id, uri, "", 0, size, added_at="", updated_at="", text=text, image=image)

@@ -57,6 +57,9 @@ RELIST_SECONDS = 0.5
 class Connection(ManagedServer):
     """`run` keeps it connected; calls wait for the start."""
 
+    state: ServerState = ServerState.STARTING
+    failure: RagChatError | RagMcpError | None = None
+
     def __init__(
         self,
         config: ServerConfig,
@@ -74,8 +77,6 @@ class Connection(ManagedServer):
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last; none if a restart has failed."""
-        self._state = ServerState.STARTING
-        self._failure: RagChatError | RagMcpError | None = None
         self._start_finished = anyio.Event()
         self.media = MediaFiles(home.cache / MEDIA)
         self._home = home
@@ -99,18 +100,9 @@ class Connection(ManagedServer):
             self._fail(error)
             return
         try:
-            async with self._supervised:
-                await anyio.sleep_forever()
+            await self._supervised.run()
         finally:  # Release tasks that wait for the start of a server that was stopped.
             self._start_finished.set()
-
-    @property
-    def state(self) -> ServerState:
-        return self._state
-
-    @property
-    def failure(self) -> RagChatError | RagMcpError | None:
-        return self._failure
 
     async def wait_started(self) -> None:
         await self._start_finished.wait()
@@ -120,7 +112,7 @@ class Connection(ManagedServer):
 
     def mark_not_started(self, state: ServerState) -> None:
         """It will not be started; `state` says why."""
-        self._state = state
+        self.state = state
         self._start_finished.set()
 
     async def call(self, tool: ToolInfo, arguments: Mapping[str, Any]) -> ToolCallResult:
@@ -170,7 +162,7 @@ class Connection(ManagedServer):
     async def _open(self) -> AsyncIterator[Client]:
         """Start the server or connect to it, list its tools, and follow their changes."""
         if self.failure is None:  # Otherwise the failure stays visible during the restart.
-            self._state = ServerState.STARTING
+            self.state = ServerState.STARTING
         listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
@@ -180,7 +172,7 @@ class Connection(ManagedServer):
                     await self._list_tools(client)
                     self.offers.forget()
                     listed, start.deadline = True, math.inf
-                    self._state, self._failure = ServerState.READY, None
+                    self.state, self.failure = ServerState.READY, None
                     self._start_finished.set()
                     async with (
                         background_task(lambda: self._follow(client)),
@@ -200,8 +192,8 @@ class Connection(ManagedServer):
             from ragchat.servers.recipes import PROGRAMS
 
             error.hint = PROGRAMS.get(error.command[0], "")
-        self._state = ServerState.LOGIN if isinstance(error, LoginRequired) else ServerState.FAILED
-        self._failure = error
+        self.state = ServerState.LOGIN if isinstance(error, LoginRequired) else ServerState.FAILED
+        self.failure = error
         self._start_finished.set()
 
     @asynccontextmanager

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -59,14 +58,16 @@ class ServerManager:
         self.memory: MemoryServer | None = None
         """The memory server, once opened."""
         self.only_memory = only_memory
+        self.connections: dict[str, Connection] = {}
+        """The other servers by name."""
+        self.running: list[str] = []
+        """The names of the servers that have been started and have not ended."""
         self._config_file = config_file
         self._verbose = verbose
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
         self._home = settings.home
-        self._connections: dict[str, Connection] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
-        self._running: list[str] = []
         self._tasks: TaskGroup
         self._wait_until = 0.0  # on the clock of anyio
 
@@ -74,26 +75,19 @@ class ServerManager:
         self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *error: Any) -> bool | None:
         self._tasks.cancel_scope.cancel()
         # An error of the body must not be wrapped in an exception group.
-        if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
+        if isinstance(error[1], (Exception, KeyboardInterrupt, SystemExit)):
             await self._tasks.__aexit__(None, None, None)
             return False
-        return await self._tasks.__aexit__(kind, error, trace)
+        return await self._tasks.__aexit__(*error)
 
     @property
     def servers(self) -> dict[str, ManagedServer]:
         """Memory and the other servers, by name."""
         memory = {} if self.memory is None else {self.memory.name: self.memory}
-        return {**memory, **self._connections}
-
-    @property
-    def connections(self) -> Mapping[str, Connection]:
-        """The other servers by name."""
-        return self._connections
+        return {**memory, **self.connections}
 
     def server(self, name: str) -> ManagedServer:
         """Raises UnknownServer."""
@@ -133,11 +127,11 @@ class ServerManager:
         # In a script, results must not depend on how fast servers start. Each start has its own limit.
         wait_seconds = inf if self.user is None else self._settings.wait_seconds
         self._wait_until = anyio.current_time() + wait_seconds
-        for name in [*self._connections]:
-            if configs.get(name) != self._connections[name].config:
+        for name in [*self.connections]:
+            if configs.get(name) != self.connections[name].config:
                 self._stop(name)
         for name, config in configs.items():
-            if name not in self._connections:
+            if name not in self.connections:
                 self._start(config)
 
     async def restart(self, name: str) -> None:
@@ -188,18 +182,13 @@ class ServerManager:
         config = self.connection(name).config.expanded()
         await log_in(config, Credentials(self._home.data), self._settings, show, read)
 
-    @property
-    def running(self) -> Sequence[str]:
-        """The names of the servers that have been started and have not ended."""
-        return self._running
-
     def unasked(self) -> list[ServerConfig]:
         """The project's servers that wait for the user's consent."""
-        return [one.config for one in self._connections.values() if one.state is ServerState.UNASKED]
+        return [one.config for one in self.connections.values() if one.state is ServerState.UNASKED]
 
     async def wait_started(self, matches: Callable[[str], bool] = lambda _: True) -> None:
         """Wait until every other server whose name matches has started or failed."""
-        for connection in [*self._connections.values()]:
+        for connection in [*self.connections.values()]:
             if matches(connection.name):
                 await connection.wait_started()
 
@@ -210,11 +199,11 @@ class ServerManager:
 
     def starting(self) -> list[Connection]:
         """The other servers that have neither started nor failed yet."""
-        return [one for one in self._connections.values() if one.state is ServerState.STARTING]
+        return [one for one in self.connections.values() if one.state is ServerState.STARTING]
 
     def offers(self) -> dict[str, Offers]:
         """The resources and prompts of the other servers that are ready, by server name."""
-        ready = (one for one in self._connections.values() if one.state is ServerState.READY)
+        ready = (one for one in self.connections.values() if one.state is ServerState.READY)
         return {one.config.name: one.offers for one in ready}
 
     def tools(self) -> list[ServerTool]:
@@ -222,12 +211,12 @@ class ServerManager:
 
         A server that has just died is included: a call restarts it.
         """
-        return offered_tools(self._connections.values())
+        return offered_tools(self.connections.values())
 
     def _start(self, config: ServerConfig) -> None:
         is_disabled, may_start = self.permissions.is_disabled(config), self.permissions.may_start(config)
         connection = Connection(config, self.user, self._settings, self._home, self.clock)
-        self._connections[config.name] = connection
+        self.connections[config.name] = connection
         if is_disabled:
             connection.mark_not_started(ServerState.DISABLED)
         elif not may_start:
@@ -241,19 +230,19 @@ class ServerManager:
 
     @contextmanager
     def _until_cancelled(self, name: str) -> Iterator[None]:
-        self._running.append(name)
+        self.running.append(name)
         try:
             with anyio.CancelScope() as self._scopes[name]:
                 yield
         finally:
-            self._running.remove(name)
+            self.running.remove(name)
 
     def _replace(self, config: ServerConfig) -> None:
         self._stop(config.name)
         self._start(config)
 
     def _stop(self, name: str) -> None:
-        self._connections.pop(name)
+        self.connections.pop(name)
         self._cancel(name)
 
     def _cancel(self, name: str) -> None:

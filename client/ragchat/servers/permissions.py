@@ -46,8 +46,7 @@ class _Remembered(Struct, frozen=True):
     description: str
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
-    # None: not kept by an earlier release; {}: no annotations.
-    annotations: dict[str, bool] | None = None
+    annotations: dict[str, bool] = {}
 
     def is_of(self, tool: ToolInfo) -> bool:
         """Whether the tool is unchanged."""
@@ -199,10 +198,8 @@ def _lines(tool: _Remembered) -> list[str]:
     for name, schema in parts:
         if schema is not None:
             lines += [f"{name}:", *msgspec.json.format(_encoded(schema)).decode().splitlines()]
-    lines += ["annotations:"]
-    if tool.annotations is None:
-        return [*lines, "  (an earlier release did not keep them)"]
-    return [*lines, *(f"  {name}: {str(value).lower()}" for name, value in sorted(tool.annotations.items()))]
+    annotations = (f"  {name}: {str(value).lower()}" for name, value in sorted(tool.annotations.items()))
+    return [*lines, "annotations:", *annotations]
 
 
 def _difference(before: list[str], after: list[str]) -> str:

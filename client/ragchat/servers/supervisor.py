@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
-from types import TracebackType
-from typing import Self, TypeVar
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TypeVar
 
 import anyio
 
 from ragmcp.backoff import Backoff
 from ragmcp.client.features import Client
-from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
 
 log = logging.getLogger(__name__)
@@ -57,7 +55,7 @@ def time_limit(what: str, seconds: float | None) -> Iterator[None]:
 
 
 class Supervised:
-    """A client that survives restarts of its server. Entering returns at once; calls wait for the start.
+    """A client that survives restarts of its server. `run` keeps it running; calls wait for the start.
 
     `open` starts a server or connects to one.
     """
@@ -75,19 +73,17 @@ class Supervised:
         self._lazy = lazy
         self._run = _ServerRun()
         self._wanted = anyio.Event()
-        self._stack = AsyncExitStack()
         self._running = anyio.CancelScope()  # while the client runs
         self.failure: RagMcpError | None = None
         """Why it last failed to start or ended, until it runs again."""
 
-    async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(background_task(self._keep_running))
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
+    async def run(self) -> None:
+        """Start the server, and again whenever it dies, until cancelled."""
+        try:
+            await self._restart_forever()
+        finally:  # Release calls that wait for a start.
+            self._run.end(ConnectionClosed())
+            self._run.replaced.set()
 
     @property
     def is_running(self) -> bool:
@@ -155,13 +151,6 @@ class Supervised:
             await run.ended.wait()
             reason = run.failure.reason if isinstance(run.failure, ConnectionClosed) else str(run.failure)
             raise ConnectionClosed(what, reason) from None
-
-    async def _keep_running(self) -> None:
-        try:
-            await self._restart_forever()
-        finally:  # Release calls that wait for a start.
-            self._run.end(ConnectionClosed())
-            self._run.replaced.set()
 
     async def _restart_forever(self) -> None:
         backoff = Backoff(FIRST_PAUSE_SECONDS, self._max_pause)

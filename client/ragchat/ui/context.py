@@ -88,9 +88,8 @@ class ChatContext:
 
         if await self.conversation.model.find() is None:
             return
-        if (
-            not self.conversation.servers.connections
-        ):  # The first message may come before the chat has warmed up.
+        # The first message may come before the chat has warmed up.
+        if not self.conversation.servers.connections:
             self.conversation.servers.start()
         if starting := [one.name for one in self.conversation.servers.starting() if is_meant(one.name)]:
             self.screen.note(f"Waiting for {one_line(', '.join(starting))} to start.")

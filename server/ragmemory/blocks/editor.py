@@ -61,6 +61,8 @@ logger = logging.getLogger(__name__)
 Query = Callable[[str, int, Metadata | None], Awaitable[QueryResult]]
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
+# Edits a document. It runs in a thread.
+Change = Callable[[BlockView], Edited]
 # Called with a document's id, and the ids of its changed or removed blocks.
 OnChange = Callable[[str, Sequence[str]], None]
 
@@ -186,104 +188,13 @@ class BlockEditor:
         edited = Edited(tree, entries, list(range(len(entries))))
         return await self._outcome(done, edited, version, [], document.digest)
 
-    async def insert(
-        self,
-        document: str,
-        version: int,
-        content: str,
-        block: str,
-        position: Position,
-        origin: Origin,
-        *,
-        write_back: bool = False,
+    async def edit(
+        self, document: str, version: int, change: Change, origin: Origin, *, write_back: bool = False
     ) -> EditedDocument:
-        """Insert blocks: see `editing.insert`; without `block`, at the end of the document.
+        """Change the blocks of a document: see `insertion`, `replacement` and `removal`.
 
         Raises DocumentNotFound, BlockNotFound, StaleVersion, BadArgument, NotWrittenBack.
         """
-        check_unicode("content", content)
-
-        def change(view: BlockView) -> Edited:
-            index = view.find(block) if block else None
-            return insert(view.tree, view.outline, index, position, content)
-
-        return await self._edit(document, version, change, origin, write_back=write_back)
-
-    async def update(
-        self,
-        document: str,
-        version: int,
-        block: str,
-        content: str,
-        origin: Origin,
-        *,
-        section: bool = False,
-        write_back: bool = False,
-    ) -> EditedDocument:
-        """Replace a block: see `editing.update`. Raises what `insert` raises."""
-        check_unicode("content", content)
-
-        def change(view: BlockView) -> Edited:
-            return update(view.tree, view.outline, view.find(block), content, section=section)
-
-        return await self._edit(document, version, change, origin, write_back=write_back)
-
-    async def delete(
-        self,
-        document: str,
-        version: int,
-        block: str,
-        origin: Origin,
-        *,
-        section: bool = False,
-        write_back: bool = False,
-    ) -> EditedDocument:
-        """Remove a block: see `editing.delete`. Raises what `insert` raises."""
-
-        def change(view: BlockView) -> Edited:
-            return delete(view.tree, view.outline, view.find(block), section=section)
-
-        return await self._edit(document, version, change, origin, write_back=write_back)
-
-    async def note_changes(self, document_ids: Sequence[str]) -> None:
-        """Call `on_change` for the blocks of documents that were rewritten or removed as a whole."""
-        try:
-            for before in await self._store.outlines.find(document_ids):
-                try:
-                    await self._view(before.document_id)  # Announces the changed blocks.
-                except DocumentNotFound:
-                    self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
-        except RagMemoryError as error:
-            logger.warning("Changes of blocks were not announced: %s", error)
-
-    async def _view(self, document: str) -> BlockView:
-        stored = await self._store.documents.whole(document)
-        view = await to_thread.run_sync(view_of, stored)
-        if view.encoded_outline != stored.outline and self._store.engine.is_writable:
-            await self._keep(view)
-        return view
-
-    async def _keep(self, view: BlockView) -> None:
-        """Store the ids of blocks when they are first seen, so that a changed block keeps its id."""
-        info = view.stored.info
-        try:
-            row = StoredOutline(info.document_id, view.stored.digest, view.encoded_outline)
-            await self._store.outlines.save([row])
-        except RagMemoryError as error:
-            logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
-            return
-        if different := changed(decoded(view.stored.outline), view.outline):
-            self._on_change(info.document_id, different)
-
-    async def _edit(
-        self,
-        document: str,
-        version: int,
-        change: Callable[[BlockView], Edited],
-        origin: Origin,
-        *,
-        write_back: bool,
-    ) -> EditedDocument:
         view = await self._view(document)
         stored, info = view.stored, view.stored.info
         if version != stored.version:
@@ -319,6 +230,36 @@ class BlockEditor:
         path = str(rewriting.path) if rewriting and done.status != "unchanged" else ""
         return await self._outcome(done, edited, version, removed, new.digest, path)
 
+    async def note_changes(self, document_ids: Sequence[str]) -> None:
+        """Call `on_change` for the blocks of documents that were rewritten or removed as a whole."""
+        try:
+            for before in await self._store.outlines.find(document_ids):
+                try:
+                    await self._view(before.document_id)  # Announces the changed blocks.
+                except DocumentNotFound:
+                    self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
+        except RagMemoryError as error:
+            logger.warning("Changes of blocks were not announced: %s", error)
+
+    async def _view(self, document: str) -> BlockView:
+        stored = await self._store.documents.whole(document)
+        view = await to_thread.run_sync(view_of, stored)
+        if view.encoded_outline != stored.outline and self._store.engine.is_writable:
+            await self._keep(view)
+        return view
+
+    async def _keep(self, view: BlockView) -> None:
+        """Store the ids of blocks when they are first seen, so that a changed block keeps its id."""
+        info = view.stored.info
+        try:
+            row = StoredOutline(info.document_id, view.stored.digest, view.encoded_outline)
+            await self._store.outlines.save([row])
+        except RagMemoryError as error:
+            logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
+            return
+        if different := changed(decoded(view.stored.outline), view.outline):
+            self._on_change(info.document_id, different)
+
     async def _outcome(
         self, done: Injected, edited: Edited, version: int, removed: list[str], digest: bytes, file: str = ""
     ) -> EditedDocument:
@@ -334,6 +275,25 @@ class BlockEditor:
             entry = edited.outline[index]
             blocks.append(EditedBlock(entry.id, index + 1, names[index], entry.kind, *lines))
         return EditedDocument(done.document_id, done.uri, done.status, version, blocks, removed, file)
+
+
+def insertion(content: str, block: str = "", position: Position = "after") -> Change:
+    """Insert blocks: see `editing.insert`; without `block`, at the end of the document."""
+    check_unicode("content", content)
+    return lambda view: insert(
+        view.tree, view.outline, view.find(block) if block else None, position, content
+    )
+
+
+def replacement(block: str, content: str, *, section: bool = False) -> Change:
+    """Replace a block: see `editing.update`."""
+    check_unicode("content", content)
+    return lambda view: update(view.tree, view.outline, view.find(block), content, section=section)
+
+
+def removal(block: str, *, section: bool = False) -> Change:
+    """Remove a block: see `editing.delete`."""
+    return lambda view: delete(view.tree, view.outline, view.find(block), section=section)
 
 
 def _metadata(stored: DocumentText, text: str) -> Metadata:

@@ -75,7 +75,6 @@ class Occurrence(Struct, frozen=True):
     start: int  # bytes
     receiver: str  # the part before the last separator: "a.b" of a.b.find; "" for a bare name
     inside: Definition | None = None
-    defines: Definition | None = None
 
 
 class Callee(Struct, frozen=True):
@@ -114,7 +113,7 @@ def occurrences(code: Code, name: str) -> list[Occurrence]:
         else:
             use = "call" if _is_called(path) else "reference"
         receiver = "" if definition else _receiver(code, path)
-        found.append((Occurrence(use, match.start(), receiver, around, definition), path))
+        found.append((Occurrence(use, match.start(), receiver, around), path))
     return [
         one
         for one, _ in found

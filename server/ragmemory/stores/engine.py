@@ -116,6 +116,8 @@ class Engine(Protocol):
     """Called before the memory is first opened; its exceptions reach the caller."""
     on_open: Callable[[], object]
     """Called after that."""
+    openings: int
+    """How many times it was opened."""
 
     @property
     def dialect(self) -> Dialect:
@@ -124,10 +126,6 @@ class Engine(Protocol):
     @property
     def is_writable(self) -> bool:
         """False while the memory is open for reading only."""
-
-    @property
-    def openings(self) -> int:
-        """How many times it was opened."""
 
     async def ensure_open(self) -> None:
         """Open or create it, or reopen it if another memory is in its place now."""

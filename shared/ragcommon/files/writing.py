@@ -36,12 +36,8 @@ def replace_file(path: Path, data: bytes, new_mode: int = PRIVATE) -> None:
 def replace_in(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> None:
     """`replace_file` for a file in an open folder; a link in its place is replaced."""
     temporary = write_temporary(folder, name, data, new_mode)
-    try:
+    with _removed_on_error(folder, temporary):
         folder.replace(name, by=temporary)
-    except BaseException:
-        with suppress(OSError):
-            folder.remove(temporary)
-        raise
 
 
 @contextmanager
@@ -51,16 +47,12 @@ def appearing(folder: Folder, name: str) -> Iterator[IO[bytes]]:
     On an error it is removed. Raises OSError.
     """
     temporary, descriptor = _new_temporary(folder, name)
-    try:
+    with _removed_on_error(folder, temporary):
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(descriptor)
         folder.replace(name, by=temporary)
-    except BaseException:
-        with suppress(OSError):
-            folder.remove(temporary)
-        raise
 
 
 def write_temporary(folder: Folder, name: str, data: bytes, new_mode: int = PRIVATE) -> str:
@@ -69,20 +61,25 @@ def write_temporary(folder: Folder, name: str, data: bytes, new_mode: int = PRIV
     If there is no such file, it has `new_mode`. Raises OSError.
     """
     temporary, descriptor = _new_temporary(folder, name)
+    with _removed_on_error(folder, temporary), os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+        try:
+            _make_like(folder, name, temporary, descriptor)
+        except FileNotFoundError:
+            _set_mode(folder, temporary, descriptor, new_mode)
+    return temporary
+
+
+@contextmanager
+def _removed_on_error(folder: Folder, temporary: str) -> Iterator[None]:
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-            try:
-                _make_like(folder, name, temporary, descriptor)
-            except FileNotFoundError:
-                _set_mode(folder, temporary, descriptor, new_mode)
+        yield
     except BaseException:
         with suppress(OSError):
             folder.remove(temporary)
         raise
-    return temporary
 
 
 def _new_temporary(folder: Folder, name: str) -> tuple[str, int]:

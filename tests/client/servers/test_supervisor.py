@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Awaitable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -17,6 +17,7 @@ import pytest
 
 from ragchat.servers.supervisor import Supervised
 from ragmcp.client.features import Client, EraName
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.schema.tools import ToolCallResult
@@ -32,8 +33,11 @@ from tests.support.processes import LONGEST_SECONDS
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill with POSIX signals")
 
 
-def supervised(log: Path, *, command: list[str] | None = None) -> Supervised:
-    return Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"))
+@asynccontextmanager
+async def supervised(log: Path, *, command: list[str] | None = None) -> AsyncIterator[Supervised]:
+    server = Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"))
+    async with background_task(server.run):
+        yield server
 
 
 async def called(
@@ -51,7 +55,7 @@ async def pid_of(server: Supervised) -> int:
     return int(await called(server, "Pid", repeatable=True, timeout=LONGEST_SECONDS))
 
 
-async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path) -> None:
+async def test_a_call_waits_for_the_first_start(tmp_path: Path) -> None:
     async with supervised(tmp_path / "log") as client:
         tools = await client.ask("tools/list", lambda listed: listed.list_tools())
         assert "Add" in {tool.name for tool in tools}
@@ -157,11 +161,14 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
 # Over HTTP
 
 
-def over_http(url: str, *, era: EraName | None = None) -> Supervised:
+@asynccontextmanager
+async def over_http(url: str, *, era: EraName | None = None) -> AsyncIterator[Supervised]:
     def opened() -> AbstractAsyncContextManager[Client]:
         return open_http(url, client_name="tests", client_version="0", message_bytes=10_000, era=era)
 
-    return Supervised(opened)
+    server = Supervised(opened)
+    async with background_task(server.run):
+        yield server
 
 
 @pytest.mark.parametrize("era", [None, "modern", "legacy"])
@@ -200,8 +207,7 @@ async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> No
 async def test_a_call_after_the_end_fails_at_once(tmp_path: Path) -> None:
     with anyio.fail_after(LONGEST_SECONDS):
         async with served(Scripted(lambda heard: Said(body=result(heard, content=[])))) as url:
-            remote, local = over_http(url, era="modern"), supervised(tmp_path / "log")
-            async with remote, local:
+            async with over_http(url, era="modern") as remote, supervised(tmp_path / "log") as local:
                 await called(remote, "t")
                 await called(local, "Pid")
             for client in (remote, local):

@@ -18,7 +18,7 @@ from ragcommon.contract.files import Ingestion
 from ragcommon.contract.history import Origin
 from ragmemory.app import make_service
 from ragmemory.blocks.block_view import folded
-from ragmemory.blocks.editor import BlockEditor, moved_places
+from ragmemory.blocks.editor import BlockEditor, insertion, moved_places, removal, replacement
 from ragmemory.errors import (
     BadArgument,
     BlockNotFound,
@@ -160,7 +160,7 @@ def test_text_is_folded_as_the_full_text_index_does() -> None:
 async def test_an_edit_is_a_version_in_the_journal_and_can_be_undone(
     editor: BlockEditor, memory: MemoryService
 ) -> None:
-    edited = await editor.update(URI, 1, "1.a", "Steep it well.", Origin("me", "s", "group"))
+    edited = await editor.edit(URI, 1, replacement("1.a", "Steep it well."), Origin("me", "s", "group"))
     assert (edited.status, edited.version, edited.removed, edited.file) == ("updated", 2, [], "")
     assert [(one.label, one.kind, one.start_line) for one in edited.blocks] == [("1.a", "paragraph", 3)]
     assert await text_of(memory) == TEXT.replace("for two minutes", "well")
@@ -176,15 +176,15 @@ async def test_an_edit_is_a_version_in_the_journal_and_can_be_undone(
 async def test_a_document_whose_uri_names_no_file_is_edited(memory: MemoryService) -> None:
     uri = "file://[x/notes.md"
     await memory.writer.inject(TEXT, {"uri": uri}, ORIGIN)
-    edited = await memory.block_editor.update(uri, 1, "#2", "Steep it for three minutes.", ORIGIN)
+    edited = await memory.block_editor.edit(uri, 1, replacement("#2", "Steep it for three minutes."), ORIGIN)
     assert (edited.uri, edited.status) == (uri, "updated")
 
 
 async def test_an_edit_of_another_version_is_refused(editor: BlockEditor, memory: MemoryService) -> None:
-    await editor.insert(URI, 1, "Last.", "", "after", ORIGIN)
+    await editor.edit(URI, 1, insertion("Last."), ORIGIN)
     for version in (1, 3, 0):
         with pytest.raises(StaleVersion) as caught:
-            await editor.delete(URI, version, "1.a", ORIGIN)
+            await editor.edit(URI, version, removal("1.a"), ORIGIN)
         assert (caught.value.version, caught.value.current) == (version, 2)
     assert await text_of(memory) == TEXT + "\nLast.\n"
 
@@ -196,7 +196,7 @@ async def test_of_two_edits_at_the_same_time_one_is_refused(
 
     async def edit(content: str) -> None:
         try:
-            await editor.update(URI, 1, "1.a", content, ORIGIN)
+            await editor.edit(URI, 1, replacement("1.a", content), ORIGIN)
             outcomes.append(content)
         except StaleVersion:
             outcomes.append("refused")
@@ -211,13 +211,13 @@ async def test_of_two_edits_at_the_same_time_one_is_refused(
 
 async def test_an_edit_in_another_process_is_noticed(tmp_path: Path, editor: BlockEditor) -> None:
     async with service_for(tmp_path) as other:
-        await other.block_editor.update(URI, 1, "1.a", "Other.", ORIGIN)
+        await other.block_editor.edit(URI, 1, replacement("1.a", "Other."), ORIGIN)
     with pytest.raises(StaleVersion):
-        await editor.update(URI, 1, "1.a", "Mine.", ORIGIN)
+        await editor.edit(URI, 1, replacement("1.a", "Mine."), ORIGIN)
 
 
 async def test_an_edit_without_changes_writes_nothing(editor: BlockEditor, memory: MemoryService) -> None:
-    edited = await editor.update(URI, 1, "1.a", "Steep it for two minutes.", ORIGIN)
+    edited = await editor.edit(URI, 1, replacement("1.a", "Steep it for two minutes."), ORIGIN)
     assert (edited.status, edited.version) == ("unchanged", 1)
     assert len(await memory.history.journal(5)) == 1
 
@@ -231,25 +231,25 @@ async def test_an_edit_that_cannot_be_embedded_changes_nothing(
     version = (await editor.blocks(path.as_uri()))[0].version
     embedder.is_down = True
     with pytest.raises(EmbedderUnavailable):
-        await editor.update(path.as_uri(), version, "1.a", "Other words.", ORIGIN, write_back=True)
+        await editor.edit(path.as_uri(), version, replacement("1.a", "Other words."), ORIGIN, write_back=True)
     assert await text_of(memory, path.as_uri()) == path.read_text(encoding="utf-8") == TEXT
     assert not [name for name in files_in(tmp_path) if name.startswith(".")]
 
 
 async def test_what_was_edited_is_found(editor: BlockEditor, memory: MemoryService) -> None:
-    await editor.insert(URI, 1, "The samovar hums.", "1.a", "after", ORIGIN)
+    await editor.edit(URI, 1, insertion("The samovar hums.", "1.a"), ORIGIN)
     assert "samovar" in (await memory.search.query("samovar", 1)).hits[0].text
 
 
 async def test_ids_stay_through_edits_reloads_and_undo(editor: BlockEditor, memory: MemoryService) -> None:
     before = await ids(editor)
-    edited = await editor.insert(URI, 1, "First.", "1.a", "before", ORIGIN)
+    edited = await editor.edit(URI, 1, insertion("First.", "1.a", "before"), ORIGIN)
     after = await ids(editor)
     assert after["1.b"] == before["1.a"]
     assert {*before.values()} < {*after.values()}
-    edited = await editor.update(URI, edited.version, "1.b", "Brew it.", ORIGIN)
+    edited = await editor.edit(URI, edited.version, replacement("1.b", "Brew it."), ORIGIN)
     assert edited.blocks[0].block_id == before["1.a"]
-    deleted = await editor.delete(URI, edited.version, "1.c", ORIGIN)
+    deleted = await editor.edit(URI, edited.version, removal("1.c"), ORIGIN)
     assert {*deleted.removed} == {before[label] for label in ("1.b", "1.b.1", "1.b.2")}
     text = (await text_of(memory)).replace("Brew", "Stew").replace("None", "Some")
     await memory.writer.inject("Above.\n\n" + text, {"uri": URI}, ORIGIN)
@@ -288,7 +288,7 @@ async def test_a_document_is_created_once(editor: BlockEditor, memory: MemorySer
         await editor.create("My plan: v2.c", "Other.", "", ORIGIN)
     with pytest.raises(BadArgument):
         await editor.create("Empty", " \n", "", ORIGIN)
-    edited = await editor.insert(created.uri, created.version, "More.", "1", "inside", ORIGIN)
+    edited = await editor.edit(created.uri, created.version, insertion("More.", "1", "inside"), ORIGIN)
     assert edited.blocks[0].label == "1.b"
     await memory.writer.forget(created.uri, ORIGIN)
     assert (await editor.create("My plan: v2.c", "Other.", "", ORIGIN)).status == "added"
@@ -297,7 +297,7 @@ async def test_a_document_is_created_once(editor: BlockEditor, memory: MemorySer
 async def test_a_document_without_a_uri_of_its_own_can_be_edited_and_undone(memory: MemoryService) -> None:
     injected = await memory.writer.inject(TEXT, {}, ORIGIN)
     editor = memory.block_editor
-    edited = await editor.update(injected.document_id, 1, "1.a", "Other.", ORIGIN)
+    edited = await editor.edit(injected.document_id, 1, replacement("1.a", "Other."), ORIGIN)
     assert (edited.document_id, edited.uri) == (injected.document_id, injected.uri)
     await memory.history.undo(ORIGIN)
     assert await text_of(memory, injected.uri) == TEXT
@@ -307,7 +307,7 @@ async def test_pages_below_an_edit_move_with_their_lines(memory: MemoryService) 
     places = [(1, "p. 1"), (5, "p. 2"), (8, "p. 3")]
     await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN, places=places)
     editor = memory.block_editor
-    await editor.insert(URI, 1, "One.\n\nTwo.", "1.a", "after", ORIGIN)
+    await editor.edit(URI, 1, insertion("One.\n\nTwo.", "1.a"), ORIGIN)
     [hit] = (await memory.search.query("milk", 1)).hits
     assert (hit.start_line, hit.places) == (12, [(12, "p. 3")])
 
@@ -337,7 +337,7 @@ async def test_an_edit_is_written_back_and_the_next_load_finds_nothing_new(
     path.write_bytes(TEXT.replace("\n", "\r\n").encode())
     await load(memory, path)
     editor = memory.block_editor
-    edited = await editor.update(path.as_uri(), 1, "1", "Black tea", ORIGIN, write_back=True)
+    edited = await editor.edit(path.as_uri(), 1, replacement("1", "Black tea"), ORIGIN, write_back=True)
     assert edited.file == str(path)
     assert path.read_bytes() == TEXT.replace("# Tea", "# Black tea").replace("\n", "\r\n").encode()
     assert (await memory.documents.read(path.as_uri()))[0].title == "Black tea"
@@ -352,7 +352,7 @@ async def test_a_file_that_has_changed_is_not_overwritten(memory: MemoryService,
     path.write_text("Something else.", encoding="utf-8")
     editor = memory.block_editor
     with pytest.raises(NotWrittenBack):
-        await editor.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
+        await editor.edit(path.as_uri(), 1, replacement("1.a", "Other."), ORIGIN, write_back=True)
     assert await text_of(memory, path.as_uri()) == TEXT
     assert path.read_text(encoding="utf-8") == "Something else."
     assert (await load(memory, path)).updated == 1
@@ -375,7 +375,7 @@ async def test_a_file_is_put_back_when_the_memory_cannot_be_written(
 
     monkeypatch.setattr(editor, "_submit", full)
     with pytest.raises(MemoryFull):
-        await editor.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
+        await editor.edit(path.as_uri(), 1, replacement("1.a", "Other."), ORIGIN, write_back=True)
     assert path.read_text(encoding="utf-8") == TEXT
 
 
@@ -388,7 +388,7 @@ async def test_a_file_outside_the_repository_of_a_memory_is_not_written(tmp_path
         await load(memory, path)
         editor = memory.block_editor
         with pytest.raises(NotWrittenBack, match="outside the repository"):
-            await editor.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
+            await editor.edit(path.as_uri(), 1, replacement("1.a", "Other."), ORIGIN, write_back=True)
     assert path.read_text(encoding="utf-8") == TEXT
 
 
@@ -407,7 +407,7 @@ async def test_an_edit_of_memory_alone_stays_until_the_file_changes(
     os.utime(path, (1e9, 1e9))
     await load(memory, path)
     editor = memory.block_editor
-    await editor.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN)
+    await editor.edit(path.as_uri(), 1, replacement("1.a", "Other."), ORIGIN)
     assert (await load(memory, path)).unchanged == 1
     assert "Other." in await text_of(memory, path.as_uri())
 
@@ -416,6 +416,7 @@ KILLED = """
 import os, signal, sys
 import anyio
 from pathlib import Path
+from ragmemory.blocks.editor import replacement
 from ragmemory.files.rewriting import Rewriting
 from tests.support.memories import ORIGIN, service_for
 
@@ -433,7 +434,7 @@ async def main():
     async with service_for(folder, roots=[str(folder)]) as memory:
         uri = (folder / "tea.md").as_uri()
         editor = memory.block_editor
-        await editor.update(uri, 1, "1.a", "Killed.", ORIGIN, write_back=True)
+        await editor.edit(uri, 1, replacement("1.a", "Killed."), ORIGIN, write_back=True)
 
 anyio.run(main)
 """
@@ -482,7 +483,7 @@ async def test_changed_blocks_are_announced_however_they_change(
     def named(*labels: str) -> set[str]:
         return {block[label].block_id for label in labels}
 
-    await editor.update(URI, 1, "1.b.2", "- dark", ORIGIN)
+    await editor.edit(URI, 1, replacement("1.b.2", "- dark"), ORIGIN)
     assert await next_one() == named("1", "1.b", "1.b.2")
     text = await text_of(memory)
     await memory.writer.inject(text.replace("None", "Some"), {"uri": URI}, ORIGIN)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import anyio
 import pytest
 
+from ragmemory.blocks.editor import replacement
 from ragmemory.errors import BackupFailed, NotWrittenBack, PathNotAllowed
 from ragmemory.files.roots import ANY_ROOT, of_stored
 from ragmemory.mcp.server import OnDemand
@@ -115,8 +116,8 @@ async def test_no_file_outside_is_changed_and_no_temporary_file_is_left(tmp_path
                 # What is in memory: so the file outside could be taken for the one that was read.
                 (places.outside / "a.md").write_text(before, encoding="utf-8")
                 with suppress(NotWrittenBack):
-                    await memory.block_editor.update(
-                        uri, version, "1.a", f"Number {number}.", ORIGIN, write_back=True
+                    await memory.block_editor.edit(
+                        uri, version, replacement("1.a", f"Number {number}."), ORIGIN, write_back=True
                     )
                     written += 1
                 assert (places.outside / "a.md").read_text(encoding="utf-8") == before
@@ -159,7 +160,7 @@ async def test_a_link_in_the_place_of_a_root_leads_out_of_it(tmp_path: Path) -> 
                 await memory.ingestions.start([str(path)], prune=False, origin=ORIGIN)
         assert await ingested(memory, tmp_path / "moved") == 1
         with pytest.raises(NotWrittenBack, match=r"memory\.roots"):
-            await memory.block_editor.update(uri, 1, "1.a", "Changed.", ORIGIN, write_back=True)
+            await memory.block_editor.edit(uri, 1, replacement("1.a", "Changed."), ORIGIN, write_back=True)
         with pytest.raises(BackupFailed, match=r"memory\.roots"):
             await memory.maintenance.backup(str(root / "copy.db"), ignore)
         server.tasks.cancel_scope.cancel()

@@ -65,7 +65,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 def supervised(
     settings: Settings, config_file: Path | None, *, verbose: bool, lazy: bool = False
 ) -> Supervised:
-    """A server of our own. Entering starts it in the background, or with `lazy` the first call does.
+    """A server of our own, which `run` starts, or with `lazy` the first call.
 
     It is restarted when it dies.
     """

@@ -45,10 +45,8 @@ def is_proved(note: Note, seconds: float) -> bool:
     try:
         answer = _get(note.url, f"/health?{CHALLENGE}={challenge}", seconds)
         proof = msgspec.json.decode(answer, type=dict[str, str]).get(PROOF, "")
-    except (
-        OSError,
-        msgspec.DecodeError,
-    ):  # It has ended without removing its note, or another program answers.
+    except (OSError, msgspec.DecodeError):
+        # It has ended without removing its note, or another program answers.
         return False
     return note.proves(challenge, proof)
 
@@ -71,7 +69,7 @@ def _get(url: str, target: str, seconds: float) -> bytes:
 def named(settings: Settings) -> tuple[Supervised, str]:
     """The server that the settings name, and its base URL. Raises SettingsError.
 
-    Entering it connects in the background.
+    `run` connects to it.
     """
     url = _root(settings)
     token = find_token(settings.tables["memory_server"]["token_file"])

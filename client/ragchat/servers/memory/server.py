@@ -6,8 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -21,6 +20,7 @@ from ragchat.servers.supervisor import Supervised, time_limit
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
+from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
 from ragmcp.http.errors import ServerLeaving
 
@@ -71,15 +71,13 @@ class MemoryServer(ManagedServer):
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._server)
+        await self._stack.enter_async_context(background_task(self._server.run))
         if self._found is not None:
             self._client = await self._stack.enter_async_context(self._found)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._stack.__aexit__(*error)
 
     @property
     def state(self) -> ServerState:

@@ -12,6 +12,7 @@ from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
+from ragmemory.blocks.editor import insertion, removal, replacement
 from ragmemory.limits import MAX_URI_LENGTH, RESULT_BYTES
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
@@ -191,9 +192,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
         editor = (await memory()).block_editor
-        return await editor.insert(
-            document, version, content, block, position, origin_of(call, group), write_back=write_back
-        )
+        change = insertion(content, block, position)
+        return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
 
     @tool(destructive=True)
     async def update_block(
@@ -212,15 +212,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
         editor = (await memory()).block_editor
-        return await editor.update(
-            document,
-            version,
-            block,
-            content,
-            origin_of(call, group),
-            section=section,
-            write_back=write_back,
-        )
+        change = replacement(block, content, section=section)
+        return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
 
     @tool(destructive=True)
     async def delete_block(
@@ -237,9 +230,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings it back.
         """
         editor = (await memory()).block_editor
-        return await editor.delete(
-            document, version, block, origin_of(call, group), section=section, write_back=write_back
-        )
+        change = removal(block, section=section)
+        return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
 
     return [insert_block, update_block, delete_block]
 

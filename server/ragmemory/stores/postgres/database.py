@@ -68,16 +68,12 @@ class PostgresEngine:
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = anyio.Lock()
         self._write_lock = anyio.Lock()
-        self._openings = 0
+        self.openings = 0
         self._is_closed = False
 
     @property
     def is_writable(self) -> bool:
         return not self._read_only
-
-    @property
-    def openings(self) -> int:
-        return self._openings
 
     async def ensure_open(self) -> None:
         if self._pool is not None:
@@ -90,7 +86,7 @@ class PostgresEngine:
                 # A connection whose opening is cancelled half-way would be left open.
                 with anyio.CancelScope(shield=True):
                     self._pool = await self._open()
-                self._openings += 1
+                self.openings += 1
                 self.on_open()
 
     async def _open(self) -> AsyncConnectionPool[Any]:
@@ -145,7 +141,7 @@ class PostgresEngine:
 
     def _note_loss(self, _: AsyncConnectionPool[Any]) -> None:
         # Whatever answers next may be another server, or this one with an older backup.
-        self._openings += 1
+        self.openings += 1
 
     async def _prepare(self, connection: AsyncConnection[Any]) -> None:
         """Check that the schema is a memory's, and migrate it. Raises NotAMemory, MemoryTooNew."""
@@ -230,7 +226,7 @@ class PostgresEngine:
     async def version(self) -> tuple[int, int]:
         """See `Engine.version`."""
         [(version,)] = await self.read("SELECT version FROM memory")
-        return self._openings, version
+        return self.openings, version
 
     async def size(self) -> int:
         """See `Engine.size`."""

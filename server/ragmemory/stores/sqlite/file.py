@@ -100,10 +100,11 @@ class SqliteEngine:
         """Called before the file is first opened; its exceptions reach the caller."""
         self.on_open: Callable[[], object] = lambda: None
         """Called after that."""
+        self.openings = 0
+        """How many times the file was opened."""
         self._make = make
         self._busy_seconds = busy_seconds
         self._read_only = read_only
-        self._openings = 0
         self._is_open = self._is_closed = False
         self._opening = anyio.Lock()
         # Shared by every use of the connections; held alone to close or reopen them.
@@ -124,7 +125,7 @@ class SqliteEngine:
         async with self._opening:
             if self._is_closed:
                 raise MemoryUnusable(str(self.path), "it has been closed")
-            if not self._openings:
+            if not self.openings:
                 self.on_opening()
                 await self._open()
                 self.on_open()
@@ -186,7 +187,7 @@ class SqliteEngine:
         self._reader, self._writer, self._readable = reader, writer, source
         self._identity = wal.identity(self.path)
         self._companions = wal.companions(self.path)
-        self._openings += 1
+        self.openings += 1
         self._is_open = True
 
     async def close(self) -> None:
@@ -210,11 +211,6 @@ class SqliteEngine:
     def is_writable(self) -> bool:
         """False while the file is open for reading only."""
         return self._writer is not None
-
-    @property
-    def openings(self) -> int:
-        """How many times the file was opened."""
-        return self._openings
 
     def is_replaced(self) -> bool:
         """Whether it is not open, or another file is at its path, or SQLite has missed a change of it."""
@@ -275,7 +271,7 @@ class SqliteEngine:
     async def version(self) -> tuple[int, int]:
         """See `Engine.version`."""
         async with self._using():
-            return self._openings, await wal.pragma(self._reader, "data_version")
+            return self.openings, await wal.pragma(self._reader, "data_version")
 
     async def size(self) -> int:
         """See `Engine.size`."""
