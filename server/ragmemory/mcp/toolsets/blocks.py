@@ -12,7 +12,6 @@ from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.blocks.editor import insertion, removal, replacement
 from ragmemory.limits import MAX_URI_LENGTH, RESULT_BYTES
 from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
@@ -191,6 +190,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
+        from ragmemory.blocks.editor import insertion
+
         editor = (await memory()).block_editor
         change = insertion(content, block, position)
         return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
@@ -211,6 +212,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
         The block keeps its id. Without a marker, the content of an item or heading gets that of the old one.
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
+        from ragmemory.blocks.editor import replacement
+
         editor = (await memory()).block_editor
         change = replacement(block, content, section=section)
         return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
@@ -229,6 +232,8 @@ def _editing_tools(memory: Memory) -> list[Tool]:
 
         Refused if `version` is no longer current. undo_writes brings it back.
         """
+        from ragmemory.blocks.editor import removal
+
         editor = (await memory()).block_editor
         change = removal(block, section=section)
         return await editor.edit(document, version, change, origin_of(call, group), write_back=write_back)
