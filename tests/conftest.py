@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from msgspec.structs import replace
 
 from ragconfig.home import HOME_VARIABLE
+from ragmcp.protocol.schema.tools import ToolAnnotations
+from ragmcp.server import tools
+
+# The sources, the tests and the peers are compiled once, not at each of a thousand starts.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No deadlines: a busy machine would miss them.
 # The same examples in every run: a failure comes from the change under test.
@@ -44,6 +53,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent in _FULL:
             item.add_marker("full")
+    # First, so that the end, which workers steal from each other, has no module whose fixtures take seconds.
+    items.sort(key=lambda item: item.path.parent not in _FULL)
+
+
+# Deriving the schemas of the memory's 46 tools takes 0.1 s, and hundreds of tests build a server with them.
+_derived: dict[tuple[CodeType, ToolAnnotations, bool], tools.Tool] = {}
+_derive = tools._make
+
+
+def _make(function: tools.Function, annotations: ToolAnnotations, background: bool) -> tools.Tool:
+    if not function.__module__.startswith("ragmemory."):
+        return _derive(function, annotations, background)
+    key = function.__code__, annotations, background
+    if key not in _derived:
+        _derived[key] = _derive(function, annotations, background)
+    return replace(_derived[key], function=function)
+
+
+tools._make = _make
 
 
 # A file system in memory, for the temporary folders of the tests: SQLite's syncs are half the time on a disk.
