@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import ssl
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
@@ -72,6 +75,22 @@ def _make(function: tools.Function, annotations: ToolAnnotations, background: bo
 
 
 tools._make = _make
+
+
+# Reading the system's certificates takes 40 ms for each HTTP client, also for one that speaks without TLS.
+_read_certificates = httpcore2.default_ssl_context
+
+
+@cache
+def _certificates(trust_env: bool, _file: str | None) -> ssl.SSLContext:
+    return _read_certificates(_trust_env=trust_env)
+
+
+def _default_ssl_context(*, _trust_env: bool = True) -> ssl.SSLContext:
+    return _certificates(_trust_env, os.environ.get("SSL_CERT_FILE"))
+
+
+httpcore2.default_ssl_context = _default_ssl_context
 
 
 # A file system in memory, for the temporary folders of the tests: SQLite's syncs are half the time on a disk.
