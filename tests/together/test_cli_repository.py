@@ -57,7 +57,6 @@ def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Progra
     assert ragchat("query", "mate").out.startswith("[1] ")
 
 
-@pytest.mark.smoke
 def test_loading_a_part_of_a_repository_makes_none(ragchat: Program, tmp_path: Path) -> None:
     for words in (("src",), ("tea.md",), (".", "src"), ("-",)):
         assert ragchat("inject", *words, stdin="text").code == 0
@@ -76,6 +75,7 @@ def test_a_memory_that_the_user_names_wins(ragchat: Program, tmp_path: Path) -> 
     assert memory_of(by_variable) == named
 
 
+@pytest.mark.smoke
 def test_ragmemory_uses_it_as_well(ragchat: Program) -> None:
     ragchat("inject", ".")
     shown = below(ragchat, "src")("mcp", "config", "vscode")

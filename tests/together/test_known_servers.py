@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -158,13 +159,17 @@ async def test_a_call_that_fails_says_why(
     assert len(result.text) > 10
 
 
-@pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize(
-    "module",
-    peers.with_smoke(["mcp_server_git", "mcp_server_fetch", "mcp_server_time"], ["mcp_server_time"]),
+    "case",
+    peers.with_smoke(
+        list(product(["mcp_server_git", "mcp_server_fetch", "mcp_server_time"], ["modern", "legacy"])),
+        [("mcp_server_time", "legacy")],
+    ),
+    ids="-".join,
 )
-async def test_the_servers_in_python_speak_both_eras(module: str, era: EraName) -> None:
+async def test_the_servers_in_python_speak_both_eras(case: tuple[str, EraName]) -> None:
     peers.need("servers")
+    module, era = case
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(spawned([peers.python("servers"), "-m", module], era=era))
         assert await client.list_tools()

@@ -45,7 +45,6 @@ def with_environ(ragchat: Program, **environ: str) -> Program:
     return replace(ragchat, environ=ragchat.environ | environ)
 
 
-@pytest.mark.smoke
 def test_a_streamed_answer_is_cited_and_its_tokens_are_counted(ragchat: Program) -> None:
     answered = ragchat("ask", QUESTION, "--json").json
     assert (answered["answer"], answered["grounded"], answered["model"]) == (ANSWER, True, "mock-chat")

@@ -427,9 +427,9 @@ def limited(**limits: float) -> ModelSettings:
         (pouring(BEGUN, poured(content="more " * 1000)), "model.answer_characters = 1000000"),
         (pouring(BEGUN, poured(content=" " * 800_000)), "model.answer_characters = 1000000"),
         (pouring(BEGUN, poured(reasoning="hm " * 1000)), "model.answer_characters = 1000000"),
-        (pouring(BEGUN, poured()), "model.turn_seconds = 1"),
-        (pouring(BEGUN, b": alive\n\n"), "model.turn_seconds = 1"),
-        (Reply("Some words there", hold_after=3), "model.turn_seconds = 1"),
+        (pouring(BEGUN, poured()), "model.turn_seconds = 0.5"),
+        (pouring(BEGUN, b": alive\n\n"), "model.turn_seconds = 0.5"),
+        (Reply("Some words there", hold_after=3), "model.turn_seconds = 0.5"),
     ],
     ids=[
         "one event",
@@ -444,7 +444,7 @@ def limited(**limits: float) -> ModelSettings:
     ],
 )
 async def test_what_has_arrived_at_a_limit_is_the_answer(reply: Reply, setting: str) -> None:
-    seconds = 1.0 if "seconds" in setting else 60.0
+    seconds = 0.5 if "seconds" in setting else 60.0
     with OpenAIServer([reply]) as server:
         async with model_at(server.base_url) as model:
             await model.load()
@@ -464,7 +464,7 @@ async def test_what_has_arrived_at_a_limit_is_the_answer(reply: Reply, setting: 
         (pouring(b"[" * MIB, content_type="application/json"), "model.message_bytes = 1000000"),
         (pouring(b"\n" * MIB, content_type="text/html"), "model.message_bytes = 1000000"),
         (pouring(b"x" * MIB, content_type="application/json", status=500), "model.message_bytes = 1000000"),
-        (pouring(gzip.compress(bytes(64 * MIB)), encoding="gzip"), "model.message_bytes = 1000000"),
+        (pouring(gzip.compress(bytes(64 * MIB), 1), encoding="gzip"), "model.message_bytes = 1000000"),
         (pouring(poured(reasoning_content="hm " * 1000)), "model.answer_characters = 1000000"),
         (
             pouring(poured(content="<think>"), poured(content="hm " * 1000)),
@@ -523,17 +523,17 @@ async def test_a_connection_is_used_again_for_the_next_request() -> None:
         pouring(poured(content="word " * 20_000)),
         pouring(poured()),
         pouring(b": alive\n\n" * 10_000),
-        pouring(gzip.compress(b": alive\n\n" * 4_000_000), encoding="gzip"),
+        pouring(gzip.compress(b": alive\n\n" * 4_000_000, 1), encoding="gzip"),
         pouring(b"x" * MIB),
     ],
     ids=["words", "long words", "empty", "keep-alives", "gzip", "one event"],
 )
 async def test_a_stream_that_pours_lets_other_tasks_run(reply: Reply) -> None:
-    """A second of it, in which the loop may not be held for long: a signal is handled by the loop."""
+    """The loop may not be held for long: a signal is handled by the loop."""
     longest = 0.0
     with OpenAIServer([reply]) as server:
         async with model_at(server.base_url) as model:
-            model.settings = limited(answer_characters=10**8, message_bytes=10**8, turn_seconds=1.0)
+            model.settings = limited(answer_characters=10**8, message_bytes=10**8, turn_seconds=0.4)
             async with anyio.create_task_group() as group:
                 group.start_soon(partial(_complete_somehow, model, group.cancel_scope))
                 while True:

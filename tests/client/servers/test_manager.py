@@ -68,6 +68,7 @@ async def test_a_server_called_memory_is_not_taken_for_the_memory(tmp_path: Path
         assert offered["memory__Echo"].server == "memory" != SERVER_NAME
 
 
+@pytest.mark.full
 async def test_servers_that_hang_or_write_rubbish_do_not_disturb_the_others(tmp_path: Path) -> None:
     write(tmp_path, good=GOOD, silent=SILENT, chatty=CHATTY)
     async with managed(tmp_path, start_seconds=8.0) as manager:

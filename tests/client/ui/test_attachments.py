@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -40,20 +42,37 @@ def server() -> Iterator[OpenAIServer]:
         yield server
 
 
-@pytest.fixture
-async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> AsyncIterator[Room]:
-    """A chat with the server `mine` and a model; the working folder has two files."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tea.md").write_text("Tea is brewed at 75 degrees.\n", "utf-8")
-    (tmp_path / "my notes.txt").write_bytes("Grün.\n".encode("cp1252"))
-    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
-    write(tmp_path, mine=GOOD)
-    settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
-    async with managed(tmp_path) as manager, Conversation(settings, ListMemory(), manager) as conversation:
+@asynccontextmanager
+async def opened(folder: Path, server: OpenAIServer, **servers: dict[str, Any]) -> AsyncIterator[Room]:
+    """A chat with these servers and a model; the working folder has files."""
+    (folder / "tea.md").write_text("Tea is brewed at 75 degrees.\n", "utf-8")
+    (folder / "my notes.txt").write_bytes("Grün.\n".encode("cp1252"))
+    (folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
+    write(folder, **servers)
+    settings, (screen, out, err) = settings_in(folder), piped_screen()
+    async with managed(folder) as manager, Conversation(settings, ListMemory(), manager) as conversation:
         chosen = model_settings()
         chosen.name, chosen.base_url = "test-model", server.base_url
         conversation.model = ModelSelection(chosen, {})
         yield Room(ChatContext(conversation, screen, Status(), interactive=True), out, err)
+
+
+@pytest.fixture
+async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> AsyncIterator[Room]:
+    """A chat without servers."""
+    monkeypatch.chdir(tmp_path)
+    async with opened(tmp_path, server) as room:
+        yield room
+
+
+@pytest.fixture
+async def served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer
+) -> AsyncIterator[Room]:
+    """A chat with the server `mine`."""
+    monkeypatch.chdir(tmp_path)
+    async with opened(tmp_path, server, mine=GOOD) as room:
+        yield room
 
 
 def sent(server: OpenAIServer) -> str:
@@ -200,22 +219,22 @@ async def test_without_a_model_nothing_can_be_attached(room: Room) -> None:
     assert str(AttachmentUnusable("tea.md", "needs a language model, and none is configured")) in shown
 
 
-async def test_a_resource_is_attached_and_is_foreign_text(room: Room, server: OpenAIServer) -> None:
-    await handle(room.context, "What does @mine:note://welcome say?")
+async def test_a_resource_is_attached_and_is_foreign_text(served: Room, server: OpenAIServer) -> None:
+    await handle(served.context, "What does @mine:note://welcome say?")
     assert "Grüße, 世界" in sent(server)
     assert "@mine:note://welcome" in sent(server)
-    assert room.context.conversation.last_turn is not None
-    assert room.context.conversation.last_turn.answer.untrusted == ["@mine:note://welcome"]
+    assert served.context.conversation.last_turn is not None
+    assert served.context.conversation.last_turn.answer.untrusted == ["@mine:note://welcome"]
 
 
-async def test_an_image_of_a_server_goes_to_the_model(room: Room, server: OpenAIServer) -> None:
-    await handle(room.context, "What is on @mine:note://dot ?")
-    assert "Attached: @mine:note://dot (an image)" in notes(room)
+async def test_an_image_of_a_server_goes_to_the_model(served: Room, server: OpenAIServer) -> None:
+    await handle(served.context, "What is on @mine:note://dot ?")
+    assert "Attached: @mine:note://dot (an image)" in notes(served)
     text, image = server.requests[-1]["messages"][-1]["content"]
     assert "What is on @mine:note://dot ?" in text["text"]
     assert image == {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    assert room.context.conversation.last_turn is not None
-    assert room.context.conversation.last_turn.answer.untrusted == ["@mine:note://dot"]
+    assert served.context.conversation.last_turn is not None
+    assert served.context.conversation.last_turn.answer.untrusted == ["@mine:note://dot"]
 
 
 @pytest.mark.parametrize(
@@ -284,8 +303,8 @@ async def test_an_image_that_is_too_large_is_refused(
     assert server.requests == []
 
 
-async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: OpenAIServer) -> None:
-    shown = await failure(room, "Read @mine:note://gone to me")
+async def test_a_resource_that_is_not_there_is_an_error(served: Room, server: OpenAIServer) -> None:
+    shown = await failure(served, "Read @mine:note://gone to me")
     assert (
         "@mine:note://gone cannot be attached: it was not given by its server: There is no resource" in shown
     )
@@ -311,44 +330,46 @@ async def test_a_prompt_and_a_resource_of_a_starting_server_wait_for_it(
     assert server.requests
 
 
-async def test_mentions_are_completed(room: Room) -> None:
-    assert "a.md" not in await completions(room, "What does @te")
-    assert "tea.md" in await completions(room, "What does @te")
-    assert '"my notes.txt"' in await completions(room, "@my")
-    assert "mine:" in await completions(room, "@mi")
-    assert "note://welcome" in await completions(room, "@mine:wel")
-    assert "note://named/" in await completions(room, "@mine:note://na")
-    assert "note://named/playful" in await completions(room, "@mine:note://named/pl")
-    assert await completions(room, "mail a@te") == []
-    assert await completions(room, "@nothing:x") == []
+async def test_mentions_are_completed(served: Room) -> None:
+    assert "a.md" not in await completions(served, "What does @te")
+    assert "tea.md" in await completions(served, "What does @te")
+    assert '"my notes.txt"' in await completions(served, "@my")
+    assert "mine:" in await completions(served, "@mi")
+    assert "note://welcome" in await completions(served, "@mine:wel")
+    assert "note://named/" in await completions(served, "@mine:note://na")
+    assert "note://named/playful" in await completions(served, "@mine:note://named/pl")
+    assert await completions(served, "mail a@te") == []
+    assert await completions(served, "@nothing:x") == []
 
 
 async def test_a_prompt_of_a_server_is_filled_in_and_its_text_is_foreign(
-    room: Room, server: OpenAIServer
+    served: Room, server: OpenAIServer
 ) -> None:
-    await room.run("/mine:Summarize topic=tea tone=poetic")
+    await served.run("/mine:Summarize topic=tea tone=poetic")
     assert "Summarize tea, poetic." in sent(server)
-    assert "Summarize tea, poetic." in notes(room)
-    assert room.context.conversation.last_turn is not None
-    assert room.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
-    await room.run("/retry")
-    assert room.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
+    assert "Summarize tea, poetic." in notes(served)
+    assert served.context.conversation.last_turn is not None
+    assert served.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
+    await served.run("/retry")
+    assert served.context.conversation.last_turn.answer.untrusted == ["the prompt mine:Summarize"]
 
 
-async def test_an_argument_of_a_prompt_without_a_value_is_not_sent(room: Room, server: OpenAIServer) -> None:
+async def test_an_argument_of_a_prompt_without_a_value_is_not_sent(
+    served: Room, server: OpenAIServer
+) -> None:
     async def read(question: str, _: Completer) -> str:
         return "tea" if question == "topic: " else "  "
 
-    room.context.read = read
-    await room.run("/mine:Summarize")
+    served.context.read = read
+    await served.run("/mine:Summarize")
     assert "Summarize tea, plain." in sent(server)
 
 
-async def test_prompts_of_servers_are_completed_with_their_values(room: Room) -> None:
-    assert "mine:Summarize " in await completions(room, "/mi")
-    assert "mine:Summarize " in await completions(room, "/prompt mine:")
-    assert await completions(room, "/mine:Summarize topic=tea tone=pl") == ["plain", "playful"]
-    assert await completions(room, "/prompt mine:Summarize topic=tea tone=po") == ["poetic"]
+async def test_prompts_of_servers_are_completed_with_their_values(served: Room) -> None:
+    assert "mine:Summarize " in await completions(served, "/mi")
+    assert "mine:Summarize " in await completions(served, "/prompt mine:")
+    assert await completions(served, "/mine:Summarize topic=tea tone=pl") == ["plain", "playful"]
+    assert await completions(served, "/prompt mine:Summarize topic=tea tone=po") == ["poetic"]
 
 
 async def test_a_prompt_of_a_server_whose_name_has_a_space_is_called_with_an_underscore(
@@ -362,16 +383,16 @@ async def test_a_prompt_of_a_server_whose_name_has_a_space_is_called_with_an_und
     assert "Summarize tea, plain." in sent(server)
 
 
-async def test_a_prompt_that_its_server_does_not_fill_in_is_named(room: Room) -> None:
-    shown = await failure(room, "/mine:Summarize topic=nothing")
+async def test_a_prompt_that_its_server_does_not_fill_in_is_named(served: Room) -> None:
+    shown = await failure(served, "/mine:Summarize topic=nothing")
     assert "/mine:Summarize is not possible now: its server did not fill it in: " in shown
 
 
-async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:
+async def test_an_unknown_prompt_of_a_server_is_an_error(served: Room) -> None:
     with pytest.raises(UnknownPrompt, match="mine:Sumarize"):
-        await room.run("/mine:Sumarize")
+        await served.run("/mine:Sumarize")
 
 
-async def test_a_server_that_fails_has_no_resources_and_no_prompts_to_complete(room: Room) -> None:
-    assert not (await tool(room.context.conversation.servers, "mine__Die").call({})).ok
-    assert await completions(room, "/nothing:") == []
+async def test_a_server_that_fails_has_no_resources_and_no_prompts_to_complete(served: Room) -> None:
+    assert not (await tool(served.context.conversation.servers, "mine__Die").call({})).ok
+    assert await completions(served, "/nothing:") == []

@@ -68,9 +68,8 @@ async def test_a_stale_edit_names_both_versions(client: Client) -> None:
     assert (error["details"]["version"], error["details"]["current"]) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "code"),
-    [
+async def test_what_cannot_be_done_is_an_error(client: Client) -> None:
+    impossible: list[tuple[str, dict[str, Any], str]] = [
         ("search_blocks", {}, "INVALID_PARAMS"),
         ("search_blocks", {"query": "tea", "below": "1"}, "INVALID_PARAMS"),
         ("search_blocks", {"document": "note:none"}, "RESOURCE_NOT_FOUND"),
@@ -87,13 +86,10 @@ async def test_a_stale_edit_names_both_versions(client: Client) -> None:
             {"document": "note:tea", "version": 1, "block": "1.a", "write_back": True},
             "NOT_WRITTEN_BACK",
         ),
-    ],
-)
-async def test_what_cannot_be_done_is_an_error(
-    client: Client, tool: str, arguments: dict[str, Any], code: str
-) -> None:
-    failed = await attempt(client, tool, **arguments)
-    assert (failed.is_error, failed.structured(dict)["errorCode"]) == (True, code)
+    ]
+    for tool, arguments, code in impossible:
+        failed = await attempt(client, tool, **arguments)
+        assert (failed.is_error, failed.structured(dict)["errorCode"]) == (True, code), (tool, arguments)
 
 
 async def test_blocks_are_found_by_meaning_and_by_words(client: Client) -> None:
@@ -161,12 +157,12 @@ async def test_block_ids_are_completed_for_a_document(client: Client) -> None:
         await client.complete(TEMPLATE, "label", "")
 
 
-@pytest.mark.parametrize("end", ["", "1.a", "#2", "000000000000", "../1"])
-async def test_no_other_name_of_a_block_is_a_resource(client: Client, end: str) -> None:
+async def test_no_other_name_of_a_block_is_a_resource(client: Client) -> None:
     document = (await blocks(client))["1"]["document_id"]
-    with pytest.raises(WireError) as caught:
-        await client.read_resource(f"ragchat://document/{document}/block/{end}")
-    assert (caught.value.code, caught.value.error_code) == (-32602, "RESOURCE_NOT_FOUND")
+    for end in ("", "1.a", "#2", "000000000000", "../1"):
+        with pytest.raises(WireError) as caught:
+            await client.read_resource(f"ragchat://document/{document}/block/{end}")
+        assert (caught.value.code, caught.value.error_code) == (-32602, "RESOURCE_NOT_FOUND"), end
 
 
 @pytest.mark.parametrize(("revision", "code"), [(MODERN, -32602), ("2025-11-25", -32002)])

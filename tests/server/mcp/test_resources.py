@@ -43,24 +43,22 @@ async def test_a_document_is_listed_and_read(client: Client) -> None:
     assert (contents.uri, contents.mime_type, contents.text) == (uri, "text/markdown", "# Fox\n\nFoxes jump.")
 
 
-@pytest.mark.parametrize(
-    ("uri", "mime_type"),
-    [
-        ("file:///notes/tea.md", "text/markdown"),
-        ("note:tea", "text/markdown"),
-        ("file:///notes/tea.txt", "text/plain"),
-        ("file:///data/teas.csv", "text/csv"),
-        ("file:///data/Teas.JSON", "application/json"),
-        ("file:///etc/tea.yml", "application/yaml"),
-        ("file:///src/tea.ts", "text/plain"),
-        ("file:///papers/tea.pdf", "text/plain"),
-    ],
-)
-async def test_a_document_has_the_mime_type_of_its_text(client: Client, uri: str, mime_type: str) -> None:
-    resource = await injected(client, uri)
-    [listed] = await client.list_resources()
-    [contents] = await client.read_resource(resource)
-    assert (listed.mime_type, contents.mime_type) == (mime_type, mime_type)
+async def test_a_document_has_the_mime_type_of_its_text(client: Client) -> None:
+    mime_types = {
+        "file:///notes/tea.md": "text/markdown",
+        "note:tea": "text/markdown",
+        "file:///notes/tea.txt": "text/plain",
+        "file:///data/teas.csv": "text/csv",
+        "file:///data/Teas.JSON": "application/json",
+        "file:///etc/tea.yml": "application/yaml",
+        "file:///src/tea.ts": "text/plain",
+        "file:///papers/tea.pdf": "text/plain",
+    }
+    resources = {await injected(client, uri): mime_type for uri, mime_type in mime_types.items()}
+    assert {listed.uri: listed.mime_type for listed in await client.list_resources()} == resources
+    for resource, mime_type in resources.items():
+        [contents] = await client.read_resource(resource)
+        assert contents.mime_type == mime_type, resource
 
 
 async def test_the_list_has_pages(client: Client) -> None:
@@ -78,14 +76,13 @@ async def test_the_list_has_pages(client: Client) -> None:
             await client.request("resources/list", forged, ListResourcesResult, 10)
 
 
-@pytest.mark.parametrize(
-    "uri", ["ragchat://document/0000000000000000", "ragchat://document/", "note:fox", "file:///etc/passwd"]
-)
-async def test_what_is_no_document_is_not_found(client: Client, uri: str) -> None:
+async def test_what_is_no_document_is_not_found(client: Client) -> None:
     await injected(client, "note:fox")
-    with pytest.raises(WireError) as caught:
-        await client.read_resource(uri)
-    assert (caught.value.code, caught.value.error_code) == (-32602, "RESOURCE_NOT_FOUND")
+    ids = ("ragchat://document/0000000000000000", "ragchat://document/")
+    for uri in (*ids, "note:fox", "file:///etc/passwd"):
+        with pytest.raises(WireError) as caught:
+            await client.read_resource(uri)
+        assert (caught.value.code, caught.value.error_code) == (-32602, "RESOURCE_NOT_FOUND"), uri
 
 
 async def test_document_ids_are_completed(client: Client) -> None:

@@ -140,9 +140,9 @@ async def test_a_chunk_of_a_changed_document_is_no_longer_found(client: Client, 
         assert "Search again" in failed.text
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "path"),
-    [
+async def test_a_bad_argument_is_named(client: Client, call: Call) -> None:
+    assert call is not None
+    bad: list[tuple[str, dict[str, Any], str]] = [
         ("semantic_search", {"query": ""}, "$.query"),
         ("semantic_search", {"query": "x", "limit": 101}, "$.limit"),
         ("semantic_search", {"query": "x", "cursor": "x"}, "$.cursor"),
@@ -152,13 +152,9 @@ async def test_a_chunk_of_a_changed_document_is_no_longer_found(client: Client, 
         ("get_metadata_by_id", {"chunk_id": 2**64}, "$.chunk_id"),
         ("get_neighbours", {"chunk_id": 1, "before": 51}, "$.before"),
         ("get_neighbours", {"chunk_id": 1, "cursor": "MA=="}, "$.cursor"),
-    ],
-)
-async def test_a_bad_argument_is_named(
-    client: Client, call: Call, tool: str, arguments: dict[str, Any], path: str
-) -> None:
-    assert call is not None
-    failed = await attempt(client, tool, **arguments)
-    assert failed.is_error
-    assert failed.structured(dict)["errorCode"] == "INVALID_PARAMS"
-    assert path in failed.text
+    ]
+    for tool, arguments, path in bad:
+        failed = await attempt(client, tool, **arguments)
+        assert failed.is_error, (tool, arguments)
+        assert failed.structured(dict)["errorCode"] == "INVALID_PARAMS", (tool, arguments)
+        assert path in failed.text, (tool, arguments)

@@ -309,9 +309,9 @@ def test_a_heading_is_not_written_twice() -> None:
     assert head("", "") == "[1] (uri:3-4, score 0.50)"
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "path"),
-    [
+async def test_a_bad_argument_is_an_error_that_names_the_field(client: Client) -> None:
+    await called(client, "Inject", text="Foxes jump.")
+    bad: list[tuple[str, dict[str, Any], str]] = [
         ("Inject", {"text": " "}, "$.text"),
         ("Inject", {"text": "x", "metadata": {"tags": "red"}}, "$.metadata.tags"),
         ("Inject", {"text": "x", "metadata": {"created_at": "soon"}}, "$.metadata.created_at"),
@@ -340,17 +340,13 @@ def test_a_heading_is_not_written_twice() -> None:
         ("Inject", {"text": "x", "metadata": {"uri": "u" * 60_000}}, "$.metadata.uri"),
         ("Inject", {"text": "x", "metadata": {"uri": "a\0b"}}, "$.metadata.uri"),
         ("Inject", {"text": "x", "metadata": {"note": "x" * 70_000}}, "$.metadata"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-async def test_a_bad_argument_is_an_error_that_names_the_field(
-    client: Client, tool: str, arguments: dict[str, Any], path: str
-) -> None:
-    await called(client, "Inject", text="Foxes jump.")
-    result = await attempt(client, tool, **arguments)
-    assert result.is_error
-    assert result.structured(dict)["errorCode"] == "INVALID_PARAMS"
-    assert path in result.text
+    ]
+    for tool, arguments, path in bad:
+        result = await attempt(client, tool, **arguments)
+        context = f"{tool} {str(arguments)[:60]}: {result.text}"
+        assert result.is_error, context
+        assert result.structured(dict)["errorCode"] == "INVALID_PARAMS", context
+        assert path in result.text, context
 
 
 async def test_the_schemas_state_the_limits(client: Client) -> None:

@@ -6,6 +6,7 @@ until the commit: so commits have an order, ids rise with it, and an index that 
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -95,6 +96,8 @@ class PostgresEngine:
         except ImportError as error:
             reason = "psycopg is not installed; try: pip install 'ragchat[postgres]'"
             raise DatabaseUnavailable(self.place, reason) from error
+        # It warns of every read that is cancelled, though the pool replaces the connection.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
         pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
             self._conninfo,
             kwargs={"autocommit": True, "connect_timeout": max(2, int(self._busy_seconds))},

@@ -195,13 +195,13 @@ def test_cutting_loses_nothing(text: str) -> None:
 
 
 LONG = {
-    "paragraph": "some *words* of a paragraph [1] and " * 500,
-    "word": "x" * 20_000,
-    "lines": "a line of a paragraph\n" * 1_000,
+    "paragraph": "some *words* of a paragraph [1] and " * 350,
+    "word": "x" * 12_500,
+    "lines": "a line of a paragraph\n" * 600,
     "list": "- an item [1]\n" * 1_000,
     "code": "```python\n" + "x = leaves[1]\n" * 1_000 + "```\n",
-    "table": "| what | degrees |\n|------|---------|\n" + "| green | 75 [1] |\n" * 1_000,
-    "opening": "```" + "x" * 20_000 + "\n" + "y" * 20_000,
+    "table": "| what | degrees |\n|------|---------|\n" + "| green | 75 [1] |\n" * 750,
+    "opening": "```" + "x" * 6_500 + "\n" + "y" * 6_500,
 }
 
 
@@ -221,10 +221,10 @@ async def test_a_block_that_grows_and_grows_is_printed_in_parts(
         return parse(self, text)
 
     monkeypatch.setattr(MarkdownIt, "parse", measured)
-    for start in range(0, len(LONG[kind]), 1_000):
-        stream.feed(LONG[kind][start : start + 1_000])
+    for start in range(0, len(LONG[kind]), 3_000):
+        stream.feed(LONG[kind][start : start + 3_000])
     stream.finish()
-    assert longest <= MAX_BLOCK + 1_000 < 20_000
+    assert longest <= MAX_BLOCK + 3_000 < len(LONG[kind])
     assert "```" not in file.shown
     assert "|--" not in file.shown
     if kind == "code":

@@ -59,22 +59,17 @@ async def test_one_server_is_shown_without_having_shown_all_of_them_before(
     assert "good: ready, " in await room.run("/mcp good")
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
+async def test_an_unknown_server_is_an_error_that_says_what_can_be_typed(room: Room, tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    for words, hint in (
         ("goood", "Did you mean good? /mcp shows the servers."),
         ("log goood", "Did you mean good? /mcp shows the servers."),
         ("relaod", "Did you mean reload? /mcp shows the servers."),
         ("nope", "/mcp shows the servers."),
-    ],
-)
-async def test_an_unknown_server_is_an_error_that_says_what_can_be_typed(
-    room: Room, tmp_path: Path, words: str, hint: str
-) -> None:
-    write(tmp_path, good=GOOD)
-    with pytest.raises(UnknownServer) as caught:
-        await room.run(f"/mcp {words}")
-    assert caught.value.hint == hint
+    ):
+        with pytest.raises(UnknownServer) as caught:
+            await room.run(f"/mcp {words}")
+        assert caught.value.hint == hint, words
 
 
 async def test_servers_that_cannot_be_used_are_named(room: Room, tmp_path: Path) -> None:
@@ -180,17 +175,17 @@ async def test_memory_is_one_of_the_servers(whole_room: Room, tmp_path: Path) ->
     assert await whole_room.run("/mcp log ragmemory") == "one\ntwo\n"
 
 
-@pytest.mark.parametrize("words", ["", " reload", " ragmemory", " start ragmemory"])
 async def test_a_file_of_servers_that_cannot_be_used_does_not_hide_the_memory(
-    whole_room: Room, tmp_path: Path, words: str
+    whole_room: Room, tmp_path: Path
 ) -> None:
     await whole_room.context.memory.stats()
     write(tmp_path, bad={"command": 1})
-    shown = await whole_room.say(f"/mcp{words}")
-    assert shown.startswith("ragmemory: ready, ")
-    assert "mcp.json cannot be used: bad: " in shown
-    assert "There are no other servers." not in shown
-    assert whole_room.context.failures == 1
+    for failures, words in enumerate(("", " reload", " ragmemory", " start ragmemory"), 1):
+        shown = await whole_room.say(f"/mcp{words}")
+        assert shown.startswith("ragmemory: ready, "), words
+        assert "mcp.json cannot be used: bad: " in shown, words
+        assert "There are no other servers." not in shown, words
+        assert whole_room.context.failures == failures, words
 
 
 async def test_the_file_that_cannot_be_used_is_the_error_for_a_server_that_it_may_name(
