@@ -5,22 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import ssl
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import CodeType
 
-import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
-from msgspec.structs import replace
 
 from ragconfig.home import HOME_VARIABLE
-from ragmcp.protocol.schema.tools import ToolAnnotations
-from ragmcp.server import tools
 
 # The sources, the tests and the peers are compiled once, not at each of a thousand starts.
 sys.dont_write_bytecode = False
@@ -58,39 +51,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("full")
     # First, so that the end, which workers steal from each other, has no module whose fixtures take seconds.
     items.sort(key=lambda item: item.path.parent not in _FULL)
-
-
-# Deriving the schemas of the memory's 46 tools takes 0.1 s, and hundreds of tests build a server with them.
-_derived: dict[tuple[CodeType, ToolAnnotations, bool], tools.Tool] = {}
-_derive = tools._make
-
-
-def _make(function: tools.Function, annotations: ToolAnnotations, background: bool) -> tools.Tool:
-    if not function.__module__.startswith("ragmemory."):
-        return _derive(function, annotations, background)
-    key = function.__code__, annotations, background
-    if key not in _derived:
-        _derived[key] = _derive(function, annotations, background)
-    return replace(_derived[key], function=function)
-
-
-tools._make = _make
-
-
-# Reading the system's certificates takes 40 ms for each HTTP client, also for one that speaks without TLS.
-_read_certificates = httpcore2.default_ssl_context
-
-
-@cache
-def _certificates(trust_env: bool, _file: str | None) -> ssl.SSLContext:
-    return _read_certificates(_trust_env=trust_env)
-
-
-def _default_ssl_context(*, _trust_env: bool = True) -> ssl.SSLContext:
-    return _certificates(_trust_env, os.environ.get("SSL_CERT_FILE"))
-
-
-httpcore2.default_ssl_context = _default_ssl_context
 
 
 # A file system in memory, for the temporary folders of the tests: SQLite's syncs are half the time on a disk.

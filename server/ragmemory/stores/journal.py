@@ -23,8 +23,8 @@ UNDOABLE = "undone = 0 AND action <> 'restored'"
 _NEWEST = f"SELECT seq, write_group FROM journal WHERE {UNDOABLE} ORDER BY seq DESC"
 # The newest write, with those of its group. One statement: others may undo it in the meantime.
 _IS_NEWEST = (
-    f"(seq = (SELECT seq FROM ({_NEWEST} LIMIT 1))"
-    f" OR write_group <> '' AND write_group = (SELECT write_group FROM ({_NEWEST} LIMIT 1)))"
+    f"(seq = (SELECT seq FROM ({_NEWEST} LIMIT 1) AS newest)"
+    f" OR write_group <> '' AND write_group = (SELECT write_group FROM ({_NEWEST} LIMIT 1) AS newest))"
 )
 _FIRST_OF_GROUP = (
     f"SELECT min(seq) FROM journal WHERE {UNDOABLE} AND write_group <> '' AND write_group = {{}}"

@@ -10,6 +10,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -141,9 +142,13 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
     if returned in (str, list[Content], ToolResult):
         return msgspec.UNSET
     if isinstance(returned, type) and issubclass(returned, Struct):
-        return flat_schema(returned)
+        return _schema_of(returned)
     allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
     raise errors.BadFunction(name, f"it returns {returned!r}; a tool returns {allowed}")
+
+
+# Many tools return the same type, and a process that makes several servers repeats them all.
+_schema_of = cache(flat_schema)
 
 
 def _as_result(returned: Any) -> ToolResult[Any]:

@@ -87,7 +87,6 @@ class PostgresEngine:
                 # A connection whose opening is cancelled half-way would be left open.
                 with anyio.CancelScope(shield=True):
                     self._pool = await self._open()
-                self.openings += 1
                 self.on_open()
 
     async def _open(self) -> AsyncConnectionPool[Any]:
@@ -107,7 +106,6 @@ class PostgresEngine:
             timeout=self._busy_seconds,
             configure=self._configure,
             check=AsyncConnectionPool.check_connection,
-            reconnect_failed=self._note_loss,
         )
         await self._check_address()
         async with mapped_errors(self.place, self._busy_seconds):
@@ -133,18 +131,16 @@ class PostgresEngine:
         await connection.close()
 
     async def _configure(self, connection: AsyncConnection[Any]) -> None:
+        # A new connection may lead to another server, or to this one with an older backup.
+        self.openings += 1
         # set_config takes parameters.
         settings = {
-            "search_path": f'"{self._schema}"',
+            "search_path": quoted(self._schema),
             "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
             "lock_timeout": f"{self._busy_seconds}s",
         }
         for name, value in settings.items():
             await connection.execute("SELECT set_config(%s, %s, false)", [name, value])
-
-    def _note_loss(self, _: AsyncConnectionPool[Any]) -> None:
-        # Whatever answers next may be another server, or this one with an older backup.
-        self.openings += 1
 
     async def _prepare(self, connection: AsyncConnection[Any]) -> None:
         """Check that the schema is a memory's, and migrate it. Raises NotAMemory, MemoryTooNew."""
@@ -169,7 +165,7 @@ class PostgresEngine:
                 return
             if self._read_only:
                 raise MemoryReadOnly(self.place, "memory.read_only is set, and its tables have to be made")
-            await own.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+            await own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(self._schema)}")
             for migration in MIGRATIONS[done:]:
                 for statement in migration:
                     await connection.execute(statement.encode())
@@ -200,12 +196,18 @@ class PostgresEngine:
         if self._read_only:
             raise MemoryReadOnly(self.place, "memory.read_only is set")
         async with self._write_lock, self._connection() as connection:
-            # Cancelling a statement would close the connection, and leave open whether it was committed.
+            own = PostgresConnection(connection)
+            await own.execute("BEGIN")
+            await own.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+            # Waiting for the lock can be cancelled, which closes the connection. What follows cannot: it
+            # would leave open whether it was committed.
             with anyio.CancelScope(shield=True):
-                async with connection.transaction():
-                    own = PostgresConnection(connection)
-                    await own.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+                try:
                     yield own
+                    await own.execute("COMMIT")
+                except BaseException:
+                    await connection.rollback()
+                    raise
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection[Any]]:
@@ -250,6 +252,11 @@ class PostgresEngine:
 
         async with self.reading() as connection:
             return await verify(connection, on_progress)
+
+
+def quoted(name: str) -> str:
+    """A name in SQL, whatever it contains."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def without_schema(url: str) -> tuple[str, str]:

@@ -74,9 +74,7 @@ def test_a_glob_matches_what_sqlite_matches(database: str, pattern: str, text: s
 
     [expected] = sqlite3.connect(":memory:").execute("SELECT ? GLOB ?", [text, pattern]).fetchone()
     with psycopg.connect(without_schema(database)[0]) as connection:
-        [found] = connection.execute("SELECT %s ~ %s", [text, regular_expression(pattern)]).fetchone() or [
-            None
-        ]
+        found = connection.execute("SELECT %s ~ %s", [text, regular_expression(pattern)]).fetchone()
     assert found == (bool(expected),)
 
 
@@ -149,6 +147,23 @@ async def test_a_write_waits_for_another_only_as_long_as_it_may(url: str) -> Non
     async with opened(url) as one, opened(url, busy_seconds=0.2) as other, one.engine.transaction():
         with pytest.raises(MemoryBusy, match=r"over 0\.2 s"):
             await put(other, "two")
+
+
+@pytest.mark.full
+async def test_waiting_for_another_write_can_be_cancelled(url: str) -> None:
+    async with opened(url) as one, opened(url, busy_seconds=30) as other:
+        async with one.engine.transaction():
+            with anyio.fail_after(5), anyio.move_on_after(0.1) as scope:
+                await put(other, "two")
+        assert scope.cancelled_caught
+        assert await put(other, "two") is not None
+
+
+@pytest.mark.full
+async def test_a_schema_may_have_any_name(database: str) -> None:
+    async with opened(f'{database}&schema=a"b; DROP {secrets.token_hex(4)}') as store:
+        await put(store, "one")
+        assert (await store.stats()).documents == 1
 
 
 @pytest.mark.full
