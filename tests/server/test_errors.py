@@ -8,6 +8,7 @@ from ragmemory.errors import (
     BadArgument,
     BlockNotFound,
     ChunkNotFound,
+    DatabaseUnavailable,
     DocumentExists,
     DocumentNotFound,
     EmbedderMismatch,
@@ -43,6 +44,10 @@ from ragmemory.errors import (
 
 SENTENCES = [
     (MemoryUnusable("/m.db", "disk full"), "The memory /m.db cannot be used: disk full."),
+    (
+        DatabaseUnavailable("postgresql://db/notes", "no route"),
+        "The memory postgresql://db/notes is not available: no route.",
+    ),
     (MemoryFull("/m.db"), "The memory /m.db cannot be written: the disk is full."),
     (MemoryReadOnly("/m.db", "its disk is"), "The memory /m.db cannot be written: its disk is."),
     (MemoryDamaged("/m.db", "malformed"), "The memory /m.db is damaged: malformed."),

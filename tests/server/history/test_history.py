@@ -19,7 +19,7 @@ from tests.support.memories import ORIGIN, service_for
 FIRST = "Bake the pie for forty minutes.\nLet it cool.\n"
 SECOND = "Bake the pie for fifty minutes.\nLet it cool.\n"
 # More than a page of chunks: its versions are hidden documents.
-LONG = "".join(f"# Part {number}\n\nThe oven of part {number} is hot. a\0b\n\n" for number in range(600))
+LONG = "".join(f"# Part {number}\n\nThe oven of part {number} is hot. a\tb\n\n" for number in range(600))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def text_of(memory: MemoryService, document: str = "pie") -> str:
 async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_first(
     memory: MemoryService,
 ) -> None:
-    await put(memory, FIRST, "a\0b", LONG)
+    await put(memory, FIRST, "a\tb", LONG)
     await put(memory, "Another document.", uri="other")
     await memory.writer.forget("pie", ORIGIN)
     await put(memory, SECOND)
@@ -60,7 +60,7 @@ async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_f
         (1, "added", len(FIRST)),
     ]
     texts = {number: (await memory.history.version("pie", number)).text for number in (1, 2, 3, 5, 6)}
-    assert texts == {1: FIRST, 2: "a\0b", 3: LONG, 5: "", 6: SECOND}
+    assert texts == {1: FIRST, 2: "a\tb", 3: LONG, 5: "", 6: SECOND}
     for _ in range(2):
         await memory.history.undo(ORIGIN)
     assert await listed(memory) == [

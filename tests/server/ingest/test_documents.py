@@ -134,6 +134,12 @@ def test_metadata_that_could_not_be_stored_or_found_again_is_refused(
     assert str(caught.value) == sentence
 
 
+def test_a_nul_character_which_postgresql_cannot_store_is_replaced() -> None:
+    document = make_document("a\0b", {"uri": "doc"})
+    assert document.text == "a\ufffdb"
+    assert document.digest == make_document("a\ufffdb", {"uri": "doc"}).digest
+
+
 storable = st.characters(codec="utf-8", exclude_characters="\0")
 json_values = st.recursive(
     st.none()
