@@ -32,8 +32,8 @@ class SubQuestion(Struct):
     text: str
     wordings: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    # Texts that the model read and that are not the user's own.
-    untrusted: list[str] = field(default_factory=list)
+    # Texts that the model read and that are not the user's own. The file has the older name.
+    untrusted: list[str] = field(default_factory=list, name="foreign")
     read: bool = False  # by the model
 
     @property
@@ -42,10 +42,13 @@ class SubQuestion(Struct):
 
 
 class ResearchState(Struct):
-    """Everything that a later run needs to continue. `documents` names the documents that are searched."""
+    """Everything that a later run needs to continue.
+
+    `documents` names the documents that are searched. The file has the older name.
+    """
 
     question: str
-    documents: str
+    documents: str = field(name="place")
     sub_questions: list[SubQuestion] = field(default_factory=list)
     draft: str = ""  # the report before its claims are checked
     usage: Usage = Usage()

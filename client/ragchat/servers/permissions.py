@@ -46,7 +46,8 @@ class _Remembered(Struct, frozen=True):
     description: str
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
-    annotations: dict[str, bool] = {}
+    # None: not kept by an earlier release; {}: no annotations.
+    annotations: dict[str, bool] | None = None
 
     def is_of(self, tool: ToolInfo) -> bool:
         """Whether the tool is unchanged."""
@@ -198,8 +199,10 @@ def _lines(tool: _Remembered) -> list[str]:
     for name, schema in parts:
         if schema is not None:
             lines += [f"{name}:", *msgspec.json.format(_encoded(schema)).decode().splitlines()]
-    annotations = (f"  {name}: {str(value).lower()}" for name, value in sorted(tool.annotations.items()))
-    return [*lines, "annotations:", *annotations]
+    lines += ["annotations:"]
+    if tool.annotations is None:
+        return [*lines, "  (an earlier release did not keep them)"]
+    return [*lines, *(f"  {name}: {str(value).lower()}" for name, value in sorted(tool.annotations.items()))]
 
 
 def _difference(before: list[str], after: list[str]) -> str:

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import msgspec
+
 from ragchat.research.state import (
     KEPT_SECONDS,
     Finding,
@@ -31,6 +33,15 @@ def test_a_state_is_read_as_it_was_saved_for_the_same_question_and_documents_alo
     file.remove()
     file.remove()
     assert file.load() is None
+
+
+def test_a_file_of_an_older_program_is_read(tmp_path: Path) -> None:
+    file = StateFile(tmp_path, "Why?", "here")
+    saved = {"question": "Why?", "place": "here", "sub_questions": [{"text": "Why so?", "foreign": ["page"]}]}
+    file.path.write_bytes(msgspec.json.encode(saved))
+    loaded = file.load()
+    assert loaded is not None
+    assert (loaded.documents, loaded.sub_questions[0].untrusted) == ("here", ["page"])
 
 
 def test_the_last_question_is_that_of_the_newest_readable_file_of_the_same_documents(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from ragchat.errors import PermissionsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
 from ragchat.servers.permissions import FILE, MAX_LINES, Permissions, Rule
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
-from tests.support.turns import FORGET_TOOL
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL
 
 PROJECTS = ServerConfig(name="a", scope=Scope.PROJECT, file="/repo/.mcp.json", command=("run", "it"))
 
@@ -67,6 +68,18 @@ def test_the_last_word_on_a_tool_counts(tmp_path: Path) -> None:
     assert permissions.rule("files", FORGET_TOOL) is None
     permissions.remember("files", [changed], Rule.NEVER)
     assert permissions.rule("files", changed) is Rule.NEVER
+
+
+def test_a_tool_that_an_earlier_release_has_remembered_is_asked_about_again(tmp_path: Path) -> None:
+    old = {"rule": "always", "description": "Forget.", "input_schema": {"type": "object"}}
+    never = old | {"rule": "never"}
+    (tmp_path / FILE).write_text(json.dumps({"tools": {"files": {"Forget": old, "Query": never}}}))
+    permissions = Permissions(tmp_path)
+    assert permissions.rule("files", FORGET_TOOL) is None
+    assert "-  (an earlier release did not keep them)" in permissions.changes("files", FORGET_TOOL)
+    assert permissions.rule("files", QUERY_TOOL) is Rule.NEVER
+    permissions.remember("files", [FORGET_TOOL], Rule.ALWAYS)
+    assert Permissions(tmp_path).rule("files", FORGET_TOOL) is Rule.ALWAYS
 
 
 def test_the_difference_of_very_long_descriptions_is_bounded(tmp_path: Path) -> None:
