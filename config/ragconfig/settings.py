@@ -246,7 +246,7 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
 
 
 def _choose(settings: Settings, key: str, value: Any, origin: str) -> None:
-    """Like `_set`; a memory that is named replaces that of earlier layers, be it a path or a URL."""
+    """Like `_set`, but a path or URL of a memory replaces both of earlier layers."""
     if key == "memory.path":
         url = value if is_database(value) else ""
         _set(settings, "store.url", url, origin)

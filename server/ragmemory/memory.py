@@ -16,7 +16,7 @@ class Memory:
     """A memory in one file: an async context manager. Its methods raise RagMemoryErrors."""
 
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
-        """`path` is the SQLite file, which is made if there is none, or a `postgresql://` URL.
+        """`path` is the SQLite file, created if it is missing, or a `postgresql://` URL.
 
         Raises SettingsError.
 

@@ -65,6 +65,8 @@ class PostgresEngine:
         self.on_open: Callable[[], object] = lambda: None
         self._conninfo, self._schema = without_schema(url)
         self._busy_seconds = busy_seconds
+        # libpq waits for at least two seconds, and for whole ones.
+        self._connect_seconds = max(2, int(busy_seconds))
         self._read_only = read_only
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = anyio.Lock()
@@ -99,7 +101,7 @@ class PostgresEngine:
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
             self._conninfo,
-            kwargs={"autocommit": True, "connect_timeout": max(2, int(self._busy_seconds))},
+            kwargs={"autocommit": True, "connect_timeout": self._connect_seconds},
             min_size=1,
             max_size=_CONNECTIONS,
             open=False,
@@ -124,7 +126,7 @@ class PostgresEngine:
 
         try:
             connection = await psycopg.AsyncConnection.connect(
-                self._conninfo, connect_timeout=max(2, int(self._busy_seconds))
+                self._conninfo, connect_timeout=self._connect_seconds
             )
         except psycopg.Error as error:
             raise DatabaseUnavailable(self.place, reason_of(error)) from error

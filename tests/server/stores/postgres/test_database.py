@@ -201,7 +201,7 @@ async def test_a_memory_that_is_only_read_is_not_written(url: str) -> None:
             await put(store, "two")
 
 
-async def test_a_server_that_is_not_there_is_said_to_be_so() -> None:
+async def test_an_unreachable_server_is_reported_with_the_reason() -> None:
     with pytest.raises(DatabaseUnavailable, match=r"is not available: .*refused"):
         async with opened("postgresql://me@127.0.0.1:1/notes", busy_seconds=1):
             pass
