@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
@@ -113,8 +112,8 @@ class Ingestions:
                 logger.warning("Ingestions of killed processes were not resumed: %s", error)
 
     async def _take_over(self) -> None:
-        while (beat := await self._store.ingestions.last_beat(self._run_id)) is not None:
-            await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
+        while (silence := await self._store.ingestions.silence(self._run_id)) is not None:
+            await anyio.sleep(max(BEAT_SECONDS, SILENT_SECONDS - silence))
             for job in await self._store.ingestions.take_over(self._run_id, SILENT_SECONDS):
                 if not all(map(self._may_resume, job.sources)):
                     logger.warning("The ingestion %s is not resumed: its files may not be read", job.job_id)

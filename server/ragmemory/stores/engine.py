@@ -65,6 +65,10 @@ class Dialect(Protocol):
         """A join whose left side is read first."""
 
     @property
+    def now(self) -> str:
+        """The seconds since 1970 by the clock of the engine, which all processes share."""
+
+    @property
     def fulltext_condition(self) -> str:
         """The condition on `fulltext`, whose parameter is a `fulltext_query`."""
 

@@ -7,7 +7,6 @@ is too old belongs to a killed process; any other process may take it over.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,11 +19,15 @@ logger = logging.getLogger(__name__)
 
 # Ended jobs that are kept.
 KEPT = 100
-_INSERT = "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO ingestions(job_id, request, status, run_id, job, beat) VALUES(?, ?, ?, ?, ?, {now})"
 
 
 class IngestionStore(StorePart):
     """The jobs of one memory."""
+
+    @property
+    def _insert(self) -> str:
+        return _INSERT.format(now=self._engine.dialect.now)
 
     async def begin(self, job: Ingestion) -> Ingestion:
         """Store a new job, unless one for the same request runs already; return the one that runs."""
@@ -38,7 +41,7 @@ class IngestionStore(StorePart):
             await connection.execute(
                 "DELETE FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
             )
-            await connection.execute(_INSERT, _row(job))
+            await connection.execute(self._insert, _row(job))
             await connection.execute(
                 "DELETE FROM ingestions WHERE status <> 'running'"
                 " AND number <= (SELECT number FROM ingestions ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -53,8 +56,8 @@ class IngestionStore(StorePart):
         """
         async with self._engine.transaction() as connection:
             cursor = await connection.execute(
-                f"{_INSERT} ON CONFLICT(job_id) DO UPDATE SET status = excluded.status, beat = excluded.beat,"
-                " job = excluded.job"
+                f"{self._insert} ON CONFLICT(job_id) DO UPDATE"
+                " SET status = excluded.status, beat = excluded.beat, job = excluded.job"
                 " WHERE ingestions.run_id = excluded.run_id AND ingestions.status = 'running'",
                 _row(job),
             )
@@ -71,20 +74,22 @@ class IngestionStore(StorePart):
     async def take_over(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
         """Take over the jobs that another process has not saved for some time."""
         async with self._engine.transaction() as connection:
-            now = time.time()
+            now = self._engine.dialect.now
             rows = await connection.execute_fetchall(
-                "UPDATE ingestions SET run_id = ?1, beat = ?2"
-                " WHERE status = 'running' AND beat < ?3 AND run_id <> ?1 RETURNING job",
-                [run_id, now, now - silent_seconds],
+                f"UPDATE ingestions SET run_id = ?1, beat = {now}"
+                f" WHERE status = 'running' AND beat < {now} - ?2 AND run_id <> ?1 RETURNING job",
+                [run_id, silent_seconds],
             )
             return _decoded(rows)
 
-    async def last_beat(self, run_id: str) -> float | None:
-        """When the longest silent job of another process was saved; None if no other process has one."""
-        [(beat,)] = await self._engine.read(
-            "SELECT min(beat) FROM ingestions WHERE status = 'running' AND run_id <> ?", [run_id]
+    async def silence(self, run_id: str) -> float | None:
+        """The seconds since the longest silent job of another process was saved; None if there is none."""
+        [(seconds,)] = await self._engine.read(
+            f"SELECT {self._engine.dialect.now} - min(beat) FROM ingestions"
+            " WHERE status = 'running' AND run_id <> ?",
+            [run_id],
         )
-        return None if beat is None else float(beat)
+        return None if seconds is None else float(seconds)
 
     async def running(self) -> list[Ingestion]:
         """The jobs that run in any process."""
@@ -106,8 +111,8 @@ def is_same(job: Ingestion, other: Ingestion) -> bool:
     return _request(job) == _request(other)
 
 
-def _row(job: Ingestion) -> list[str | float]:
-    return [job.job_id, _request(job), job.status, job.run_id, time.time(), _encoded(job)]
+def _row(job: Ingestion) -> list[str]:
+    return [job.job_id, _request(job), job.status, job.run_id, _encoded(job)]
 
 
 def _request(job: Ingestion) -> str:

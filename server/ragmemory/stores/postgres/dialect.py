@@ -19,6 +19,8 @@ class PostgresDialect:
 
     # The planner chooses the order.
     ordered_join = "JOIN"
+    # Not now(), which is when the transaction began: it may have waited for the lock.
+    now = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
     fulltext_condition = "words @@ CAST(? AS tsquery)"
 
     def fulltext_query(

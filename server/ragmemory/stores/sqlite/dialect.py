@@ -19,6 +19,7 @@ class SqliteDialect:
 
     # SQLite reads the left side of a CROSS JOIN first.
     ordered_join = "CROSS JOIN"
+    now = "(julianday('now') - 2440587.5) * 86400.0"
     fulltext_condition = "fulltext MATCH ?"
 
     def fulltext_query(
