@@ -127,15 +127,17 @@ class Settings(Struct):
         is_named = bool(self.tables["memory"]["path"]) and self.origins.get("memory.path") != ORIGIN
         return is_named or bool(self.tables["store"]["url"])
 
-    def with_memory(self, path: Path, origin: str) -> Settings:
-        """These settings with another memory on this machine."""
+    def with_memory(self, place: Path | str, origin: str) -> Settings:
+        """These settings with another memory: a path, or the URL of one in a database."""
         tables = {
             **self.tables,
-            "memory": {**self.tables["memory"], "path": str(path)},
-            "store": {"url": ""},
+            "memory": dict(self.tables["memory"]),
+            "store": dict(self.tables["store"]),
             "memory_server": {**self.tables["memory_server"], "url": ""},
         }
-        return structs.replace(self, tables=tables, origins={**self.origins, "memory.path": origin})
+        settings = structs.replace(self, tables=tables, origins=dict(self.origins))
+        _choose(settings, "memory.path", str(place), origin)
+        return settings
 
 
 def load_settings(

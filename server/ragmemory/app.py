@@ -33,7 +33,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     memory = settings.table("memory", MemorySettings)
     repository = root_of(path) if settings.origins.get("memory.path") == OPTION else None
     make = partial(make_memory, repository, settings.home) if repository else None
-    store = Store(_engine(settings, memory, path, make), memory.undo_depth)
+    store = Store(make_engine(settings, make), memory.undo_depth)
     embedder = embedder or make_embedder(settings)
     # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = path.parent / f"{path.name}-index"
@@ -51,9 +51,9 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     )
 
 
-def _engine(
-    settings: Settings, memory: MemorySettings, path: Path, make: Callable[[], object] | None
-) -> Engine:
+def make_engine(settings: Settings, make: Callable[[], object] | None = None) -> Engine:
+    """The engine of the memory; nothing is opened yet. Raises SettingsError."""
+    memory, path = settings.table("memory", MemorySettings), settings.memory_path
     seconds, read_only = memory.busy_seconds, memory.read_only
     if url := settings.store_url:
         from ragmemory.stores.postgres.database import PostgresEngine

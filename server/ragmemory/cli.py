@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # collections take 6 % of the time to the first response.
 GC_THRESHOLD = 50_000
 # Only these words require the parsers of the commands, which take 0.8 ms to build.
-COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
+COMMANDS = frozenset({"http", "bridge", "copy", "-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,6 +103,15 @@ def _bridge(settings: Settings, arguments: argparse.Namespace) -> None:
 
     spawn = _http_command(arguments) if arguments.spawn else None
     serving.run(settings, arguments.url, arguments.token_file or "", spawn)
+
+
+def _copy(settings: Settings, arguments: argparse.Namespace) -> None:
+    from ragmemory.app import make_engine
+    from ragmemory.maintenance import copying
+
+    places = arguments.source, arguments.target
+    source, target = (make_engine(settings.with_memory(place, "the command line")) for place in places)
+    copying.run(source, target, as_json=arguments.json)
 
 
 def _http_command(arguments: argparse.Namespace) -> list[str]:
@@ -181,6 +190,15 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
     bridge.add_argument("url", metavar="URL", help="such as http://127.0.0.1:8765/mcp")
     bridge.add_argument("--spawn", action="store_true", help="start a server there if none responds")
     bridge.add_argument("--token-file", metavar="FILE", help="the bearer token for the server")
+    copy = commands.add_parser(
+        "copy",
+        help="copy a memory to another file or database",
+        description="Copy a memory with everything in it. An interrupted copy goes on where it was.",
+    )
+    copy.set_defaults(run=_copy)
+    copy.add_argument("source", metavar="FROM", help="a file or postgresql://…")
+    copy.add_argument("target", metavar="TO", help="a new file, or postgresql://…?schema=NAME without tables")
+    copy.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 class _Command(argparse.ArgumentParser):

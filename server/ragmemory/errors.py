@@ -331,6 +331,16 @@ class BackupFailed(RagMemoryError):
     sentence = "The backup {path} cannot be written: {reason}."
 
 
+class CopyFailed(RagMemoryError):
+    """A memory cannot be copied to this place."""
+
+    path: str  # or URL
+    reason: str
+    hint: str = "Choose another place for the copy."
+    code = "COPY_FAILED"
+    sentence = "The memory cannot be copied to {path}: {reason}."
+
+
 class NotStored(RagMemoryError):
     """One document could not be written; others of the same batch were."""
 

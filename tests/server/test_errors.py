@@ -8,6 +8,7 @@ from ragmemory.errors import (
     BadArgument,
     BlockNotFound,
     ChunkNotFound,
+    CopyFailed,
     DatabaseUnavailable,
     DocumentExists,
     DocumentNotFound,
@@ -91,6 +92,10 @@ SENTENCES = [
         "Nothing was changed, because file:///pie.md cannot be written: it is write-protected.",
     ),
     (NothingToUndo(), "There is nothing to undo."),
+    (
+        CopyFailed("/c.db", "there is something already"),
+        "The memory cannot be copied to /c.db: there is something already.",
+    ),
     (BackupFailed("/b.db", "it already exists"), "The backup /b.db cannot be written: it already exists."),
     (NotAWrite(7), "There is no write 7 in the journal that could be undone. Nothing was changed."),
     (

@@ -2,7 +2,8 @@
 
 Covers `ragchat.commands.ask`, `ragchat.commands.history`, `ragchat.commands.inject`,
 `ragchat.commands.memory`, `ragchat.commands.query`, `ragchat.commands.removal`,
-`ragchat.commands.session`, `ragchat.commands.transfer` and `ragchat.memory.transfer`.
+`ragchat.commands.session`, `ragchat.commands.transfer`, `ragchat.memory.transfer` and
+`ragmemory.maintenance.copying`.
 """
 
 from __future__ import annotations
@@ -494,6 +495,36 @@ def test_a_backup_is_a_memory_of_its_own(ragchat: Program) -> None:
     listed = ragchat("memory", "ls", "--json").json
     assert ragchat("--memory", "copy.db", "memory", "ls", "--json").json == listed
     assert ragchat("--memory", "copy.db", "memory", "verify").code == 0
+
+
+def test_a_copy_of_a_memory_has_its_history_too(ragchat: Program) -> None:
+    ragchat("--memory", "first.db", "inject", "tea.md", "coffee.md")
+    ragchat("--memory", "first.db", "memory", "rm", "tea.md")
+    copied = ragchat("memory", "copy", "first.db", "second.db", "--json")
+    assert (copied.code, copied.json["documents"], copied.json["replaced"]) == (0, 1, 0)
+    assert copied.json["target"] == str(ragchat.folder / "second.db")
+
+    assert ragchat("--memory", "second.db", "memory", "undo").code == 0
+    assert len(ragchat("--memory", "second.db", "memory", "ls", "--json").json["documents"]) == 2
+    assert ragchat("--memory", "second.db", "memory", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("no.db", "copy.db", "there is no memory {folder}/no.db."),
+        ("tea.md", "coffee.md", "The memory cannot be copied to {folder}/coffee.md: there is something"),
+        ("postgresql://me:secret@localhost/x", "copy.db", "it has a password"),
+    ],
+)
+def test_what_cannot_be_copied_is_one_sentence(
+    ragchat: Program, source: str, target: str, reason: str
+) -> None:
+    failed = ragchat("memory", "copy", source, target)
+    assert (failed.code, failed.out) == (1, "")
+    assert reason.format(folder=ragchat.folder) in failed.err
+    assert "secret" not in failed.err
+    assert not (ragchat.folder / "copy.db").exists()
 
 
 def test_an_export_is_imported_elsewhere_and_undone_as_one(ragchat: Program) -> None:

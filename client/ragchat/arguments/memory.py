@@ -35,6 +35,10 @@ def _check_undo(arguments: Namespace) -> str:
     return ""
 
 
+def _check_copy(arguments: Namespace) -> str:
+    return "FROM names the memory: it cannot be combined with --server" if arguments.server else ""
+
+
 def _check_export(arguments: Namespace) -> str:
     if arguments.file == "-" and arguments.json:
         return "--json needs a FILE: without it, the documents themselves go to stdout"
@@ -164,6 +168,16 @@ COMMANDS = (
             argument("file", metavar="FILE", type=text_value, help="a new file"),
             flag("--force", help="replace FILE if it is a memory"),
         ),
+    ),
+    Command(
+        "memory copy",
+        "memory:copy",
+        "copy a memory with everything in it to another file or database",
+        (
+            argument("source", metavar="FROM", type=text_value, help="a file or postgresql://…"),
+            argument("destination", metavar="TO", type=text_value, help="a new file, or postgresql://…"),
+        ),
+        check=_check_copy,
     ),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
     Command(

@@ -7,17 +7,20 @@ from functools import partial
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
+from ragchat.commands.serve import replace_process
 from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import about_one, listed, to_remove
+from ragchat.servers.memory.process import environment, program
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import Repaired
 from ragconfig.home import user_path
+from ragconfig.settings import is_database
 
 
 async def ls(run: Invocation) -> int:
@@ -106,6 +109,18 @@ async def backup(run: Invocation) -> int:
     documents = counted(done.documents, "document")
     console.result(done, f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
     return 0
+
+
+def copy(run: Invocation) -> int:
+    """Returns the exit code of `ragmemory copy`."""
+    arguments = run.arguments
+    words = [*program(run.settings, run.config_file, arguments.verbose), "copy"]
+    words += ["--json"] if arguments.json else []
+    places = [
+        place if is_database(place) else str(user_path(place))
+        for place in (arguments.source, arguments.destination)
+    ]
+    return replace_process([*words, "--", *places], environment(run.settings, databases=True))
 
 
 async def reembed(run: Invocation) -> int:

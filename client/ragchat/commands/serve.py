@@ -23,10 +23,10 @@ def serve(run: Invocation) -> int:
     environ = environment(run.settings)
     if token := os.environ.get(TOKEN_VARIABLE):
         environ[TOKEN_VARIABLE] = token
-    return _replace_process(words, environ)
+    return replace_process(words, environ)
 
 
-def _replace_process(command: list[str], environ: dict[str, str]) -> int:
+def replace_process(command: list[str], environ: dict[str, str]) -> int:
     """Replace this process, so that the program gets the terminal and the signals."""
     if sys.platform != "win32":
         os.execve(command[0], command, environ)

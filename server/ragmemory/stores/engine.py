@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from ragcommon.contract.maintenance import Verified
 
@@ -18,6 +18,8 @@ OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 # Called with what is copied, and what there is to copy.
 OnCopied = Callable[[int, int], Awaitable[None]]
 Row = Any  # a sequence of its columns
+# Why a memory is not copied to a place.
+EXISTS = "there is something already"
 # An SQL condition, and its parameters.
 Condition = tuple[str, list[Any]]
 
@@ -166,6 +168,15 @@ class Engine(Protocol):
 
     async def verify(self, on_progress: OnProgress) -> Verified:
         """Check everything that is stored, even if it cannot be opened."""
+
+    async def exists(self) -> bool:
+        """Whether there is something in its place; nothing is made."""
+
+    def unfinished(self) -> Self:
+        """The engine of a copy that is to take this place, which `exists` says is free."""
+
+    async def take(self, copy: Self) -> None:
+        """Move a complete copy to this place, all of it or nothing, and close it. Raises CopyFailed."""
 
 
 class StorePart:

@@ -46,11 +46,16 @@ def command(settings: Settings, config_file: Path | None, verbose: bool) -> list
     return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*"]
 
 
-def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The server's environment: without the model's key, unless the embedder uses the same one."""
+def environment(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, databases: bool = False
+) -> dict[str, str]:
+    """The server's environment: without the model's key, unless the embedder uses the same one.
+
+    With `databases` it has libpq's variables even if the memory is a file.
+    """
     embedder = settings.tables["embedder"]
     prefixes = OWN_PREFIXES
-    if settings.store_url:
+    if databases or settings.store_url:
         prefixes = (*prefixes, POSTGRES_PREFIX)
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)

@@ -19,6 +19,7 @@ import anyio
 from ragcommon.contract.maintenance import Verified
 from ragmemory.errors import (
     BackupFailed,
+    CopyFailed,
     DatabaseUnavailable,
     MemoryReadOnly,
     MemoryTooNew,
@@ -26,7 +27,7 @@ from ragmemory.errors import (
     NotAMemory,
     NotStored,
 )
-from ragmemory.stores.engine import OnCopied, OnProgress, Row
+from ragmemory.stores.engine import EXISTS, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
     PostgresConnection,
     concerns_the_database,
@@ -92,11 +93,10 @@ class PostgresEngine:
                 self.on_open()
 
     async def _open(self) -> AsyncConnectionPool[Any]:
-        try:
-            from psycopg_pool import AsyncConnectionPool
-        except ImportError as error:
-            reason = "psycopg is not installed; try: pip install 'ragchat[postgres]'"
-            raise DatabaseUnavailable(self.place, reason) from error
+        # The pool retries until its time-out, and does not say why it fails.
+        await (await self._connect()).close()
+        from psycopg_pool import AsyncConnectionPool
+
         # It warns of every read that is cancelled, though the pool replaces the connection.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
@@ -109,7 +109,6 @@ class PostgresEngine:
             configure=self._configure,
             check=AsyncConnectionPool.check_connection,
         )
-        await self._check_address()
         async with mapped_errors(self.place, self._busy_seconds):
             await pool.open()
             try:
@@ -120,17 +119,19 @@ class PostgresEngine:
                 raise
         return pool
 
-    async def _check_address(self) -> None:
-        """Connect once: the pool retries until its time-out, and does not say why it fails."""
-        import psycopg
-
+    async def _connect(self) -> AsyncConnection[Any]:
+        """A connection of its own. Raises DatabaseUnavailable."""
         try:
-            connection = await psycopg.AsyncConnection.connect(
+            import psycopg
+        except ImportError as error:
+            reason = "psycopg is not installed; try: pip install 'ragchat[postgres]'"
+            raise DatabaseUnavailable(self.place, reason) from error
+        try:
+            return await psycopg.AsyncConnection.connect(
                 self._conninfo, connect_timeout=self._connect_seconds
             )
         except psycopg.Error as error:
             raise DatabaseUnavailable(self.place, reason_of(error)) from error
-        await connection.close()
 
     async def _configure(self, connection: AsyncConnection[Any]) -> None:
         # A new connection may lead to another server, or to this one with an older backup.
@@ -150,12 +151,7 @@ class PostgresEngine:
         async with connection.transaction():
             # One process at a time, also where the schema is not there yet.
             await own.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", [self._schema])
-            tables = {
-                row[0]
-                for row in await own.execute_fetchall(
-                    "SELECT tablename FROM pg_tables WHERE schemaname = ?", [self._schema]
-                )
-            }
+            tables = await _tables(connection, self._schema)
             if tables and "memory" not in tables:
                 raise NotAMemory(self.place, f"its schema {self._schema} has the tables of another program")
             done = 0
@@ -254,6 +250,41 @@ class PostgresEngine:
 
         async with self.reading() as connection:
             return await verify(connection, on_progress)
+
+    async def exists(self) -> bool:
+        """See `Engine.exists`."""
+        async with await self._connect() as connection, mapped_errors(self.place, self._busy_seconds):
+            return bool(await _tables(connection, self._schema))
+
+    def unfinished(self) -> PostgresEngine:
+        """See `Engine.unfinished`."""
+        copy = PostgresEngine(self.place, self.path, self._busy_seconds)
+        # PostgreSQL cuts names after 63 bytes.
+        copy._schema = f"{self._schema[:40]}_copying"
+        return copy
+
+    async def take(self, copy: PostgresEngine) -> None:
+        """See `Engine.take`."""
+        if await self.exists():
+            raise CopyFailed(self.place, EXISTS)
+        async with copy.transaction() as connection:
+            for table, key in _NUMBERED:
+                await connection.execute(
+                    f"SELECT setval(pg_get_serial_sequence('{table}', '{key}'), max({key})) FROM {table}"
+                )
+            await connection.execute(f"ALTER SCHEMA {quoted(copy._schema)} RENAME TO {quoted(self._schema)}")
+        await copy.close()
+
+
+# Tables whose ids the engine numbers.
+_NUMBERED = (("journal", "seq"), ("sources", "number"), ("removed_embeddings", "number"))
+
+
+async def _tables(connection: AsyncConnection[Any], schema: str) -> set[str]:
+    rows = await PostgresConnection(connection).execute_fetchall(
+        "SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema]
+    )
+    return {name for [name] in rows}
 
 
 def quoted(name: str) -> str:

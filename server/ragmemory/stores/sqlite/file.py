@@ -17,10 +17,11 @@ import anyio
 from anyio import to_thread
 
 from ragcommon.contract.maintenance import Verified
+from ragcommon.files.folder import Folder
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import Readable, readable
-from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable, NotStored
-from ragmemory.stores.engine import OnCopied, OnProgress
+from ragmemory.errors import CopyFailed, MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable, NotStored
+from ragmemory.stores.engine import EXISTS, OnCopied, OnProgress
 from ragmemory.stores.sqlite import backup
 from ragmemory.stores.sqlite import connection as connections
 from ragmemory.stores.sqlite.connection import SqliteConnection
@@ -286,6 +287,22 @@ class SqliteEngine:
     async def verify(self, on_progress: OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
         return await verify(self.path, self._busy_seconds, on_progress)
+
+    async def exists(self) -> bool:
+        """See `Engine.exists`."""
+        return self.path.exists()
+
+    def unfinished(self) -> SqliteEngine:
+        """See `Engine.unfinished`."""
+        return SqliteEngine(self.path.with_name(f"{self.path.name}.copying"), self._busy_seconds)
+
+    async def take(self, copy: SqliteEngine) -> None:
+        """See `Engine.take`."""
+        await copy.close()
+        with self._mapped(), Folder(self.path.parent) as folder:
+            if self.path.exists():
+                raise CopyFailed(self.place, EXISTS)
+            folder.replace(self.path.name, by=copy.path.name)
 
     def concerns_all(self, error: Exception) -> bool:
         """See `Engine.concerns_all`."""
