@@ -85,6 +85,7 @@ class SqliteEngine:
     """
 
     dialect = SqliteDialect()
+    machine = ""
 
     def __init__(
         self,
