@@ -129,7 +129,6 @@ async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) 
 
 def _removed(source: RemovedSource) -> str:
     name, documents = short_uri(source.uri), counted(source.documents, "document")
-    if source.forgotten:
-        return f"{name} is no longer a source; its {documents} were removed from memory."
-    stay = "stays" if source.documents == 1 else "stay"
-    return f"{name} is no longer a source; its {documents} {stay} in memory."
+    are, stay = ("was", "stays") if source.documents == 1 else ("were", "stay")
+    outcome = f"{are} removed from" if source.forgotten else f"{stay} in"
+    return f"{name} is no longer a source; its {documents} {outcome} memory."

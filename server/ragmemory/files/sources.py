@@ -120,13 +120,13 @@ class Sources:
         return (await to_thread.run_sync(resolved, path)).as_uri()
 
     async def _not_found(self, uri: str, sources: Sequence[Source]) -> SourceNotFound:
-        if others := [one.machine for one in await self._stored() if one.uri == uri]:
-            hint = f"`ragchat source rm PATH --machine {others[0]}` removes it."
-            return SourceNotFound(uri, others=others, hint=hint)
         try:
             path = path_of(uri)
         except ValueError:
             return SourceNotFound(uri)
+        if others := [one.machine for one in await self._stored() if one.uri == uri]:
+            hint = f"`ragchat source rm PATH --machine {others[0]}` removes it."
+            return SourceNotFound(str(path), others=others, hint=hint)
         outer = next((one for one in sources if path.is_relative_to(path_of(one.uri))), None)
         return SourceNotFound(str(path), str(path_of(outer.uri)) if outer else "")
 
