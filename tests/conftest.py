@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from ragconfig.home import HOME_VARIABLE
+from tests.support.postgres import postgres
 
 # The sources, the tests and the peers are compiled once, not at each of a thousand starts.
 sys.dont_write_bytecode = False
@@ -69,6 +70,13 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for variable in ("RAGCHAT_MEMORY", "COLUMNS", "LINES"):
             patch.delenv(variable, raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """The URL of a database in PostgreSQL; skips the test where there can be none."""
+    with postgres() as url:
+        yield url
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -56,9 +56,11 @@ def make_engine(settings: Settings, make: Callable[[], object] | None = None) ->
     memory, path = settings.table("memory", MemorySettings), settings.memory_path
     seconds, read_only = memory.busy_seconds, memory.read_only
     if url := settings.store_url:
+        from ragconfig.machine import machine_name
         from ragmemory.stores.postgres.database import PostgresEngine
 
-        return PostgresEngine(url, path, seconds, read_only=read_only)
+        machine = machine_name(settings.home)
+        return PostgresEngine(url, path, seconds, machine=machine, read_only=read_only)
     from ragmemory.stores.sqlite.file import SqliteEngine
 
     return SqliteEngine(path, seconds, read_only=read_only, make=make)

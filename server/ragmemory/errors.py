@@ -371,16 +371,21 @@ class PathNotAllowed(RagMemoryError):
 
 
 class SourceNotFound(RagMemoryError):
-    """The file or folder is no source; `covered_by` is a source that contains it, or ""."""
+    """The file or folder is no source of this machine.
+
+    `covered_by` is a source that contains it, or ""; `others` are the machines that have it as a source.
+    """
 
     path: str
     covered_by: str = ""
+    others: Sequence[str] = ()
+    hint: str = "`ragchat source ls` lists them."
     code = "RESOURCE_NOT_FOUND"
-    hint = "`ragchat source ls` lists them."
 
     def __str__(self) -> str:
         inside = f", but inside {self.covered_by}, which is one" if self.covered_by else ""
-        return f"{self.path} is not a source{inside}."
+        of = f" of this machine, but of {', '.join(self.others)}" if self.others else ""
+        return f"{self.path} is not a source{of or inside}."
 
 
 class NoSources(RagMemoryError):

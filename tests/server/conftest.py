@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -11,18 +11,11 @@ import pytest
 
 from ragmemory.service import MemoryService
 from tests.support.memories import SwitchableEmbedder, service_for
-from tests.support.postgres import postgres
 
 
 @pytest.fixture
 def embedder() -> SwitchableEmbedder:
     return SwitchableEmbedder()
-
-
-@pytest.fixture(scope="session")
-def database() -> Iterator[str]:
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])

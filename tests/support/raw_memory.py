@@ -104,11 +104,14 @@ class RawMemory:
 
 
 @contextmanager
-def raw_memory(folder: Path, **variables: str) -> Iterator[RawMemory]:
-    """A memory in `folder`/memory.db, killed at the end if it still runs; its log is `folder`/memory.log."""
+def raw_memory(folder: Path, *arguments: str, **variables: str) -> Iterator[RawMemory]:
+    """A memory in `folder`/memory.db, unless the arguments name another, killed at the end if it still runs.
+
+    Its log is `folder`/memory.log.
+    """
     with (folder / LOG).open("ab") as log:
         process = Held(
-            memory_command(folder, "--toolsets", TOOLSETS, "--root=*"),
+            memory_command(folder, "--toolsets", TOOLSETS, "--root=*", *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

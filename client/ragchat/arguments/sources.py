@@ -51,6 +51,12 @@ COMMANDS = (
         (
             argument("paths", nargs="+", metavar="PATH", help="a source"),
             flag("--forget", help="remove their documents from memory, too"),
+            argument(
+                "--machine",
+                type=text_value,
+                metavar="NAME",
+                help="the machine that they are on, if not this one",
+            ),
         ),
     ),
 )

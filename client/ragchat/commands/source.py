@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ async def _sync(paths: list[str], run: Invocation, memory: MemoryClient, report:
 async def ls(run: Invocation) -> int:
     async with run.memory() as memory:
         sources = await memory.sources()
-    rows = [
+    rows: list[Sequence[object]] = [
         (
             short_uri(source.uri),
             source.documents,
@@ -78,8 +79,12 @@ async def ls(run: Invocation) -> int:
         )
         for source in sources
     ]
+    header = ["source", "documents", "last sync", "outcome"]
+    if any(source.machine for source in sources):
+        header.append("machine")
+        rows = [(*row, source.machine or "this one") for row, source in zip(rows, sources, strict=True)]
     empty = "There are no sources yet. `ragchat source add PATH` adds a folder."
-    run.console.listing({"sources": sources}, ("source", "documents", "last sync", "outcome"), rows, empty)
+    run.console.listing({"sources": sources}, header, rows, empty)
     return 0
 
 
@@ -112,19 +117,18 @@ async def rm(run: Invocation) -> int:
 
 
 async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) -> RemovedSource:
-    forget = run.arguments.forget
+    forget, machine = run.arguments.forget, run.arguments.machine or ""
     if not forget and run.can_ask:
-        sources = {source.uri: source for source in await memory.sources()}
+        sources = {one.uri: one for one in await memory.sources() if one.machine == machine}
         source = next((sources[uri] for uri in references(path) if uri in sources), None)
         if source and source.documents:
             documents = counted(source.documents, "document")
             forget = confirm(f"Remove its {documents} from memory, too?")
-    return await memory.remove_source(source_uri(path), forget=forget, group=group)
+    return await memory.remove_source(source_uri(path), forget=forget, group=group, machine=machine)
 
 
 def _removed(source: RemovedSource) -> str:
     name, documents = short_uri(source.uri), counted(source.documents, "document")
-    if source.forgotten:
-        return f"{name} is no longer a source; its {documents} were removed from memory."
-    stay = "stays" if source.documents == 1 else "stay"
-    return f"{name} is no longer a source; its {documents} {stay} in memory."
+    are, stay = ("was", "stays") if source.documents == 1 else ("were", "stay")
+    outcome = f"{are} removed from" if source.forgotten else f"{stay} in"
+    return f"{name} is no longer a source; its {documents} {outcome} memory."

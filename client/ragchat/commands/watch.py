@@ -52,7 +52,7 @@ async def watch(run: Invocation) -> int:
 async def _roots(run: Invocation, memory: MemoryClient) -> list[Path]:
     """The resolved paths that the user names, or else the sources. Raises PathNotFound."""
     if not run.arguments.paths:
-        sources = await memory.sources()
+        sources = [source for source in await memory.sources() if not source.machine]
         if not sources:
             await sync_files(memory)  # raises the error that says what to do
         return [path_of(source.uri) for source in sources]

@@ -152,9 +152,14 @@ class MemoryClient:
                 return sources
             arguments["cursor"] = page.next_cursor
 
-    async def remove_source(self, source: str, *, forget: bool, group: str = "") -> RemovedSource:
-        """Unregister a path or file URI; `forget` also removes its documents."""
-        arguments = {"source": source, "forget": forget, "group": group}
+    async def remove_source(
+        self, source: str, *, forget: bool, group: str = "", machine: str = ""
+    ) -> RemovedSource:
+        """Unregister a path or file URI, of this machine or of another one.
+
+        `forget` also removes its documents.
+        """
+        arguments = {"source": source, "forget": forget, "group": group, "machine": machine}
         return await self._typed("remove_source", arguments, RemovedSource, timeout=None)
 
     async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus:

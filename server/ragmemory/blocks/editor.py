@@ -206,6 +206,8 @@ class BlockEditor:
         places = moved_places(stored.places, stored.text, text) if stored.places else []
         rewriting: Rewriting | None = None
         if write_back:
+            if info.machine:
+                raise NotWrittenBack(info.uri, f"its file is on {info.machine}")
             if info.uri.startswith("file:") and not may_use(self._store.path, info.uri):
                 raise NotWrittenBack(info.uri, f"it {OUTSIDE}")
             roots = of_stored(self._store.path, self._roots)

@@ -1,7 +1,11 @@
 """Ingestion: background jobs that load files and folders into memory.
 
 A job walks its paths, and loads the files that are new or changed (`loading`). Its progress is in the
-database: if the process is killed, another one restarts the job, which skips the files already stored.
+database: if the process is killed, another one of the same machine restarts the job, which skips the files
+already stored.
+
+Several machines may share a memory, each with files of its own. A job removes, or reports as missing, only
+what its own machine has loaded: it does not see the files of the others.
 """
 
 from __future__ import annotations
@@ -328,14 +332,15 @@ class Ingestions:
                 await self._report_missing(run, folder, missing)
                 seen.update(missing)
             if job.prune and (ignored := await self._ignored(found, folder, unseen)):
-                await self._writer.forget_all(ignored, run.origin)
+                await self._writer.forget_all(ignored, run.origin, self._store.engine.machine)
                 for uri in ignored:
                     run.add(FileOutcome(uri, "removed", reason=IGNORED))
                 seen.update(ignored)
 
     async def _unseen(self, paths: Sequence[Path], seen: Container[str]) -> list[str]:
-        """URIs of stored documents under these paths whose files the walk has not found."""
-        stored = [uri for path in paths for uri in await self._store.documents.uris_under(path.as_uri())]
+        """URIs of documents under these paths that this machine has loaded and the walk has not found."""
+        documents, machine = self._store.documents, self._store.engine.machine
+        stored = [uri for path in paths for uri in await documents.uris_under(path.as_uri(), machine)]
         return [uri for uri in dict.fromkeys(stored) if uri not in seen]
 
     async def _ignored(self, found: FoundFiles, folder: Path, uris: Sequence[str]) -> list[str]:
@@ -354,7 +359,7 @@ class Ingestions:
             prune = False
             run.add(refused(Refusal(folder, "holds no files" + NOTHING_REMOVED, failed=False)))
         if prune:
-            await self._writer.forget_all(missing, run.origin)
+            await self._writer.forget_all(missing, run.origin, self._store.engine.machine)
         for uri in missing:
             run.add(FileOutcome(uri, "removed" if prune else "missing"))
 

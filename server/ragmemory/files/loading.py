@@ -102,6 +102,7 @@ class Loading:
         self._fatal: RagMemoryError | None = None
         self._stamps: dict[str, tuple[str, bytes]] = {}
         self._stored: set[str] = set()  # URIs of changed files that have a document
+        self._foreign: set[str] = set()  # URIs of documents that another machine has loaded
         self._bytes = 0  # read but not yet stored
         self._freed = anyio.Event()
 
@@ -132,19 +133,27 @@ class Loading:
     async def _changed(self, files: Sequence[File]) -> list[File]:
         """The files that are new or changed; the others are recorded as unchanged."""
         stored = await self._store.documents.files([file.uri for file in files])
-        changed = []
+        changed, machine = [], self._store.engine.machine
         for file in files:
             known = stored.get(file.uri)
+            if known is not None and known.machine not in (machine, ""):
+                self._foreign.add(file.uri)
             if known is not None and file.stamp and without_depth(known.stamp) == file.stamp:
                 self._run.job.begun += 1
                 self._done(file, FileOutcome(file.uri, "unchanged", known.document_id, known.chunks))
-                if known.stamp != (stamp := with_depth(file.stamp, file.root)):
-                    self._stamps[file.uri] = stamp, known.digest
+                stamp = with_depth(file.stamp, file.root)
+                if (known.stamp, known.machine) != (stamp, machine):
+                    self._stamp(file, stamp, known.digest)
             else:
                 changed.append(file)
                 if known is not None:
                     self._stored.add(file.uri)
         return changed
+
+    def _stamp(self, file: File, stamp: str, digest: bytes) -> None:
+        # A folder that two machines share would pass from one to the other with each of their syncs.
+        if file.uri not in self._foreign:
+            self._stamps[file.uri] = stamp, digest
 
     async def _reserve(self, size: int) -> None:
         """Wait until `size` more bytes may be held in memory."""
@@ -182,15 +191,15 @@ class Loading:
         stamp = with_depth(file.stamp, file.root)
         injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
         if injected.status == "unchanged":
-            self._stamps[file.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
+            self._stamp(file, stamp, hashlib.sha256(content.text.encode()).digest())
         ids = injected.status, injected.document_id, injected.chunks
         return FileOutcome(file.uri, *ids, note=content.note)
 
     async def _refuse(self, file: File, error: NotText | OSError) -> FileOutcome:
         """The outcome of an unreadable file. A sync removes its document if the file no longer holds text."""
         outcome = _unread(file, error)
-        if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored:
-            await self._writer.forget_all([file.uri], self._run.origin)
+        if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored - self._foreign:
+            await self._writer.forget_all([file.uri], self._run.origin, self._store.engine.machine)
             return replace(outcome, status="removed")
         return outcome
 

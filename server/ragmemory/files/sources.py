@@ -1,7 +1,7 @@
 """Sources: the files and folders that memory is kept in sync with.
 
-A source is a resolved path. A path inside another source is not added, unless that source's walk skips it
-because it is hidden or ignored.
+A source is a resolved path on one machine. A path inside another source is not added, unless that source's
+walk skips it because it is hidden or ignored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Sources:
         uri = path.as_uri()
         if not may_use(self._store.path, uri):
             return AddedSource(uri, "refused", reason=OUTSIDE)
-        known = [source.uri for source in await self._stored()]
+        own, stored = self._store.engine.machine, await self._stored()
+        known = {source.uri: source for source in stored if source.machine == own}
         if uri in known:
             return AddedSource(uri, "known")
         others = {other: path_of(other) for other in known}
@@ -65,51 +66,76 @@ class Sources:
             if await to_thread.run_sync(_covers, outer, path):
                 return AddedSource(uri, "covered", other)
         covers = [other for other, inner in others.items() if await to_thread.run_sync(_covers, path, inner)]
-        await self._store.sources.change(uri, covers)
+        # One of an earlier release is of no machine, until it is added again where it is.
+        replaced = [source for source in stored if source.uri == uri and not source.machine]
+        await self._store.sources.change(uri, [*replaced, *(known[other] for other in covers)])
         return AddedSource(uri, "added", covers=covers)
 
     async def listed(self) -> list[Source]:
         """All sources, ordered by URI."""
         sources = await self._stored()
-        roots = of_stored(self._store.path, self._ingestions.roots)
-        return await to_thread.run_sync(lambda: [_examined(source, roots) for source in sources])
+        roots, own = of_stored(self._store.path, self._ingestions.roots), self._store.engine.machine
+        return await to_thread.run_sync(lambda: [_examined(source, roots, own) for source in sources])
 
     async def _stored(self) -> list[Source]:
         """The sources, without those outside the repository, which others may have put into its memory."""
         sources = await self._store.sources.listed()
         return [source for source in sources if may_use(self._store.path, source.uri)]
 
-    async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
-        """Remove a source; with `forget`, also its documents except those of other sources.
+    async def _here(self) -> list[Source]:
+        """The sources of an earlier release, which are of no machine, then those of this machine."""
+        own = self._store.engine.machine
+        here = [one for one in await self._stored() if one.machine in (own, "")]
+        return sorted(here, key=lambda one: one.machine)
 
-        Raises SourceNotFound, BadArgument, PathNotAllowed.
+    async def remove(self, source: str, origin: Origin, *, forget: bool, machine: str = "") -> RemovedSource:
+        """Remove a source of this machine, or of another one.
+
+        With `forget`, also the documents that the machine has loaded of it alone. Raises SourceNotFound,
+        BadArgument, PathNotAllowed.
         """
-        uri = self._ingestions.allowed(source)
-        path = await to_thread.run_sync(resolved, path_of(uri))
-        uri = path.as_uri()
-        sources = [one.uri for one in await self._stored()]
-        if uri not in sources:
-            covering = (one for one in sources if path.is_relative_to(path_of(one)))
-            outer = next(covering, None)
-            raise SourceNotFound(str(path), str(path_of(outer)) if outer else "")
-        others = [path_of(other) for other in sources if other != uri]
+        if machine in ("", self._store.engine.machine):
+            uri, sources = await self._resolved(source), await self._here()
+        else:  # Where its links lead is known there only.
+            uri = _uri(source)
+            sources = [one for one in await self._stored() if one.machine == machine]
+        found = next((one for one in reversed(sources) if one.uri == uri), None)
+        if found is None:
+            raise await self._not_found(uri, sources)
+        path = path_of(uri)
+        others = [path_of(one.uri) for one in sources if one.machine == found.machine and one != found]
         inner = [other for other in others if other.is_relative_to(path)]
         documents = [
             document
-            for document in await self._store.documents.uris_under(uri)
+            for document in await self._store.documents.uris_under(uri, found.machine)
             if not any(path_of(document).is_relative_to(other) for other in inner)
         ]
         if forget:
-            await self._writer.forget_all(documents, origin)
-        await self._store.sources.change(None, [uri])
+            await self._writer.forget_all(documents, origin, found.machine)
+        await self._store.sources.change(None, [found])
         return RemovedSource(uri, len(documents), forget)
 
+    async def _resolved(self, source: str) -> str:
+        path = path_of(self._ingestions.allowed(source))
+        return (await to_thread.run_sync(resolved, path)).as_uri()
+
+    async def _not_found(self, uri: str, sources: Sequence[Source]) -> SourceNotFound:
+        try:
+            path = path_of(uri)
+        except ValueError:
+            return SourceNotFound(uri)
+        if others := [one.machine for one in await self._stored() if one.uri == uri]:
+            hint = f"`ragchat source rm PATH --machine {others[0]}` removes it."
+            return SourceNotFound(str(path), others=others, hint=hint)
+        outer = next((one for one in sources if path.is_relative_to(path_of(one.uri))), None)
+        return SourceNotFound(str(path), str(path_of(outer.uri)) if outer else "")
+
     async def sync(self, paths: Sequence[str], origin: Origin, within: Sequence[str] = ()) -> Ingestion:
-        """Start to sync memory with some files and folders, by default with all sources.
+        """Start to sync memory with some files and folders, by default with all sources of this machine.
 
         `within` limits the sync to these files and folders. Raises NoSources, BadArgument, PathNotAllowed.
         """
-        sources = paths or [source.uri for source in await self._stored()]
+        sources = paths or [source.uri for source in await self._here()]
         if not sources:
             raise NoSources
         return await self._ingestions.start(
@@ -117,8 +143,8 @@ class Sources:
         )
 
     async def next_sync(self, uri: str) -> Literal["", "updated", "removed"]:
-        """The effect of the next sync of the sources on a document."""
-        sources = [path_of(source.uri) for source in await self._stored()]
+        """The effect of the next sync of the sources of this machine on a document."""
+        sources = [path_of(source.uri) for source in await self._here()]
         try:
             path = path_of(uri)
         except ValueError:  # It has no file.
@@ -127,14 +153,16 @@ class Sources:
         roots = of_stored(self._store.path, self._ingestions.roots)
         if not within or not await to_thread.run_sync(is_within, roots, path):
             return ""
+        stored = (await self._store.documents.files([uri])).get(uri)
+        is_own = stored is not None and stored.machine == self._store.engine.machine
         if await to_thread.run_sync(is_gone, uri):
-            return "removed"
+            return "removed" if is_own else ""
         if not await to_thread.run_sync(lambda: any(one == path or is_walked(one, path) for one in within)):
             return ""
         try:
             read = await to_thread.run_sync(read_file, path)
         except NoText:
-            return "removed"
+            return "removed" if is_own else ""
         except (NotText, OSError):
             return ""
         info = await self._store.documents.find(uri)
@@ -144,9 +172,16 @@ class Sources:
         return "" if is_same else "updated"
 
 
-def _examined(source: Source, roots: Sequence[str]) -> Source:
+def _examined(source: Source, roots: Sequence[str], own: str) -> Source:
+    """The source with what is wrong with it, if it is of this machine."""
+    if source.machine not in (own, ""):
+        return source
     problem = obstacle(path_of(source.uri), roots)
-    return replace(source, exists=problem != MISSING, problem=problem)
+    return replace(source, exists=problem != MISSING, problem=problem, machine="")
+
+
+def _uri(source: str) -> str:
+    return source if source.startswith("file:") else Path(source).absolute().as_uri()
 
 
 def _existing(uri: str) -> Path:

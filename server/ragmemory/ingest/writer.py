@@ -63,7 +63,8 @@ class Writer:
         """
         document = await _make(text, metadata)
         if stamp or places:
-            document = replace(document, stamp=stamp, places=list(places))
+            machine = self._store.engine.machine if stamp else ""
+            document = replace(document, stamp=stamp, machine=machine, places=list(places))
         return await self.queue.submit(Write(document, origin))
 
     async def forget(self, document: str, origin: Origin) -> Forgotten:
@@ -74,16 +75,25 @@ class Writer:
             raise DocumentNotFound(document)
         return removed[0]
 
-    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
-        """Remove documents by uri, in several transactions; unknown uris are ignored."""
+    async def forget_all(self, uris: Sequence[str], origin: Origin, machine: str) -> list[Forgotten]:
+        """Remove documents by uri, in several transactions, unless another machine has loaded them since.
+
+        Unknown uris are ignored.
+        """
         removed = []
         for start in range(0, len(uris), _REMOVED_AT_ONCE):
-            removed += await self.remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)
+            some = dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE])
+            removed += await self.remove(some, origin, machine)
         return removed
 
-    async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
-        """Remove documents: `removals` maps uris to the journal entries they undo. Raises UndoConflict."""
-        removed = await self._store.remove(removals, origin)
+    async def remove(
+        self, removals: Mapping[str, int | None], origin: Origin, machine: str | None = None
+    ) -> list[Forgotten]:
+        """Remove documents; with `machine`, those that it has loaded.
+
+        `removals` maps uris to the journal entries they undo. Raises UndoConflict.
+        """
+        removed = await self._store.remove(removals, origin, machine)
         self._note_write()
         for forgotten in removed:
             self._on_change(forgotten.document_id, "removed")

@@ -36,7 +36,7 @@ TABLES = (
         "documents",
         (
             *("number", "document_id", "uri", "title", "digest", "metadata", "chunks", "characters"),
-            *("created", "added_at", "updated_at", "hidden", "stamp"),
+            *("created", "added_at", "updated_at", "hidden", "stamp", "machine"),
         ),
     ),
     _Table(
@@ -59,7 +59,7 @@ TABLES = (
         ),
     ),
     _Table("outlines", ("document_id", "digest", "blocks"), ("", "\U0010ffff")),
-    _Table("sources", ("number", "uri", "added_at", "synced_at", "outcome")),
+    _Table("sources", ("number", "uri", "added_at", "synced_at", "outcome", "machine")),
 )
 
 
@@ -130,11 +130,18 @@ class Copying:
         if table.name == "documents" and row[0] in self._digests:
             digest = table.columns.index("digest")
             row = (*row[:digest], self._digests[row[0]], *row[digest + 1 :])
+        if "machine" in table.columns and self._is_of_this_machine(table, row):
+            row = (*row[:-1], self._target.machine)
         if not any(isinstance(value, str) and "\0" in value for value in row):
             return row
         if table.name == "chunks":
             self._unclean.add(row[1])
         return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
+
+    def _is_of_this_machine(self, table: _Table, row: _Row) -> bool:
+        # A document that was not read from a file has no stamp, and is of no machine.
+        has_file = table.name == "sources" or row[-2] != ""
+        return row[-1] == self._source.machine and has_file
 
     async def _note_digests(self) -> bool:
         """Compute the digests of documents whose text was changed; whether there are new ones."""

@@ -19,7 +19,7 @@ from ragmemory.stores.values import decode_metadata
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
 _INFO = (
-    "document_id, uri, title, chunks, characters, added_at, updated_at, metadata,"
+    "document_id, uri, title, chunks, characters, added_at, updated_at, metadata, machine,"
     f" {journal.WRITTEN_BY} AS written_by"
 )
 # One document by its id or uri. The uri of one may be the id of another: the id takes precedence.
@@ -167,23 +167,28 @@ class DocumentStore(StorePart):
         """What is stored of these files."""
         condition, parameters = self._engine.dialect.among("uri", uris)
         rows = await self._engine.read(
-            f"SELECT uri, document_id, chunks, stamp, digest FROM documents WHERE hidden = 0 AND {condition}",
+            f"SELECT uri, document_id, chunks, stamp, digest, machine FROM documents"
+            f" WHERE hidden = 0 AND {condition}",
             parameters,
         )
         return {row[0]: StoredFile(*row[1:]) for row in rows}
 
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
-        """Set the stamps of documents, by uri, if their text still has this digest."""
+        """Set the stamps of documents, by uri, if their text still has this digest.
+
+        This machine has the files.
+        """
         async with self._engine.transaction() as connection:
             await connection.executemany(
-                "UPDATE documents SET stamp = ? WHERE uri = ? AND digest = ? AND hidden = 0",
-                ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items()),
+                "UPDATE documents SET stamp = ?, machine = ? WHERE uri = ? AND digest = ? AND hidden = 0",
+                ((stamp, self._engine.machine, uri, digest) for uri, (stamp, digest) in stamps.items()),
             )
 
-    async def uris_under(self, place: str) -> list[str]:
-        """The uris of all documents of a file or below a folder."""
+    async def uris_under(self, place: str, machine: str) -> list[str]:
+        """The uris of all documents of a file or below a folder that a machine has loaded."""
         rows = await self._engine.read(
-            f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
+            f"SELECT uri FROM documents WHERE {UNDER} AND machine = ? ORDER BY uri",
+            [*range_under(place), machine],
         )
         return [row[0] for row in rows]
 
@@ -198,6 +203,7 @@ class DocumentStore(StorePart):
 
     def _info(self, row: Sequence[Any]) -> DocumentInfo:
         """From the columns of _INFO. Raises MemoryDamaged."""
-        *columns, metadata, written_by = row
+        *columns, metadata, machine, written_by = row
         decoded = decode_metadata(metadata, self._engine.place, "the metadata of a document")
-        return DocumentInfo(*[*columns, decoded, written_by])
+        other = "" if machine == self._engine.machine else machine
+        return DocumentInfo(*[*columns, decoded, written_by, other])

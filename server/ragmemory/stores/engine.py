@@ -118,6 +118,8 @@ class Engine(Protocol):
     """The file, or where it would be: what is derived from the memory lies next to it."""
     place: str
     """The file or the URL, as errors name it."""
+    machine: str
+    """The name of this machine, whose files others do not see; "" if all processes see the same files."""
     on_opening: Callable[[], object]
     """Called before the memory is first opened; its exceptions reach the caller."""
     on_open: Callable[[], object]

@@ -1,7 +1,7 @@
 """Ingestion jobs.
 
 A job belongs to the process with its `run_id`, which writes a beat about once a second. A job whose last beat
-is too old belongs to a killed process; any other process may take it over.
+is too old belongs to a killed process; any other process of its machine may take it over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ logger = logging.getLogger(__name__)
 
 # Ended jobs that are kept.
 KEPT = 100
-_INSERT = "INSERT INTO ingestions(job_id, request, status, run_id, job, beat) VALUES(?, ?, ?, ?, ?, {now})"
+_INSERT = (
+    "INSERT INTO ingestions(job_id, request, status, run_id, job, machine, beat)"
+    " VALUES(?, ?, ?, ?, ?, ?, {now})"
+)
+_SAME = "request = ? AND machine = ? AND status = 'running'"
 
 
 class IngestionStore(StorePart):
@@ -30,18 +34,15 @@ class IngestionStore(StorePart):
         return _INSERT.format(now=self._engine.dialect.now)
 
     async def begin(self, job: Ingestion) -> Ingestion:
-        """Store a new job, unless one for the same request runs already; return the one that runs."""
+        """Store a new job, unless one for the same request runs on this machine; return the one that runs."""
+        same = [_request(job), self._engine.machine]
         async with self._engine.transaction() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
-            )
+            rows = await connection.execute_fetchall(f"SELECT job FROM ingestions WHERE {_SAME}", same)
             for running in _decoded(rows):
                 return running
             # Only damaged ones are left.
-            await connection.execute(
-                "DELETE FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
-            )
-            await connection.execute(self._insert, _row(job))
+            await connection.execute(f"DELETE FROM ingestions WHERE {_SAME}", same)
+            await connection.execute(self._insert, self._row(job))
             await connection.execute(
                 "DELETE FROM ingestions WHERE status <> 'running'"
                 " AND number <= (SELECT number FROM ingestions ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -59,7 +60,7 @@ class IngestionStore(StorePart):
                 f"{self._insert} ON CONFLICT(job_id) DO UPDATE"
                 " SET status = excluded.status, beat = excluded.beat, job = excluded.job"
                 " WHERE ingestions.run_id = excluded.run_id AND ingestions.status = 'running'",
-                _row(job),
+                self._row(job),
             )
             return cursor.rowcount > 0
 
@@ -72,22 +73,26 @@ class IngestionStore(StorePart):
             )
 
     async def take_over(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
-        """Take over the jobs that another process has not saved for some time."""
+        """Take over the jobs that another process of this machine has not saved for some time."""
         async with self._engine.transaction() as connection:
             now = self._engine.dialect.now
             rows = await connection.execute_fetchall(
                 f"UPDATE ingestions SET run_id = ?1, beat = {now}"
-                f" WHERE status = 'running' AND beat < {now} - ?2 AND run_id <> ?1 RETURNING job",
-                [run_id, silent_seconds],
+                f" WHERE status = 'running' AND beat < {now} - ?2 AND run_id <> ?1 AND machine = ?3"
+                " RETURNING job",
+                [run_id, silent_seconds, self._engine.machine],
             )
             return _decoded(rows)
 
     async def silence(self, run_id: str) -> float | None:
-        """The seconds since the longest silent job of another process was saved; None if there is none."""
+        """The seconds since a job of another process of this machine was saved, of the longest silent one.
+
+        None if there is none.
+        """
         [(seconds,)] = await self._engine.read(
             f"SELECT {self._engine.dialect.now} - min(beat) FROM ingestions"
-            " WHERE status = 'running' AND run_id <> ?",
-            [run_id],
+            " WHERE status = 'running' AND run_id <> ? AND machine = ?",
+            [run_id, self._engine.machine],
         )
         return None if seconds is None else float(seconds)
 
@@ -105,14 +110,13 @@ class IngestionStore(StorePart):
         rows = await self._engine.read("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
         return next(iter(_decoded(rows)), None)
 
+    def _row(self, job: Ingestion) -> list[str]:
+        return [job.job_id, _request(job), job.status, job.run_id, _encoded(job), self._engine.machine]
+
 
 def is_same(job: Ingestion, other: Ingestion) -> bool:
     """Whether two jobs are for the same request."""
     return _request(job) == _request(other)
-
-
-def _row(job: Ingestion) -> list[str]:
-    return [job.job_id, _request(job), job.status, job.run_id, _encoded(job)]
 
 
 def _request(job: Ingestion) -> str:

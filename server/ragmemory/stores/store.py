@@ -73,13 +73,16 @@ class Store:
             await connection.execute("ROLLBACK TO batch")
             return await writing.write_each(connection, *arguments, self.engine)
 
-    async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
+    async def remove(
+        self, removals: Mapping[str, int | None], origin: Origin, machine: str | None = None
+    ) -> list[Forgotten]:
         """Delete those of some documents that exist: by uri, the entry that this undoes.
 
-        Raises UndoConflict; then nothing is deleted.
+        With `machine`, those that it has loaded. Raises UndoConflict; then nothing is deleted.
         """
         async with self.engine.transaction() as connection:
-            return await writing.remove(connection, removals, origin, datetime.now(UTC), self._undo_depth)
+            arguments = removals, origin, machine, datetime.now(UTC), self._undo_depth
+            return await writing.remove(connection, *arguments)
 
     async def find(self, uris: Sequence[str]) -> dict[str, writing.StoredDocument]:
         """The documents stored under these uris."""

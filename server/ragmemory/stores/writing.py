@@ -42,6 +42,7 @@ class StoredDocument(NamedTuple):
     added_at: str
     first_places: str  # those of its first chunk, as they are stored
     stamp: str = ""
+    machine: str = ""
 
     @property
     def is_long(self) -> bool:
@@ -55,7 +56,7 @@ async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredD
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, coalesce("
         "(SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1), '')"
-        f", stamp FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
+        f", stamp, machine FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
     return {row[0]: StoredDocument(*row) for row in rows}
@@ -217,12 +218,13 @@ async def _write(
     await _delete_documents(connection, replaced)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
-        " created, added_at, updated_at, stamp) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " created, added_at, updated_at, stamp, machine) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT(number) DO UPDATE SET"
         " document_id = excluded.document_id, uri = excluded.uri, hidden = 0,"
         " title = excluded.title, digest = excluded.digest, metadata = excluded.metadata,"
         " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
-        " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp",
+        " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp,"
+        " machine = excluded.machine",
         (_document_row(step, at) for step in steps),
     )
     await chunks.insert(
@@ -250,6 +252,7 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     document = step.write.document
     added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
     updated_at = step.write.updated_at or journal.iso(at)
+    machine = document.machine or (step.stored.machine if step.stored else "")
     created = document.created
     if created is None:
         created = datetime.fromisoformat(added_at).timestamp()
@@ -262,7 +265,7 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
             document.digest,
             document.metadata,
         ),
-        *(step.chunks, len(document.text), created, added_at, updated_at, document.stamp),
+        *(step.chunks, len(document.text), created, added_at, updated_at, document.stamp, machine),
     )
 
 
@@ -324,17 +327,19 @@ async def remove(
     connection: Connection,
     removals: Mapping[str, int | None],
     origin: Origin,
+    machine: str | None,
     at: datetime,
     undo_depth: int,
 ) -> list[Forgotten]:
     """Delete documents: by uri, the entry that this undoes. Raises UndoConflict.
 
-    One that does not exist is left out, which also completes an undo.
+    With `machine`, those that it has loaded. One that does not exist is left out, which also completes an
+    undo.
     """
     stored = await find(connection, list(removals))
     absent = [undoes for uri, undoes in removals.items() if uri not in stored and undoes is not None]
     await journal.mark_undone(connection, absent)
-    documents = list(stored.values())
+    documents = [one for one in stored.values() if machine in (None, one.machine)]
     if not documents:
         return []
     texts = await _texts(connection, documents)

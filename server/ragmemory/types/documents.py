@@ -31,3 +31,4 @@ class StoredFile(Struct, frozen=True):
     chunks: int
     stamp: str
     digest: bytes
+    machine: str  # see `Document.machine`

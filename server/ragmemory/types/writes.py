@@ -39,6 +39,7 @@ class Document(Struct, frozen=True):
     metadata: str  # JSON, keys sorted
     created: float | None = None  # metadata.created_at in seconds since 1970
     stamp: str = ""  # identifies the state of the file that it was read from; "": not read from a file
+    machine: str = ""  # whose file that is: see `Engine.machine`; "": the stored one stays
     is_markdown: bool = True
     places: list[Place] = []  # in the order of their lines
     is_outdated: bool = False  # its chunks are those of an earlier release, which cut it otherwise

@@ -39,6 +39,7 @@ class DocumentInfo(Struct, frozen=True):
     updated_at: str
     metadata: Metadata = field(default_factory=dict)
     written_by: str | None = None  # the program that stored it; None: it is not known
+    machine: str = ""  # the other machine that has its file; "": this one, or it has no file
 
 
 class DocumentPage(Struct, frozen=True):

@@ -86,6 +86,7 @@ class Source(Struct, frozen=True):
     outcome: SyncOutcome | None = None  # of that sync
     exists: bool = True  # the file or folder
     problem: str = ""  # why it cannot be read now, as the end of a sentence; "": it can
+    machine: str = ""  # the other machine that it is on; "": this one
 
 
 class SourcePage(Struct, frozen=True):

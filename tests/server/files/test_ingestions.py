@@ -102,8 +102,8 @@ class Scripted(Writer):
             raise self.error
         return Injected(text, metadata["uri"], "added", 1)
 
-    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
-        raise AssertionError(f"{origin} removed {uris}")
+    async def forget_all(self, uris: Sequence[str], origin: Origin, machine: str) -> list[Forgotten]:
+        raise AssertionError(f"{origin} of {machine} removed {uris}")
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragchat.errors import CommandNotPossible, RagChatError
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import short_location, short_uri
+from ragchat.uris import exact_glob, short_location, short_uri
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import page_in
 
@@ -59,11 +59,14 @@ async def open_source(context: ChatContext, argument: str) -> None:
     path, short = path_in(place.citation.uri), short_uri(place.citation.uri)
     suffix = path.suffix.lower() if path is not None else ""
     exists = path is not None and await Path(path).is_file()
+    absence = "no longer exists"
+    if path is not None and (machine := await _machine(context, place)):
+        exists, absence = False, f"is on {one_line(machine)}"
     if ORIGINAL in words:
         if path is None:
             raise CommandNotPossible("open", f"{one_line(place.citation.uri)} is not a file on this machine")
         if not exists:
-            raise CommandNotPossible("open", f"{short} no longer exists")
+            raise CommandNotPossible("open", f"{short} {absence}")
         if suffix not in _VIEWED and _is_converted(place, path):
             raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
     if path is not None and exists and (suffix in _IMAGES or (suffix in _VIEWED and ORIGINAL in words)):
@@ -76,7 +79,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
             return
         context.screen.note(f"{short} does not hold the passage as memory has it.")
     elif path is not None and not exists:
-        context.screen.note(f"{short} no longer exists.")
+        context.screen.note(f"{short} {absence}.")
     await _show_text(context, place)
 
 
@@ -96,6 +99,14 @@ def _cited(context: ChatContext, number: str) -> CitedPlace:
         raise CommandNotPossible("open", missing)
     name = short_location(citation.uri, quoted_ranges([citation]), citation.title, citation.places)
     return CitedPlace(name, citation, _passage(turn, citation), citation.cited_lines[0])
+
+
+async def _machine(context: ChatContext, place: CitedPlace) -> str:
+    """The other machine that has the cited file; "" if this one has it, or memory does not answer."""
+    with suppress(RagChatError):
+        found = await context.memory.documents(1, {"uri": exact_glob(place.citation.uri)})
+        return next((document.machine for document in found.documents), "")
+    return ""
 
 
 def _passage(turn: Turn, citation: Citation) -> Hit | None:

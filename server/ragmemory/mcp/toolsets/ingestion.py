@@ -31,6 +31,7 @@ Within = Annotated[
     _Paths | None, Meta(description="Only these files and folders, as paths or URIs, of the folders.")
 ]
 SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=MAX_URI_LENGTH)]
+Machine = Annotated[str, Meta(description="The machine of the source, if another one.", max_length=100)]
 Forget = Annotated[
     bool, Meta(description="Remove its documents from memory, too. undo_writes brings them back.")
 ]
@@ -154,10 +155,11 @@ def _source_tools(memory: Memory) -> list[Tool]:
 
     @tool(destructive=True)
     async def remove_source(
-        call: Call, source: SourceName, forget: Forget = False, group: Group = ""
+        call: Call, source: SourceName, forget: Forget = False, group: Group = "", machine: Machine = ""
     ) -> RemovedSource:
         """Take a file or folder off the list of sources. Its documents stay in memory by default."""
-        return await (await memory()).sources.remove(source, origin_of(call, group), forget=forget)
+        sources = (await memory()).sources
+        return await sources.remove(source, origin_of(call, group), forget=forget, machine=machine)
 
     @tool(destructive=True, idempotent=True, background=True)
     async def sync_sources(

@@ -59,8 +59,11 @@ class PostgresEngine:
 
     dialect = PostgresDialect()
 
-    def __init__(self, url: str, path: Path, busy_seconds: float, *, read_only: bool = False) -> None:
+    def __init__(
+        self, url: str, path: Path, busy_seconds: float, *, machine: str = "", read_only: bool = False
+    ) -> None:
         self.path = path
+        self.machine = machine
         self.place = url
         self.on_opening: Callable[[], object] = lambda: None
         self.on_open: Callable[[], object] = lambda: None

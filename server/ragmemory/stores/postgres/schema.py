@@ -158,4 +158,13 @@ _FIRST = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_MACHINES = (
+    f"ALTER TABLE documents ADD COLUMN machine {_TEXT} DEFAULT ''",
+    # On which machine a killed process ran is not known, so no process can resume its job.
+    "DELETE FROM ingestions WHERE status = 'running'",
+    f"ALTER TABLE ingestions ADD COLUMN machine {_TEXT} DEFAULT ''",
+    f"ALTER TABLE sources ADD COLUMN machine {_TEXT} DEFAULT '', DROP CONSTRAINT sources_uri_key,"
+    " ADD UNIQUE(uri, machine)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES)

@@ -86,6 +86,7 @@ class SqliteEngine:
     """
 
     dialect = SqliteDialect()
+    machine = ""
 
     def __init__(
         self,

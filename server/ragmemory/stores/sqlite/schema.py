@@ -194,6 +194,27 @@ _OUTLINES = (
 # See `Chunk.headings`. Chunks of earlier releases have none until their document is read again.
 _HEADINGS = ("ALTER TABLE chunks ADD COLUMN headings TEXT NOT NULL DEFAULT ''",)
 
+# Whose files a document, a source and a job are about: see `Engine.machine`.
+_MACHINES = (
+    "ALTER TABLE documents ADD COLUMN machine TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ingestions ADD COLUMN machine TEXT NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE new_sources(
+        number INTEGER PRIMARY KEY,
+        uri TEXT NOT NULL,
+        added_at TEXT NOT NULL,
+        synced_at TEXT NOT NULL DEFAULT '',
+        outcome TEXT NOT NULL DEFAULT 'null',
+        machine TEXT NOT NULL DEFAULT '',
+        UNIQUE(uri, machine)
+    ) STRICT
+    """,
+    "INSERT INTO new_sources(number, uri, added_at, synced_at, outcome)"
+    " SELECT number, uri, added_at, synced_at, outcome FROM sources",
+    "DROP TABLE sources",
+    "ALTER TABLE new_sources RENAME TO sources",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -209,4 +230,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _REEMBEDDING,
     _OUTLINES,
     _HEADINGS,
+    _MACHINES,
 )

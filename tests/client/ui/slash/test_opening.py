@@ -6,7 +6,9 @@ Covers `ragchat.ui.viewer`.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,11 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
     (desk.folder / "flat.md").unlink()
     assert "flat.md no longer exists." in (await desk.open("1"))[0]
     assert "no longer exists" in (await desk.open("1 --original"))[0]
+    (desk.folder / "flat.md").write_text("# Boiler\n\nThat of this machine.\n", "utf-8")
+    with closing(sqlite3.connect(next(desk.folder.rglob("memory.db")))) as memory, memory:
+        memory.execute("UPDATE documents SET machine = 'annes-laptop-3f9a12c4'")
+    assert "flat.md is on annes-laptop-3f9a12c4." in (await desk.open("1"))[0]
+    assert "flat.md is on annes-laptop-3f9a12c4" in (await desk.open("1 --original"))[0]
     await desk.room.run("/forget flat.md")
     shown, noted = await desk.open("1")
     assert "Memory does not have this passage now" in shown
