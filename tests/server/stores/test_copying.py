@@ -39,7 +39,7 @@ async def target(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     engine: Engine = SqliteEngine(path, 5)
     if request.param == "postgres":
         url = f"{request.getfixturevalue('database')}&schema=test_{secrets.token_hex(6)}"
-        engine = PostgresEngine(url, path, 5)
+        engine = PostgresEngine(url, path, 5, machine="desk-1")
     yield engine
     await engine.close()
 
@@ -73,7 +73,7 @@ async def fill(memory: MemoryService) -> None:
     for text in (FOX, PIE, FOX + PIE):
         await put(memory, text, uri="notes/fox.md", tags=["animals"])
     await put(memory, PIE, uri="notes/pie.md", pages=3)
-    await memory.writer.forget_all(["notes/pie.md"], ORIGIN)
+    await memory.writer.forget("notes/pie.md", ORIGIN)
     await put(memory, LONG, uri="notes/long.md")
 
 
@@ -130,6 +130,20 @@ async def test_what_is_written_during_a_copy_is_in_it(memory: MemoryService, tar
     await target.take(copy)
     assert {row[2] for row in (await rows(target))["documents"]} >= set(written)
     assert await rows(target) == await rows(source)
+
+
+async def test_files_of_this_machine_stay_of_this_machine(memory: MemoryService, target: Engine) -> None:
+    await memory.writer.inject(FOX, {"uri": "file:///notes/fox.md"}, ORIGIN, stamp="1")
+    await put(memory, PIE, uri="pie")
+    source = memory._store.engine
+    await memory._store.sources.change("file:///notes", [])
+    await copied(source, target)
+    found = await rows(target)
+    assert {row[2]: row[-1] for row in found["documents"]} == {
+        "file:///notes/fox.md": target.machine,
+        "pie": "",
+    }
+    assert [row[-1] for row in found["sources"]] == [target.machine]
 
 
 @SQLITE_ONLY

@@ -261,7 +261,7 @@ class PostgresEngine:
 
     def unfinished(self) -> PostgresEngine:
         """See `Engine.unfinished`."""
-        copy = PostgresEngine(self.place, self.path, self._busy_seconds)
+        copy = PostgresEngine(self.place, self.path, self._busy_seconds, machine=self.machine)
         # PostgreSQL cuts names after 63 bytes.
         copy._schema = f"{self._schema[:40]}_copying"
         return copy
