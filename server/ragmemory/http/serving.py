@@ -81,6 +81,7 @@ async def _serve(
 ) -> None:
     limits = settings.table("http", HttpLimits)
     memory = OnDemand(settings)
+    memory.follows_always = True
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
     form = PlainEndpoint if table.plain_form else Endpoint
