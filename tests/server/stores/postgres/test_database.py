@@ -1,6 +1,6 @@
 """A memory in PostgreSQL: what its engine does beyond the tests of the stores, which run on both engines.
 
-Covers `connection`, `dialect`, `pool`, `schema`, `verifying` and `words`.
+Covers `connection`, `dialect`, `schema`, `verifying` and `words`.
 """
 
 from __future__ import annotations
