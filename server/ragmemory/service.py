@@ -58,6 +58,7 @@ class MemoryService:
         self.on_block_change: Callable[[str, Sequence[str]], None] = lambda _, __: None
         """Called with the ids of the blocks that this process changes or removes, if they were ever shown."""
         self._store = store
+        self.engine = store.engine
         self._embedder = embedder
         self._indexing = indexing
         self.follower = Follower(store, indexing, lambda *change: self.on_change(*change))

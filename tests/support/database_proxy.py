@@ -71,17 +71,20 @@ class DatabaseProxy:
         self._may_pass = anyio.Event()
 
     async def _connect(self, client: SocketStream) -> None:
+        async with client:
+            await self._pass(client, await self._server())
+
+    async def _server(self) -> ByteStream:
         folder = dict(parse_qsl(self._target.query)).get("host", "")
-        server: ByteStream
+        port = self._target.port or 5432
         if folder.startswith("/"):
-            server = await anyio.connect_unix(f"{folder}/.s.PGSQL.{self._target.port or 5432}")
-        else:
-            server = await anyio.connect_tcp(
-                folder or self._target.hostname or "127.0.0.1", self._target.port or 5432
-            )
+            return await anyio.connect_unix(f"{folder}/.s.PGSQL.{port}")
+        return await anyio.connect_tcp(folder or self._target.hostname or "127.0.0.1", port)
+
+    async def _pass(self, client: ByteStream, server: ByteStream) -> None:
         with anyio.CancelScope() as scope:
             self._open.add(scope)
-            async with client, server, anyio.create_task_group() as tasks:
+            async with server, anyio.create_task_group() as tasks:
                 is_last = anyio.Event()
                 tasks.start_soon(self._pass_requests, client, server, is_last, scope)
                 tasks.start_soon(self._pass_answers, server, client, is_last, scope)

@@ -31,7 +31,7 @@ from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
 from ragmcp.server.tools import Tool, tool_methods
 from ragmcp.streams import Stream
-from ragmcp.tracing import loggable
+from ragmcp.tracing import enter
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.subscriptions import Change
@@ -236,8 +236,9 @@ async def serve(
     async def handle(request: Request) -> base.Result:
         first.set()
         call = server.open_call(request, session, peer)
-        if (trace := call.params.meta.traceparent) is not UNSET:
-            log.info("%s, traceparent %s", call.method, loggable(trace))
+        trace = enter(call.params.meta.traceparent)
+        if call.params.meta.traceparent is not UNSET:
+            log.info("%s, traceparent %s", call.method, trace)
         had_terms = session.terms is not None
         result = await server.handle(call)
         peer.connection.batches = session.batches
