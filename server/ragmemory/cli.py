@@ -52,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(arguments.config, _flags(arguments))
         if arguments.repository:
             settings = _of_repository(settings, arguments.roots or [])
+        if settings.tables["log"]["form"] != "text":  # The usual form needs no further imports.
+            from ragmemory.log import set_form
+
+            set_form(settings)
         with suppress(KeyboardInterrupt):
             arguments.run(settings, arguments)
     except (Exception, BaseExceptionGroup) as error:
@@ -75,7 +79,9 @@ def _start_log(level: int) -> None:
 
 
 def _report(error: StructuredError, *, as_json: bool) -> None:
-    sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
+    from ragmemory.log import say
+
+    say(logging.ERROR, f"{error} {error.hint}".rstrip())
     if as_json:
         import json
 

@@ -39,6 +39,15 @@ class DatabaseUnavailable(RagMemoryError):
     hint = "Check that the server runs, and store.url; a password is read from PGPASSWORD or ~/.pgpass."
 
 
+class CommitUnknown(RagMemoryError):
+    """The connection was lost between the commit and its confirmation."""
+
+    path: str  # the URL
+    code = "COMMIT_UNKNOWN"
+    sentence = "The connection to the memory {path} was lost during a commit: the write may be stored or not."
+    hint = "Repeat it, which is safe: what is stored already is not stored again."
+
+
 class MemoryFull(RagMemoryError):
     """The disk has no room for a write. What is stored can still be read."""
 

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
+from ragcommon.contract.history import Action
 from ragmemory.blocks.editor import BlockEditor
 from ragmemory.code.service import CodeMemory
 from ragmemory.embedders import Embedder
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.sources import Sources
+from ragmemory.follower import Follower
 from ragmemory.history.history import History
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
 from ragmemory.search.searching import Search
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
-from ragmemory.types.writes import Change
 
 if TYPE_CHECKING:
     from ragmemory.search.reranking import Reranker
@@ -51,21 +52,25 @@ class MemoryService:
         """
         self.roots = roots
         self.repository = repository
-        self.on_change: Callable[[str, Change], None] = lambda _, __: None
-        """Called with the id of every document that this process adds, updates or removes."""
+        self.on_change: Callable[[str, Action, bool], None] = lambda *_: None
+        """Called with the id of every document that a process adds, updates or removes while
+        `follower.is_wanted`, and whether it is this process."""
         self.on_block_change: Callable[[str, Sequence[str]], None] = lambda _, __: None
-        """Called with the ids of the blocks that it changes or removes, if they were ever shown."""
+        """Called with the ids of the blocks that this process changes or removes, if they were ever shown."""
         self._store = store
+        self.engine = store.engine
         self._embedder = embedder
         self._indexing = indexing
+        self.follower = Follower(store, indexing, lambda *change: self.on_change(*change))
         store.engine.on_opening, store.engine.on_open = self._prepare, self._wake
+        store.engine.on_commit = self.follower.note_commit
         self.search = Search(store, embedder, indexing, reranker, previous_embedder)
         self.writer = Writer(
             store,
             embedder,
             indexing,
             max_tokens,
-            lambda *change: self.on_change(*change),
+            self.follower.note_written,
             self._note_blocks,
         )
         self.documents = store.documents
@@ -90,6 +95,7 @@ class MemoryService:
         self._tasks.start_soon(self._indexing.follow, self.writer.queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
         self._tasks.start_soon(self.ingestions.run)
+        self._tasks.start_soon(self.follower.run)
         return self
 
     async def __aexit__(self, *error: Any) -> bool | None:
@@ -112,10 +118,15 @@ class MemoryService:
         self._indexing.check()
         self._tasks.start_soon(self.search.load_embedder)
 
-    def _wake(self) -> None:
+    async def _wake(self) -> None:
+        await self.follower.begin()
         if self._store.engine.is_writable:
             self.writer.sweeper.wake()
             self.ingestions.wake()
+
+    async def check(self) -> None:
+        """Read from the memory."""
+        await self._store.journal.last_number()
 
     async def warm_up(self) -> None:
         """Open and load what the first query needs; the model is loaded a little later."""

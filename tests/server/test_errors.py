@@ -8,6 +8,7 @@ from ragmemory.errors import (
     BadArgument,
     BlockNotFound,
     ChunkNotFound,
+    CommitUnknown,
     CopyFailed,
     DatabaseUnavailable,
     DocumentExists,
@@ -48,6 +49,11 @@ SENTENCES = [
     (
         DatabaseUnavailable("postgresql://db/notes", "no route"),
         "The memory postgresql://db/notes is not available: no route.",
+    ),
+    (
+        CommitUnknown("postgresql://db/notes"),
+        "The connection to the memory postgresql://db/notes was lost during a commit: "
+        "the write may be stored or not.",
     ),
     (MemoryFull("/m.db"), "The memory /m.db cannot be written: the disk is full."),
     (MemoryReadOnly("/m.db", "its disk is"), "The memory /m.db cannot be written: its disk is."),

@@ -36,6 +36,10 @@ METRICS = {
     "ragmemory_documents",
     "ragmemory_chunks",
     "ragmemory_intake_waiting",
+    "ragmemory_follower_lag_seconds",
+    "ragmemory_lock_wait_seconds_total",
+    "ragmemory_database_connections",
+    "ragmemory_database_waiting",
 }
 
 

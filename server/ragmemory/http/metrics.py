@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ragmcp.http.asgi import Endpoint
     from ragmcp.http.dispatch import RequestRecord
     from ragmcp.http.errors import HttpError
+    from ragmemory.service import MemoryService
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -28,6 +29,7 @@ class Metrics:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self._lock_seconds = 0.0
         self._registry = CollectorRegistry()
         counter = partial(Counter, registry=self._registry)
         gauge = partial(Gauge, registry=self._registry)
@@ -43,6 +45,10 @@ class Metrics:
         self._documents = gauge("ragmemory_documents", "Documents in memory")
         self._chunks = gauge("ragmemory_chunks", "Chunks in memory")
         self._waiting = gauge("ragmemory_intake_waiting", "Documents that wait to be written")
+        self._lag = gauge("ragmemory_follower_lag_seconds", "Time since all changes of the memory were known")
+        self._lock = counter("ragmemory_lock_wait_seconds", "Time waited for the lock on the memory")
+        self._pool = gauge("ragmemory_database_connections", "Connections to the database", ["state"])
+        self._connecting = gauge("ragmemory_database_waiting", "Uses that wait for a connection")
 
     def count(self, record: RequestRecord) -> None:
         """Count a request."""
@@ -62,10 +68,22 @@ class Metrics:
         self._streams.set(endpoint.stream_count)
         try:
             memory = await self._memory()
+            self._set_state_of(memory)
             stats = await memory.maintenance.stats()
         except (RagMemoryError, SettingsError):
             return generate_latest(self._registry)
         self._documents.set(stats.documents)
         self._chunks.set(stats.chunks)
-        self._waiting.set(memory.writer.queue.waiting)
         return generate_latest(self._registry)
+
+    def _set_state_of(self, memory: MemoryService) -> None:
+        """What is known without reading the memory."""
+        engine = memory.engine
+        self._waiting.set(memory.writer.queue.waiting)
+        self._lag.set(memory.follower.lag_seconds)
+        self._lock.inc(engine.lock_seconds - self._lock_seconds)
+        self._lock_seconds = engine.lock_seconds
+        if connections := engine.connections:
+            self._pool.labels("allowed").set(connections.allowed)
+            self._pool.labels("in use").set(connections.in_use)
+            self._connecting.set(connections.waiting)

@@ -105,6 +105,8 @@ def _paths(tools: list[str]) -> dict[str, Any]:
     return {
         "/": {"get": home | _PUBLIC},
         "/health": {"get": _operation("health", "Whether the server runs", _JSON) | _PUBLIC},
+        "/health/live": {"get": _operation("live", "Whether the process runs", _JSON) | _PUBLIC},
+        "/health/ready": {"get": _operation("ready", "Whether the memory can be read", _JSON) | _PUBLIC},
         "/metrics": {"get": _operation("metrics", "Metrics for Prometheus", "text/plain")},
         "/openapi.json": {"get": _operation("openapi", "This description", _JSON)},
         "/.well-known/mcp": {"get": _operation("describe", "The endpoints, revisions and tools", _JSON)},

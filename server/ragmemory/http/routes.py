@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from ragmcp.server.core import Server
 from ragmemory.http import openapi, page
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
+HEALTH, LIVE, READY = "/health", "/health/live", "/health/ready"
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
 OPENAPI = "/openapi.json"
 
@@ -37,21 +38,24 @@ def make_app(
     command: Command,
     owner: Endpoint,
     note: Note,
+    why_not_ready: Callable[[], Awaitable[str]],
     *,
     plain_form: bool,
 ) -> ASGIApp:
     """The whole application; `plain_form`: whether the endpoint reads it.
 
-    The page and `/health` need no token: they contain nothing private, and neither a browser nor a supervisor
-    has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer of the key
-    in `note`.
+    The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
+    a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
+    of the key in `note`. `why_not_ready` returns a sentence, or "".
     """
     needs_token = access.token is not None
-    views = _Views(endpoint, server, metrics, command, note.proof, needs_token, plain_form)
+    views = _Views(endpoint, server, metrics, command, note.proof, why_not_ready, needs_token, plain_form)
     router = Router(
         [
             Route("/", views.home),
-            Route("/health", views.health),
+            Route(HEALTH, views.health),
+            Route(LIVE, views.live),
+            Route(READY, views.ready),
             Route("/.well-known/mcp", views.description),
             Route("/metrics", views.metrics_text),
             Route(OPENAPI, views.openapi),
@@ -64,7 +68,8 @@ def make_app(
     )
     guard = partial(Guard, on_refused=metrics.count_refused)
     private, public = guard(access), guard(replace(access, token=None))
-    guards = {"/": public, "/health": public, OWNER_PATH: guard(replace(access, token=note.key))}
+    guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
+    guards[OWNER_PATH] = guard(replace(access, token=note.key))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await guards.get(scope["path"], private).admit(router, scope, receive, send)
@@ -91,6 +96,7 @@ class _Views:
     metrics: Metrics
     command: Command
     proof: Callable[[str], str]
+    why_not_ready: Callable[[], Awaitable[str]]
     needs_token: bool
     plain_form: bool
 
@@ -147,6 +153,16 @@ class _Views:
         if challenge := request.query_params.get(CHALLENGE):
             answer[PROOF] = self.proof(challenge)
         return JSONResponse(answer)
+
+    async def live(self, _: Request) -> Response:
+        """Whether the process runs."""
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, _: Request) -> Response:
+        """Whether the memory can be read; if not, why."""
+        if reason := await self.why_not_ready():
+            return JSONResponse({"status": "unavailable", "reason": reason}, 503)
+        return JSONResponse({"status": "ok"})
 
     async def metrics_text(self, _: Request) -> Response:
         """The metrics."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import sys
@@ -24,6 +25,7 @@ from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
 from ragmemory import __version__
+from ragmemory.http.health import why_not_ready
 from ragmemory.http.listening import (
     ConnectionLimits,
     Listener,
@@ -36,6 +38,7 @@ from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.http.token_file import stored_token
+from ragmemory.log import say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
@@ -81,6 +84,7 @@ async def _serve(
 ) -> None:
     limits = settings.table("http", HttpLimits)
     memory = OnDemand(settings)
+    memory.follows_always = True
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
     form = PlainEndpoint if table.plain_form else Endpoint
@@ -93,15 +97,16 @@ async def _serve(
     note = server_note.make_note(
         _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
     )
+    stop = anyio.Event()
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
+        partial(why_not_ready, memory.service, stop.is_set),
         plain_form=table.plain_form,
     )
     finish_seconds = ceil(limits.leave_seconds)
     listener = Listener(
         app, ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds)
     )
-    stop = anyio.Event()
     # Open requests may run in threads, which cannot be cancelled.
     leave = partial(exit_within, finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
@@ -195,7 +200,7 @@ def _description(listening: socket.socket, tools: Iterable[str], token: str | No
 
 
 def _announce(description: dict[str, Any]) -> None:
-    sys.stderr.write(f"ragmemory listens at {description['url']} (Ctrl-C stops it).\n")
+    say(logging.INFO, f"ragmemory listens at {description['url']} (Ctrl-C stops it).")
 
 
 def _announce_as_json(stdout: int, description: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from anyio import to_thread
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
-from ragmemory.types.writes import Change, Document, Write
+from ragmemory.types.writes import Document, Write
 
 # Only larger batches (chunks) wait for an index that is far behind.
 _MANY_CHUNKS = 250
@@ -31,7 +31,7 @@ _SHORT = 100_000
 class Writer:
     """`max_tokens`: the size limit of a chunk.
 
-    `on_change` is called with the id of every document that this process adds, updates or removes;
+    `on_written` is called with the ids of the documents that were added, updated or removed;
     `on_whole_change` with those whose text was written as a whole, or removed.
     """
 
@@ -41,13 +41,13 @@ class Writer:
         embedder: Embedder,
         indexing: IndexSync,
         max_tokens: int,
-        on_change: Callable[[str, Change], None],
+        on_written: Callable[[Iterable[str]], None],
         on_whole_change: Callable[[Sequence[str]], None],
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._on_change = on_change
+        self._on_written = on_written
         self._on_whole_change = on_whole_change
         self.sweeper = Sweeper(store)
         preparation = Preparation(store, embedder, max_tokens, self._note_page, self.sweeper.wake)
@@ -95,9 +95,9 @@ class Writer:
         """
         removed = await self._store.remove(removals, origin, machine)
         self._note_write()
-        for forgotten in removed:
-            self._on_change(forgotten.document_id, "removed")
-        self._on_whole_change([forgotten.document_id for forgotten in removed])
+        ids = [forgotten.document_id for forgotten in removed]
+        self._on_written(ids)
+        self._on_whole_change(ids)
         return removed
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
@@ -107,12 +107,13 @@ class Writer:
         chunks = sum(len(write.chunks or ()) for write in writes)
         outcomes = await self._store.write(writes, embedder)
         self._note_write(chunks)
-        updated = []
+        written, updated = [], []
         for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
-                self._on_change(outcome.document_id, outcome.status)
+                written.append(outcome.document_id)
                 if outcome.status == "updated" and write.edit is None:  # An edit knows its blocks.
                     updated.append(outcome.document_id)
+        self._on_written(written)
         self._on_whole_change(updated)
         if chunks > _MANY_CHUNKS:
             await self._indexing.keep_up()

@@ -20,12 +20,11 @@ from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
     from ragcommon.contract.documents import DocumentInfo
-    from ragcommon.contract.history import Difference
+    from ragcommon.contract.history import Action, Difference
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
     from ragmcp.server.core import Server
     from ragmemory.service import MemoryService
-    from ragmemory.types.writes import Change
 
 _BLOCK = "/block/"
 _CHANGES = "/changes/"
@@ -145,13 +144,20 @@ class Resources:
             return await memory.block_editor.block_ids(others.get(_VARIABLE, ""), typed)
 
 
-def announce(server: Server, document_id: str, change: Change) -> None:
-    """Notify the subscribed clients of a change."""
+def announce(server: Server, document_id: str, action: Action, is_ours: bool) -> None:
+    """Notify the subscribed clients of a change. Any block may be part of one by another process."""
+    if (watched := server.watched) is None:
+        return
     from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 
-    server.announce(resource_updated(document_uri(document_id)))
-    if change != "updated":
+    uri = document_uri(document_id)
+    server.announce(resource_updated(uri))
+    if action != "updated":
         server.announce(list_changed("resources"))
+    if not is_ours and action != "added":
+        for block in watched:
+            if block.startswith(f"{uri}{_BLOCK}"):
+                server.announce(resource_updated(block))
 
 
 def announce_blocks(server: Server, document_id: str, block_ids: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from anyio import to_thread
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
     from ragmemory.service import MemoryService
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +89,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         complete=completer(resources, prompts),
     )
     memory.servers.append(server)
+    server.on_subscribe = memory.begin_to_follow
     return server
 
 
@@ -115,6 +114,8 @@ class OnDemand:
     tasks: TaskGroup
 
     def __init__(self, settings: Settings) -> None:
+        self.follows_always = False
+        """Whether changes are noticed while no client subscribes."""
         self.servers: list[Server] = []
         """Their subscribers are notified of changes."""
         memory = settings.tables["memory"]
@@ -131,13 +132,22 @@ class OnDemand:
                 service = await to_thread.run_sync(self._make)
                 service.on_change = partial(self._notify, announce)
                 service.on_block_change = partial(self._notify, announce_blocks)
+                service.follower.is_wanted = self._is_followed
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service
 
-    def _notify(self, announce: Callable[[Server, str, T], None], document_id: str, changed: T) -> None:
+    def _is_followed(self) -> bool:
+        return self.follows_always or any(server.watched is not None for server in self.servers)
+
+    async def begin_to_follow(self) -> None:
+        """Notify of changes from now on; those of other processes once the memory is open."""
+        if self._service is not None:
+            await self._service.follower.begin()
+
+    def _notify(self, announce: Callable[..., None], *changed: Any) -> None:
         for server in self.servers:
-            announce(server, document_id, changed)
+            announce(server, *changed)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

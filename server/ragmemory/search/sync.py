@@ -107,6 +107,10 @@ class IndexSync:
         if self._write_debounce is not None and self._is_far_behind:
             self._write_debounce.cancel()
 
+    def note_change(self) -> None:
+        """Note that there may be commits of other processes, which `follow` will read."""
+        self._written.set()
+
     @property
     def _is_far_behind(self) -> bool:
         return self._noted - self._indexed > _MAX_BEHIND

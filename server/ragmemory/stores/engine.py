@@ -33,6 +33,14 @@ class FulltextRow(NamedTuple):
     text: str
 
 
+class Connections(NamedTuple):
+    """The connections of this process to a server."""
+
+    allowed: int
+    in_use: int
+    waiting: int  # uses that wait for one
+
+
 class Cursor(Protocol):
     @property
     def rowcount(self) -> int:
@@ -122,14 +130,27 @@ class Engine(Protocol):
     """The name of this machine, whose files others do not see; "" if all processes see the same files."""
     on_opening: Callable[[], object]
     """Called before the memory is first opened; its exceptions reach the caller."""
-    on_open: Callable[[], object]
-    """Called after that."""
+    on_open: Callable[[], Awaitable[object]]
+    """Called after that; nothing has been read yet."""
+    on_commit: Callable[[], object]
+    """Called after every commit of this process."""
     openings: int
     """How many times it was opened."""
+
+    lock_seconds: float
+    """How long transactions have waited for the lock on the memory, in all."""
 
     @property
     def dialect(self) -> Dialect:
         """The SQL of this engine."""
+
+    @property
+    def connections(self) -> Connections | None:
+        """The connections to a server; None without one."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open, and no other memory is in its place."""
 
     @property
     def is_writable(self) -> bool:
@@ -161,6 +182,12 @@ class Engine(Protocol):
 
     async def version(self) -> tuple[int, int]:
         """A version of the content, which every commit of any process changes."""
+
+    async def send_hint(self) -> None:
+        """Let other processes know that this one has committed, if there is a way to."""
+
+    async def listen(self, on_hint: Callable[[], object]) -> None:
+        """Call `on_hint` now, and when another process has sent a hint; some are lost. Never returns."""
 
     async def size(self) -> int:
         """Bytes on the disk."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragcommon.contract.history import Entry, Origin
+from ragcommon.contract.history import Action, Entry, Origin
 from ragmemory.errors import UndoConflict
 from ragmemory.stores.engine import Condition, Dialect, StorePart
 from ragmemory.types.history import Selection
@@ -187,6 +187,17 @@ class JournalStore(StorePart):
             [AFTER_ALL if before is None else before, limit],
         )
         return [_entry(row) for row in rows]
+
+    async def last_number(self) -> int:
+        """The number of the newest entry; 0 before the first."""
+        [(last,)] = await self._engine.read("SELECT coalesce(max(seq), 0) FROM journal")
+        return int(last)
+
+    async def after(self, seq: int, limit: int) -> Sequence[tuple[int, str, Action]]:
+        """Number, document and action of the entries after one, oldest first."""
+        return await self._engine.read(
+            "SELECT seq, document_id, action FROM journal WHERE seq > ? ORDER BY seq LIMIT ?", [seq, limit]
+        )
 
     async def change(
         self, selection: Selection, since: datetime | None = None

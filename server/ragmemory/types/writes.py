@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -12,7 +12,6 @@ from ragcommon.text.places import Place
 
 # The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
 Embedding: TypeAlias = bytes
-Change = Literal["added", "updated", "removed"]
 
 
 class Chunk(Struct, frozen=True):

@@ -21,7 +21,7 @@ from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult
 from ragmcp.server.call import Call
 from ragmcp.server.core import Server
-from ragmcp.tracing import loggable
+from ragmcp.tracing import enter, loggable
 
 log = logging.getLogger(__name__)
 
@@ -111,8 +111,11 @@ class Dispatcher:
         started = perf_counter()
         call: Call | None = None
         outcome = "CANCELLED"
+        trace = enter(exchange.header("traceparent"))
         try:
             call = open()
+            if (said := call.params.meta.traceparent) is not UNSET:
+                trace = enter(said)
             result = await observe_blocking(self.server.handle(call), watch.start, watch.stop)
             outcome = failure_of(result)
             return encode(request.id, result), None
@@ -120,12 +123,12 @@ class Dispatcher:
             outcome = self._failed(request.method, error)
             return encode(request.id, error), error
         finally:
-            self._report(exchange, request.method, call, outcome, perf_counter() - started)
+            self._report(request.method, call, outcome, perf_counter() - started, trace)
 
     async def refuse(self, exchange: Exchange, error: RemoteProtocolError) -> None:
         """Answer a request that never became a call."""
         await exchange.refuse(error, response_status(error))
-        self._report(exchange, "", None, error.code, 0.0)
+        self._report("", None, error.code, 0.0, loggable(exchange.header("traceparent")))
 
     def _failed(self, method: str, error: Exception) -> str:
         if isinstance(error, RemoteProtocolError):
@@ -133,9 +136,7 @@ class Dispatcher:
         log.error("%s failed", method, exc_info=error)
         return LocalProtocolError.code
 
-    def _report(
-        self, exchange: Exchange, method: str, call: Call | None, outcome: str, seconds: float
-    ) -> None:
+    def _report(self, method: str, call: Call | None, outcome: str, seconds: float, trace: str) -> None:
         """Log and record the request. Nothing that the client can choose freely appears."""
         wanted = log.isEnabledFor(logging.INFO)
         if not wanted and self._on_answered is None:
@@ -144,10 +145,8 @@ class Dispatcher:
         params = call.params if call else None
         tool = params.name if isinstance(params, CallToolParams) and params.name in self.server.tools else ""
         if wanted:
-            trace = call.params.meta.traceparent if call else UNSET
-            said = trace if trace is not UNSET else exchange.header("traceparent")
             answered = f"{name or '-'} {tool or '-'}: {outcome or 'OK'} in {seconds * 1000:.1f} ms"
-            log.info("%s, traceparent %s", answered, loggable(said))
+            log.info("%s, traceparent %s", answered, trace)
         if self._on_answered is not None:
             self._on_answered(RequestRecord(name, tool, outcome, seconds))
 

@@ -110,7 +110,7 @@ async def forward_changes(broadcast: Broadcast, session: ConnectionState, channe
             change.method == RESOURCE_UPDATED and change.subject in session.subscriptions
         )
 
-    with broadcast.subscribed(wanted) as queue:
+    with broadcast.subscribed(wanted, session.subscriptions) as queue:
         while True:
             change = await queue.get()
             await channel.notify(change.method, change.params)

@@ -31,7 +31,7 @@ from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
 from ragmcp.server.tools import Tool, tool_methods
 from ragmcp.streams import Stream
-from ragmcp.tracing import loggable
+from ragmcp.tracing import enter
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.subscriptions import Change
@@ -77,6 +77,8 @@ class Server:
         )
         self._instructions = UNSET if instructions is None else instructions
         self._meta = Raw(msgspec.json.encode({base.SERVER_INFO: self.info}))
+        self.on_subscribe: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
+        """Awaited before a subscription to changes is acknowledged."""
         self._task_group: TaskGroup | None = None
         self._methods: Methods = {
             "server/discover": method(base.Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
@@ -101,7 +103,12 @@ class Server:
         """Delivers changes to subscribers."""
         from ragmcp.server.subscriptions import Broadcast
 
-        return Broadcast()
+        return Broadcast(lambda: self.on_subscribe())
+
+    @property
+    def watched(self) -> set[str] | None:
+        """The URIs of the resources that clients subscribe to; None if no client subscribes to anything."""
+        return self.broadcast.watched if "broadcast" in vars(self) and self.broadcast else None
 
     @cached_property
     def _rounds(self) -> Rounds:
@@ -229,8 +236,9 @@ async def serve(
     async def handle(request: Request) -> base.Result:
         first.set()
         call = server.open_call(request, session, peer)
-        if (trace := call.params.meta.traceparent) is not UNSET:
-            log.info("%s, traceparent %s", call.method, loggable(trace))
+        trace = enter(call.params.meta.traceparent)
+        if call.params.meta.traceparent is not UNSET:
+            log.info("%s, traceparent %s", call.method, trace)
         had_terms = session.terms is not None
         result = await server.handle(call)
         peer.connection.batches = session.batches

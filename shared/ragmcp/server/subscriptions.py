@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
 import msgspec
+from anyio.lowlevel import checkpoint
 from msgspec import UNSET, Raw
 
 from ragmcp.concurrency import LatestQueue, background_task
@@ -20,10 +21,23 @@ ChangeQueue: TypeAlias = LatestQueue[tuple[str, str], schema.Change]
 
 
 class Broadcast:
-    """Delivers each change to all subscribers that accept it."""
+    """Delivers each change to all subscribers that accept it.
 
-    def __init__(self) -> None:
+    `on_subscribe` is awaited before a subscription is acknowledged.
+    """
+
+    def __init__(self, on_subscribe: Callable[[], Awaitable[object]] = checkpoint) -> None:
+        self.on_subscribe = on_subscribe
         self._subscribers: dict[ChangeQueue, Callable[[schema.Change], bool]] = {}
+        self._watched: dict[ChangeQueue, Collection[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._subscribers)
+
+    @property
+    def watched(self) -> set[str]:
+        """The URIs of the resources that are subscribed to."""
+        return set().union(*self._watched.values())
 
     def publish(self, change: schema.Change) -> None:
         """Never waits."""
@@ -32,14 +46,16 @@ class Broadcast:
                 queue.put((change.method, change.subject), change)
 
     @contextmanager
-    def subscribed(self, wants: Callable[[schema.Change], bool]) -> Iterator[ChangeQueue]:
-        """A queue of future changes that `wants` accepts."""
+    def subscribed(
+        self, wants: Callable[[schema.Change], bool], watched: Collection[str] = ()
+    ) -> Iterator[ChangeQueue]:
+        """A queue of future changes that `wants` accepts; `watched` are the URIs of its resources."""
         queue: ChangeQueue = LatestQueue()
-        self._subscribers[queue] = wants
+        self._subscribers[queue], self._watched[queue] = wants, watched
         try:
             yield queue
         finally:
-            del self._subscribers[queue]
+            del self._subscribers[queue], self._watched[queue]
 
 
 def subscription_methods(
@@ -55,7 +71,8 @@ def subscription_methods(
             call.require_extension(TASKS_EXTENSION)
         filter = _honoured(params.notifications, capabilities(), knows_task)
         meta = {schema.SUBSCRIPTION_ID: call.id}
-        with broadcast.subscribed(schema.accepts(filter)) as queue:
+        with broadcast.subscribed(schema.accepts(filter), filter.resource_subscriptions or ()) as queue:
+            await broadcast.on_subscribe()
             await call.channel.notify(schema.ACKNOWLEDGED, {"_meta": meta, "notifications": filter})
 
             async def forward() -> None:

@@ -136,6 +136,10 @@ def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> 
     assert "ragmemory_documents 1.0" in text
     assert "ragmemory_chunks 1.0" in text
     assert "ragmemory_intake_waiting 0.0" in text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    assert 0 < float(values["ragmemory_lock_wait_seconds_total"]) < 60
+    assert 0 < float(values["ragmemory_follower_lag_seconds"]) < 60
+    assert 'ragmemory_database_connections{state="in use"}' not in values  # The memory is a file.
     # What clients make up becomes no series.
     assert not {"made/up", "Nothing"} & set(text.replace('"', " ").split())
 

@@ -195,3 +195,15 @@ async def test_a_change_of_a_block_is_announced_to_its_subscribers_alone(client:
         assert await anext(news) == resource_updated(watched)
         [contents] = await client.read_resource(watched)
         assert contents.text == "Nothing."
+
+
+async def test_a_change_by_another_process_is_announced_for_every_block(
+    client: Client, tmp_path: Path
+) -> None:
+    watched = (await blocks(client))["1.1.a"]["resource"]
+    async with (
+        client.subscribe(Filter(resource_subscriptions=[watched])) as news,
+        memory_server(tmp_path, TOOLSETS) as other,
+    ):
+        await called(other, "Inject", text=TEXT + "More.\n", metadata={"uri": "note:tea"})
+        assert await anext(news) == resource_updated(watched)

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull
 from ragmemory.stores.engine import Row
 from ragmemory.stores.postgres.dialect import PostgresDialect
@@ -15,11 +17,16 @@ from ragmemory.stores.postgres.dialect import PostgresDialect
 if TYPE_CHECKING:
     import psycopg
 
+# Seconds that a read may take before the server ends it; seconds for a write: indexes may be built again.
+READ_SECONDS = 60
+WRITE_SECONDS = 3_600
 _PARAMETER = re.compile(r"\?(\d*)")
 # The classes of errors after which no other statement would succeed: connection, resources, operator's
 # intervention, system, wrong credentials, read-only or aborted transactions, and tables that are missing.
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 _OF_THE_DATABASE = ("08", "25", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX")
+# Those of a lost connection, of a server that only reads, and of one that is stopping or starting.
+_LOST = ("08", "25006", "57P")
 
 
 @lru_cache(1_000)
@@ -40,29 +47,41 @@ class PostgresConnection:
 
     dialect = PostgresDialect()
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        self._connection = connection
+    def __init__(self, connection: psycopg.AsyncConnection[Any], answer_seconds: float) -> None:
+        self.raw = connection
+        self.answer_seconds = answer_seconds
+        """How long a statement may take before the server counts as dead."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is open, outside a transaction and not executing anything."""
+        from psycopg.pq import TransactionStatus
+
+        return bool(self.raw.info.transaction_status == TransactionStatus.IDLE)
 
     @property
     def _cursor(self) -> psycopg.AsyncCursor[Any]:
         from psycopg import AsyncRawCursor
 
-        return AsyncRawCursor(self._connection)
+        return AsyncRawCursor(self.raw)
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> psycopg.AsyncCursor[Any]:
-        return await self._cursor.execute(numbered(sql), parameters or None)
+        with anyio.fail_after(self.answer_seconds):
+            return await self._cursor.execute(numbered(sql), parameters or None)
 
     async def execute_fetchall(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         rows: list[Row] = await (await self.execute(sql, parameters)).fetchall()
         return rows
 
     async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        await self._cursor.executemany(numbered(sql), list(rows))
+        with anyio.fail_after(self.answer_seconds):
+            await self._cursor.executemany(numbered(sql), list(rows))
 
     async def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        async with self._cursor.copy(f"COPY {table}({', '.join(columns)}) FROM STDIN") as copy:
-            for row in rows:
-                await copy.write_row(row)
+        with anyio.fail_after(self.answer_seconds):
+            async with self._cursor.copy(f"COPY {table}({', '.join(columns)}) FROM STDIN") as copy:
+                for row in rows:
+                    await copy.write_row(row)
 
 
 def concerns_the_database(error: Exception) -> bool:
@@ -70,9 +89,19 @@ def concerns_the_database(error: Exception) -> bool:
     import psycopg
 
     if not isinstance(error, psycopg.Error):
-        return False
+        return isinstance(error, TimeoutError)
     return (error.sqlstate is None and isinstance(error, psycopg.OperationalError)) or (
         (error.sqlstate or "").startswith(_OF_THE_DATABASE)
+    )
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a connection was lost, or leads to a server that is no longer the one that writes."""
+    import psycopg
+
+    return isinstance(error, psycopg.Error) and (
+        (error.sqlstate is None and isinstance(error, psycopg.OperationalError))
+        or (error.sqlstate or "").startswith(_LOST)
     )
 
 
@@ -81,14 +110,13 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
     """Map psycopg's errors to RagMemoryErrors."""
     import msgspec
     import psycopg
-    from psycopg_pool import PoolTimeout
 
     try:
         yield
-    except PoolTimeout as error:
-        raise DatabaseUnavailable(place, f"it gave no connection within {busy_seconds:g} s") from error
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
+    except psycopg.errors.LockNotAvailable as error:
         raise MemoryBusy(place, busy_seconds) from error
+    except TimeoutError as error:
+        raise DatabaseUnavailable(place, "it accepted a statement and did not answer") from error
     except psycopg.errors.DiskFull as error:
         raise MemoryFull(place) from error
     except psycopg.errors.IntegrityError as error:

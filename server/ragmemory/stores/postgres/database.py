@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import anyio
+import anyio.lowlevel
 
 from ragcommon.contract.maintenance import Verified
 from ragmemory.errors import (
     BackupFailed,
+    CommitUnknown,
     CopyFailed,
     DatabaseUnavailable,
     MemoryReadOnly,
@@ -27,26 +30,39 @@ from ragmemory.errors import (
     NotAMemory,
     NotStored,
 )
-from ragmemory.stores.engine import EXISTS, OnCopied, OnProgress, Row
+from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
+    READ_SECONDS,
+    WRITE_SECONDS,
     PostgresConnection,
     concerns_the_database,
+    is_lost,
     mapped_errors,
     reason_of,
 )
 from ragmemory.stores.postgres.dialect import PostgresDialect
+from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
 from ragmemory.stores.postgres.schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from psycopg import AsyncConnection
-    from psycopg_pool import AsyncConnectionPool
 
-# Connections of one process: one writes, the others read.
-_CONNECTIONS = 4
-# A program that was cut off from the network keeps the lock no longer than this.
+logger = logging.getLogger(__name__)
+
+# A program that was stopped or cut off from the network keeps the lock no longer than this.
 _IDLE_SECONDS = 60
+# PostgreSQL's limit.
+_NAME_BYTES = 63
+# What a URL does not say otherwise: a server that is cut off from the network is noticed within a minute.
+_OPTIONS = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # ms
+    "fallback_application_name": "ragmemory",
+}
 # The schema of a memory whose URL names none.
 SCHEMA = "ragmemory"
 
@@ -66,95 +82,97 @@ class PostgresEngine:
         self.machine = machine
         self.place = url
         self.on_opening: Callable[[], object] = lambda: None
-        self.on_open: Callable[[], object] = lambda: None
+        self.on_open: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
+        self.on_commit: Callable[[], object] = lambda: None
         self._conninfo, self._schema = without_schema(url)
+        # A longer name is cut off by CREATE SCHEMA and LISTEN, but refused by pg_notify.
+        self._channel = self._schema.encode()[:_NAME_BYTES].decode(errors="ignore")
+        self._process = secrets.token_hex(8)
         self._busy_seconds = busy_seconds
-        # libpq waits for at least two seconds, and for whole ones.
-        self._connect_seconds = max(2, int(busy_seconds))
         self._read_only = read_only
-        self._pool: AsyncConnectionPool[Any] | None = None
+        self._pool = Pool(url, busy_seconds, self._configured)
         self._opening = anyio.Lock()
         self._write_lock = anyio.Lock()
         self.openings = 0
-        self._is_closed = False
+        self.lock_seconds = 0.0
+        self._is_open = self._is_closed = False
 
     @property
     def is_writable(self) -> bool:
         return not self._read_only
 
+    @property
+    def is_open(self) -> bool:
+        """See `Engine.is_open`."""
+        return self._is_open
+
+    @property
+    def connections(self) -> Connections:
+        """See `Engine.connections`."""
+        return Connections(SIZE, self._pool.in_use, self._pool.waiting)
+
     async def ensure_open(self) -> None:
-        if self._pool is not None:
+        if self._is_open:
             return
         async with self._opening:
             if self._is_closed:
                 raise MemoryUnusable(self.place, "it has been closed")
-            if self._pool is None:
+            if not self._is_open:
                 self.on_opening()
-                # A connection whose opening is cancelled half-way would be left open.
-                with anyio.CancelScope(shield=True):
-                    self._pool = await self._open()
-                self.on_open()
+                async with self._mapped():
+                    try:
+                        connection, _ = await self._pool.begin(self._prepare)
+                    except BaseException:
+                        await self._pool.drop_idle()
+                        raise
+                    await self._pool.give_back(connection)
+                self._is_open = True
+                await self.on_open()
 
-    async def _open(self) -> AsyncConnectionPool[Any]:
-        # The pool retries until its time-out, and does not say why it fails.
-        await (await self._connect()).close()
-        from psycopg_pool import AsyncConnectionPool
-
-        # It warns of every read that is cancelled, though the pool replaces the connection.
-        logging.getLogger("psycopg").setLevel(logging.ERROR)
-        pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
-            self._conninfo,
-            kwargs={"autocommit": True, "connect_timeout": self._connect_seconds},
-            min_size=1,
-            max_size=_CONNECTIONS,
-            open=False,
-            timeout=self._busy_seconds,
-            configure=self._configure,
-            check=AsyncConnectionPool.check_connection,
-        )
-        async with mapped_errors(self.place, self._busy_seconds):
-            await pool.open()
-            try:
-                async with pool.connection() as connection:
-                    await self._prepare(connection)
-            except BaseException:
-                await pool.close()
-                raise
-        return pool
+    def _mapped(self) -> AbstractAsyncContextManager[None]:
+        return mapped_errors(self.place, self._busy_seconds)
 
     async def _connect(self) -> AsyncConnection[Any]:
-        """A connection of its own. Raises DatabaseUnavailable."""
         try:
-            import psycopg
+            from psycopg import AsyncConnection
+            from psycopg.conninfo import conninfo_to_dict
         except ImportError as error:
             reason = "psycopg is not installed; try: pip install 'ragchat[postgres]'"
             raise DatabaseUnavailable(self.place, reason) from error
-        try:
-            return await psycopg.AsyncConnection.connect(
-                self._conninfo, connect_timeout=self._connect_seconds
-            )
-        except psycopg.Error as error:
-            raise DatabaseUnavailable(self.place, reason_of(error)) from error
+        # It warns of every statement that is cancelled.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
+        # libpq waits for at least two seconds, and for whole ones.
+        seconds = max(2, int(self._busy_seconds))
+        options = {"connect_timeout": seconds, **_OPTIONS, **conninfo_to_dict(self._conninfo)}
+        return await AsyncConnection.connect("", autocommit=True, **options)
 
-    async def _configure(self, connection: AsyncConnection[Any]) -> None:
-        # A new connection may lead to another server, or to this one with an older backup.
+    async def _configured(self) -> AsyncConnection[Any]:
+        connection = await self._connect()
+        # It may lead to another server than the last one, or to the same with an older backup.
         self.openings += 1
-        # set_config takes parameters.
         settings = {
             "search_path": quoted(self._schema),
             "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
-            "lock_timeout": f"{self._busy_seconds}s",
+            "lock_timeout": f"{max(1, int(1_000 * self._busy_seconds))}ms",  # 0: forever
+            "statement_timeout": f"{READ_SECONDS}s",
         }
-        for name, value in settings.items():
-            await connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        # set_config takes parameters.
+        calls = ", ".join(["set_config(?, ?, false)"] * len(settings))
+        try:
+            await PostgresConnection(connection, READ_SECONDS).execute(
+                f"SELECT {calls}", [word for setting in settings.items() for word in setting]
+            )
+        except BaseException:
+            await close(connection)
+            raise
+        return connection
 
-    async def _prepare(self, connection: AsyncConnection[Any]) -> None:
+    async def _prepare(self, own: PostgresConnection) -> None:
         """Check that the schema is a memory's, and migrate it. Raises NotAMemory, MemoryTooNew."""
-        own = PostgresConnection(connection)
-        async with connection.transaction():
+        async with own.raw.transaction():
             # One process at a time, also where the schema is not there yet.
             await own.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", [self._schema])
-            tables = await _tables(connection, self._schema)
+            tables = await _tables(own, self._schema)
             if tables and "memory" not in tables:
                 raise NotAMemory(self.place, f"its schema {self._schema} has the tables of another program")
             done = 0
@@ -166,25 +184,24 @@ class PostgresEngine:
                 return
             if self._read_only:
                 raise MemoryReadOnly(self.place, "memory.read_only is set, and its tables have to be made")
+            await own.execute("SET LOCAL statement_timeout = 0")
             await own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(self._schema)}")
             for migration in MIGRATIONS[done:]:
                 for statement in migration:
-                    await connection.execute(statement.encode())
+                    await own.execute(statement)
             await own.execute("UPDATE memory SET migrations = ?", [len(MIGRATIONS)])
 
     async def close(self) -> None:
         async with self._opening:
-            self._is_closed = True
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            with anyio.CancelScope(shield=True):
-                await pool.close()
+            self._is_open, self._is_closed = False, True
+            await self._pool.close()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresConnection]:
         """See `Engine.reading`."""
-        async with self._connection() as connection:
-            yield PostgresConnection(connection)
+        await self.ensure_open()
+        async with self._mapped():
+            yield PostgresReader(self._pool)
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """See `Engine.read`."""
@@ -196,28 +213,41 @@ class PostgresEngine:
         """See `Engine.transaction`."""
         if self._read_only:
             raise MemoryReadOnly(self.place, "memory.read_only is set")
-        async with self._write_lock, self._connection() as connection:
-            own = PostgresConnection(connection)
-            await own.execute("BEGIN")
-            await own.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+        await self.ensure_open()
+        async with self._mapped(), self._write_lock:
+            started = monotonic()
             # Waiting for the lock can be cancelled, which closes the connection. What follows cannot: it
             # would leave open whether it was committed.
-            with anyio.CancelScope(shield=True):
-                try:
-                    yield own
-                    await own.execute("COMMIT")
-                except BaseException:
-                    await connection.rollback()
-                    raise
+            try:
+                connection, _ = await self._pool.begin(_begin)
+            finally:
+                self.lock_seconds += monotonic() - started
+            try:
+                with anyio.CancelScope(shield=True):
+                    yield connection
+                    await self._commit(connection)
+            finally:
+                await self._end(connection)
+        self.on_commit()
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AsyncConnection[Any]]:
-        await self.ensure_open()
-        pool = self._pool
-        if pool is None:
-            raise MemoryUnusable(self.place, "it has been closed")
-        async with mapped_errors(self.place, self._busy_seconds), pool.connection() as connection:
-            yield connection
+    async def _commit(self, connection: PostgresConnection) -> None:
+        connection.answer_seconds = READ_SECONDS
+        try:
+            await connection.execute("COMMIT")
+        except Exception as error:
+            if isinstance(error, TimeoutError) or is_lost(error):
+                raise CommitUnknown(self.place) from error
+            raise
+
+    async def _end(self, connection: PostgresConnection) -> None:
+        """Roll back what was not committed, and give the connection back."""
+        with anyio.CancelScope(shield=True):
+            try:
+                if not connection.is_idle and not connection.raw.closed:
+                    await connection.execute("ROLLBACK")
+            except Exception as error:  # Without its connection the server rolls back too.
+                logger.info("A transaction was not rolled back: %s", error)
+            await self._pool.give_back(connection)
 
     def concerns_all(self, error: Exception) -> bool:
         """See `Engine.concerns_all`."""
@@ -233,6 +263,24 @@ class PostgresEngine:
         """See `Engine.version`."""
         [(version,)] = await self.read("SELECT version FROM memory")
         return self.openings, version
+
+    async def send_hint(self) -> None:
+        """See `Engine.send_hint`. Not in the transaction: commits that notify wait for each other."""
+        await self.read("SELECT pg_notify(?, ?)", [self._channel, self._process])
+
+    async def listen(self, on_hint: Callable[[], object]) -> None:
+        """See `Engine.listen`. Raises DatabaseUnavailable when the connection is lost."""
+        async with self._mapped():
+            connection = await self._connect()
+            try:
+                own = PostgresConnection(connection, READ_SECONDS)
+                await own.execute(f"LISTEN {quoted(self._channel)}")
+                on_hint()
+                async for hint in connection.notifies():
+                    if hint.payload != self._process:
+                        on_hint()
+            finally:
+                await close(connection)
 
     async def size(self) -> int:
         """See `Engine.size`."""
@@ -256,8 +304,8 @@ class PostgresEngine:
 
     async def exists(self) -> bool:
         """See `Engine.exists`."""
-        async with await self._connect() as connection, mapped_errors(self.place, self._busy_seconds):
-            return bool(await _tables(connection, self._schema))
+        async with self._mapped(), await self._connect() as connection:
+            return bool(await _tables(PostgresConnection(connection, READ_SECONDS), self._schema))
 
     def unfinished(self) -> PostgresEngine:
         """See `Engine.unfinished`."""
@@ -283,11 +331,17 @@ class PostgresEngine:
 _NUMBERED = (("journal", "seq"), ("sources", "number"), ("removed_embeddings", "number"))
 
 
-async def _tables(connection: AsyncConnection[Any], schema: str) -> set[str]:
-    rows = await PostgresConnection(connection).execute_fetchall(
-        "SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema]
-    )
+async def _tables(connection: PostgresConnection, schema: str) -> set[str]:
+    rows = await connection.execute_fetchall("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
     return {name for [name] in rows}
+
+
+async def _begin(connection: PostgresConnection) -> None:
+    """Begin a transaction with the lock of the memory, which lasts until its end."""
+    await connection.execute("BEGIN")
+    await connection.execute("SET LOCAL statement_timeout = 0")
+    await connection.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+    connection.answer_seconds = WRITE_SECONDS
 
 
 def quoted(name: str) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 from anyio import to_thread
 
 from ragcommon.contract.maintenance import Verified
@@ -100,8 +102,12 @@ class SqliteEngine:
         self.place = str(path)
         self.on_opening: Callable[[], object] = lambda: None
         """Called before the file is first opened; its exceptions reach the caller."""
-        self.on_open: Callable[[], object] = lambda: None
+        self.on_open: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
         """Called after that."""
+        self.on_commit: Callable[[], object] = lambda: None
+        """Called after every commit."""
+        self.lock_seconds = 0.0
+        self.connections = None
         self.openings = 0
         """How many times the file was opened."""
         self._make = make
@@ -130,7 +136,7 @@ class SqliteEngine:
             if not self.openings:
                 self.on_opening()
                 await self._open()
-                self.on_open()
+                await self.on_open()
             elif self.is_replaced():
                 await self._reopen()
 
@@ -210,6 +216,11 @@ class SqliteEngine:
                 self._readable.close()
 
     @property
+    def is_open(self) -> bool:
+        """See `Engine.is_open`."""
+        return self._is_open and self._identity == wal.identity(self.path)
+
+    @property
     def is_writable(self) -> bool:
         """False while the file is open for reading only."""
         return self._writer is not None
@@ -264,16 +275,26 @@ class SqliteEngine:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqliteConnection]:
         """See `Engine.transaction`."""
+        started = monotonic()
         async with (
             self._using_writer() as connection,
             wal.transaction(connection, self._busy_seconds),
         ):
+            self.lock_seconds += monotonic() - started
             yield SqliteConnection(connection)
+        self.on_commit()
 
     async def version(self) -> tuple[int, int]:
         """See `Engine.version`."""
         async with self._using():
             return self.openings, await wal.pragma(self._reader, "data_version")
+
+    async def send_hint(self) -> None:
+        """See `Engine.send_hint`: SQLite has none."""
+
+    async def listen(self, on_hint: Callable[[], object]) -> None:  # noqa: ARG002
+        """See `Engine.listen`."""
+        await anyio.sleep_forever()
 
     async def size(self) -> int:
         """See `Engine.size`."""

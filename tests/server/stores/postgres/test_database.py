@@ -144,7 +144,7 @@ async def test_a_lost_connection_fails_one_use_at_most(url: str) -> None:
         version = await store.changes.version()
         async with store.engine.reading() as connection:
             with pytest.raises(Exception, match=r"terminat|closed"):
-                await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+                await connection.execute_fetchall("SELECT pg_terminate_backend(pg_backend_pid())")
         assert (await store.stats()).documents == 1
         assert (await store.changes.version())[1] == version[1]
         assert await put(store, "two") is not None

@@ -1,0 +1,70 @@
+"""Live and ready, as a load balancer asks. The memory is in a file, and in a database behind a proxy."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+
+from ragmemory.http import health
+from ragmemory.http.health import why_not_ready
+from ragmemory.service import MemoryService
+from tests.support.database_proxy import database_proxy
+from tests.support.http_memory import http_memory
+from tests.support.memories import service_for
+
+
+def test_the_process_is_live_and_ready_without_a_token(tmp_path: Path) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="a-secret-nobody-guesses") as server:
+        for path in ("/health/live", "/health/ready"):
+            answer = httpx2.get(server.root + path)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_a_memory_that_cannot_be_read_is_live_but_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("no database " * 99, encoding="utf-8")
+    with http_memory(tmp_path) as server:
+        assert httpx2.get(f"{server.root}/health/live").status_code == 200
+        answer = httpx2.get(f"{server.root}/health/ready")
+        assert answer.status_code == 503
+        assert answer.json() == {
+            "status": "unavailable",
+            "reason": "The memory cannot be read (NOT_A_MEMORY). The log of the server says why.",
+        }
+
+
+async def test_a_server_that_is_shutting_down_is_not_ready(memory: MemoryService) -> None:
+    async def opened() -> MemoryService:
+        return memory
+
+    assert await why_not_ready(opened, lambda: False) == ""
+    assert await why_not_ready(opened, lambda: True) == "The server is shutting down."
+
+
+@pytest.mark.full
+async def test_a_database_that_is_away_or_silent_is_not_ready_within_a_bounded_time(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{database}&schema=test_{secrets.token_hex(6)}"
+    with anyio.fail_after(60):
+        async with database_proxy(url) as proxy, service_for(tmp_path, url=proxy.url) as memory:
+
+            async def opened() -> MemoryService:
+                return memory
+
+            async def reason() -> str:
+                return await why_not_ready(opened, lambda: False)
+
+            assert await reason() == ""
+            await proxy.go_down()
+            assert await reason() == (
+                "The memory cannot be read (MEMORY_UNAVAILABLE). The log of the server says why."
+            )
+            await proxy.come_up()
+            assert await reason() == ""
+            monkeypatch.setattr(health, "READY_SECONDS", 0.1)
+            proxy.stop_passing()
+            assert await reason() == "The memory did not answer within 0.1 seconds."
