@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,17 +18,14 @@ def embedder() -> SwitchableEmbedder:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
-def memory_url(request: pytest.FixtureRequest) -> str:
-    """The URL of a new memory in PostgreSQL; "" for one in an SQLite file."""
-    if request.param == "sqlite":
-        return ""
-    return f"{request.getfixturevalue('database')}&schema=test_{secrets.token_hex(6)}"
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in each engine: see `memories.place_of`."""
+    if request.param == "postgres":
+        monkeypatch.setattr("tests.support.memories.database", request.getfixturevalue("database"))
 
 
 @pytest.fixture
-async def memory(
-    tmp_path: Path, embedder: SwitchableEmbedder, memory_url: str
-) -> AsyncIterator[MemoryService]:
+async def memory(tmp_path: Path, embedder: SwitchableEmbedder, _engine: None) -> AsyncIterator[MemoryService]:
     with anyio.fail_after(60):
-        async with service_for(tmp_path, embedder, url=memory_url) as memory:
+        async with service_for(tmp_path, embedder) as memory:
             yield memory

@@ -1,9 +1,10 @@
-"""Memories to test with: real SQLite files, and the real local embedder with a switch to turn it off."""
+"""Memories to test with: real ones in each engine, and the real local embedder that can be turned off."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,15 @@ PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
 LONG = "".join(f"# Part {number}\n\nSentence{number} stands here alone.\n\n" for number in range(1_500))
 # What the embeddings of `write_of` come from: identity and dimensions.
 EMBEDDER = ("tests:two", 2)
+
+
+database = ""
+"""The URL of the database with the memories of a test that runs on PostgreSQL; "": they are SQLite files."""
+
+
+def place_of(path: Path) -> str:
+    """The memory that a test has at a path: the file itself, or a schema of its own."""
+    return f"{database}&schema=test_{sha256(bytes(path)).hexdigest()[:16]}" if database else str(path)
 
 
 class SwitchableEmbedder:
@@ -125,9 +135,9 @@ def service_for(
     roots: Sequence[str] = (),
     url: str = "",
 ) -> MemoryService:
-    """A memory in `folder`/memory.db, or in a database; enter it to use it."""
+    """A memory at `place_of(folder / "memory.db")`, or in another database; enter it to use it."""
     flags = {
-        "memory__path": url or str(folder / "memory.db"),
+        "memory__path": url or place_of(folder / "memory.db"),
         "memory__undo_depth": undo_depth,
         "memory__roots": list(roots),
     }

@@ -65,7 +65,9 @@ def _running(installed: Path, folder: Path) -> Iterator[str]:
     initdb = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N"]
     subprocess.run(initdb, check=True, capture_output=True, **options)
     # A socket, so that no two runs want the same port.
-    settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), "fsync": "off"}
+    # No test is about a crash of the database: nothing waits for the disk.
+    off = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off")
+    settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), **off}
     server = subprocess.Popen(
         [
             *(programs / "bin" / "postgres", "-D", data),

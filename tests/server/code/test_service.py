@@ -21,6 +21,9 @@ from ragmemory.stores.code import MIN_WORK
 from ragmemory.types.code import Direction
 from tests.server.code.samples import skip_without_grammar
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import BOTH_ENGINES
+
+pytestmark = BOTH_ENGINES
 
 PROJECTS = {
     "python": {

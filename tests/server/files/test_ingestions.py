@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,9 @@ from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
-from tests.support.stores import store_at
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, sql, store_at
+
+pytestmark = BOTH_ENGINES
 
 OLD = 1_000_000_000
 
@@ -295,6 +296,7 @@ async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str
         assert await statuses(jobs, job) == {"0.txt": "added", "link.txt": "skipped"}
 
 
+@SQLITE_ONLY
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
 @pytest.mark.parametrize("is_stored", [True, False])
 async def test_a_link_that_is_put_in_place_of_a_folder_after_the_check_leads_nowhere(
@@ -375,6 +377,7 @@ async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
         assert (await memory.maintenance.stats()).documents == 0
 
 
+@SQLITE_ONLY
 async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,8 +406,7 @@ async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
     folder = notes(tmp_path / "docs", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:
         await jobs.start([str(folder)], prune=False, origin=ORIGIN)
-    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
-        connection.execute(f"UPDATE ingestions SET job = {job}")
+    sql(tmp_path / "memory.db", f"UPDATE ingestions SET job = {job}")
     looked = anyio.Event()
     take_over = IngestionStore.take_over
 
@@ -579,12 +581,12 @@ async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
     monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     folder, stuck = notes(tmp_path / "docs", 5), Scripted()
+    gone = write(folder / "gone.txt", "A document whose file is gone.")
     async with memory_in(tmp_path) as memory:
-        await memory.writer.inject(
-            "A document whose file is gone.", {"uri": (folder / "gone.txt").as_uri()}, ORIGIN
-        )
+        await ended(memory.ingestions, await memory.ingestions.start([str(gone)], prune=False, origin=ORIGIN))
+    gone.unlink()
     async with jobs_of(tmp_path, stuck) as jobs:
-        within = [str(folder / "1.txt"), str(folder / "gone.txt")]
+        within = [str(folder / "1.txt"), str(gone)]
         await jobs.start([str(folder)], prune=True, origin=ORIGIN, within=within)
     async with memory_in(tmp_path) as memory:
         others = memory.ingestions
@@ -731,8 +733,7 @@ async def test_a_damaged_job_does_not_keep_a_new_load_out(tmp_path: Path) -> Non
     async with memory_in(tmp_path) as memory:
         jobs = memory.ingestions
         first = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
-        with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
-            connection.execute("UPDATE ingestions SET status = 'running', job = '{', beat = 0")
+        sql(tmp_path / "memory.db", "UPDATE ingestions SET status = 'running', job = '{', beat = 0")
         assert await jobs.newest(9) == []
         second = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
         assert (second.status, second.unchanged) == ("completed", 2)

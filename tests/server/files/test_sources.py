@@ -17,6 +17,9 @@ from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
 from ragmemory.files.sources import Sources
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, service_for
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
+
+pytestmark = BOTH_ENGINES
 
 OLD = 1_000_000_000
 
@@ -203,6 +206,7 @@ async def test_a_source_must_be_under_the_roots(tmp_path: Path) -> None:
             await memory.sources.add([str(tmp_path)])
 
 
+@SQLITE_ONLY
 async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_path: Path) -> None:
     own, private = (
         tmp_path / "repository" / ".ragchat",

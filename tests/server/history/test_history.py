@@ -15,6 +15,9 @@ from ragmemory.errors import DocumentNotFound, VersionNotFound, VersionNotKept
 from ragmemory.ingest.documents import document_id
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, service_for
+from tests.support.stores import BOTH_ENGINES
+
+pytestmark = BOTH_ENGINES
 
 FIRST = "Bake the pie for forty minutes.\nLet it cool.\n"
 SECOND = "Bake the pie for fifty minutes.\nLet it cool.\n"

@@ -28,7 +28,9 @@ from tests.support.memories import (
     service_for,
     uris,
 )
-from tests.support.stores import SQLITE_ONLY
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_a_forgotten_document_is_found_no_more(memory: MemoryService) -> None:
@@ -146,7 +148,7 @@ async def test_undoing_does_not_use_up_the_depth(tmp_path: Path) -> None:
 
 
 async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
-    tmp_path: Path, memory: MemoryService, memory_url: str
+    tmp_path: Path, memory: MemoryService
 ) -> None:
     for number in range(6):
         await put(memory, f"version {number}", uri="page")
@@ -158,7 +160,7 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
             await service.history.undo(ORIGIN)
             done += 1
 
-    async with service_for(tmp_path, url=memory_url) as other:
+    async with service_for(tmp_path) as other:
         for _ in range(2):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(undo, memory)

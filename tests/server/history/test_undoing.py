@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +27,9 @@ from ragmemory.history.undoing import moment
 from ragmemory.service import MemoryService
 from ragmemory.types.history import Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import BOTH_ENGINES, sql
+
+pytestmark = BOTH_ENGINES
 
 FOX = "The quick brown fox jumps over the lazy dog."
 PIE = "Bake the apple pie for forty minutes."
@@ -241,9 +243,8 @@ async def ignore(*_: object) -> None:
 
 def kept_texts(folder: Path) -> list[str]:
     """The earlier texts in the journal, sorted."""
-    with closing(sqlite3.connect(folder / "memory.db")) as connection:
-        rows = connection.execute("SELECT before_text FROM journal WHERE before_text IS NOT NULL")
-        return sorted(row[0] for row in rows)
+    rows = sql(folder / "memory.db", "SELECT before_text FROM journal WHERE before_text IS NOT NULL")
+    return sorted(row[0] for row in rows)
 
 
 # Who writes what; None removes the document.

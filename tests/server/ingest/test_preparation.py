@@ -11,7 +11,9 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
 from ragmemory.types.writes import Embedding, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
-from tests.support.stores import store_at
+from tests.support.stores import BOTH_ENGINES, store_at
+
+pytestmark = BOTH_ENGINES
 
 
 class PickyEmbedder(SwitchableEmbedder):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,10 @@ from ragmemory.stores import reuse
 from ragmemory.stores.sqlite.connection import SqliteConnection
 from ragmemory.types.writes import Embedding
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
-from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
+from tests.support.memories import ORIGIN, SwitchableEmbedder, place_of, service_for, settings_for
+from tests.support.stores import BOTH_ENGINES, sql
+
+pytestmark = BOTH_ENGINES
 
 
 def parts(count: int) -> list[str]:
@@ -43,7 +45,7 @@ def server() -> Iterator[EmbeddingsServer]:
 def memory_in(folder: Path, server: EmbeddingsServer) -> MemoryService:
     settings = settings_for(
         folder,
-        memory__path=str(folder / "memory.db"),
+        memory__path=place_of(folder / "memory.db"),
         memory__roots=["*"],
         embedder__kind="openai",
         embedder__model="small",
@@ -153,9 +155,7 @@ async def test_a_limited_number_of_removed_embeddings_is_kept(
     monkeypatch.setattr(reuse, "MAX_REMOVED", 15)
     await put(memory, PARTS)
     await memory.writer.forget("notes.md", ORIGIN)
-    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
-        [(count,)] = connection.execute("SELECT count(*) FROM removed_embeddings")
-    assert count == 15
+    assert sql(tmp_path / "memory.db", "SELECT count(*) FROM removed_embeddings") == [(15,)]
     sent(server)
     await memory.history.undo(ORIGIN)
     assert len(sent(server)) == 5
@@ -165,8 +165,7 @@ async def test_an_embedding_that_was_cut_off_is_not_used_again(
     memory: MemoryService, server: EmbeddingsServer, tmp_path: Path
 ) -> None:
     await put(memory, PARTS)
-    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE embeddings SET vector = x'00' WHERE chunk_id = 5")
+    sql(tmp_path / "memory.db", "UPDATE embeddings SET vector = ? WHERE chunk_id = 5", b"\0")
     sent(server)
     await put(memory, PARTS, "copy.md")
     [text] = sent(server)

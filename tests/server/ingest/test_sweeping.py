@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +15,9 @@ from tests.support.memories import (
     put,
     service_for,
 )
+from tests.support.stores import BOTH_ENGINES, sql
+
+pytestmark = BOTH_ENGINES
 
 
 @pytest.fixture
@@ -37,9 +38,8 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
 
 
 def chunks_in(folder: Path) -> int:
-    """The chunks in the file, hidden ones as well."""
-    with closing(sqlite3.connect(folder / "memory.db")) as other:
-        [(count,)] = other.execute("SELECT count(*) FROM chunks")
+    """The chunks in the memory, hidden ones as well."""
+    [(count,)] = sql(folder / "memory.db", "SELECT count(*) FROM chunks")
     return int(count)
 
 
@@ -63,9 +63,9 @@ async def test_what_a_killed_process_left_is_swept_once_the_memory_is_opened_aga
     with anyio.fail_after(60):
         async with service_for(tmp_path) as memory:
             await put(memory, LONG, uri="doc")
-        with closing(sqlite3.connect(tmp_path / "memory.db")) as other, other:
-            other.execute("UPDATE documents SET hidden = 1, updated_at = '2020-01-01T00:00:00.000+00:00'")
-            other.execute("DELETE FROM journal")
+        path = tmp_path / "memory.db"
+        sql(path, "UPDATE documents SET hidden = 1, updated_at = '2020-01-01T00:00:00.000+00:00'")
+        sql(path, "DELETE FROM journal")
         async with service_for(tmp_path) as memory:
             assert (await memory.maintenance.stats()).documents == 0
             await swept.wait()

@@ -38,7 +38,9 @@ from tests.support.memories import (
     service_for,
     uris,
 )
-from tests.support.stores import SQLITE_ONLY
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(

@@ -24,19 +24,19 @@ from tests.support.memories import (
     service_for,
     uris,
 )
-from tests.support.stores import SQLITE_ONLY
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
+
+pytestmark = BOTH_ENGINES
 
 
 async def progressed(done: int, total: int) -> None:
     assert 0 < done <= total
 
 
-async def test_reembedding_gives_a_memory_to_another_embedder(
-    tmp_path: Path, memory: MemoryService, memory_url: str
-) -> None:
+async def test_reembedding_gives_a_memory_to_another_embedder(tmp_path: Path, memory: MemoryService) -> None:
     await put(memory, FOX, uri="fox")
     await put(memory, PIE, uri="pie")
-    async with service_for(tmp_path, SwitchableEmbedder("other:model"), url=memory_url) as other:
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
         with pytest.raises(EmbedderMismatch):
             await other.search.query("fox", 8)
         kept = SwitchableEmbedder().identity
@@ -67,12 +67,12 @@ async def test_other_processes_rebuild_their_index_after_a_reembedding_with_the_
 
 
 async def test_a_reembedding_that_fails_leaves_the_old_embeddings(
-    tmp_path: Path, memory: MemoryService, memory_url: str
+    tmp_path: Path, memory: MemoryService
 ) -> None:
     await put(memory, FOX, uri="fox")
     embedder = SwitchableEmbedder("other:model")
     embedder.is_down = True
-    async with service_for(tmp_path, embedder, url=memory_url) as other:
+    async with service_for(tmp_path, embedder) as other:
         with pytest.raises(EmbedderUnavailable):
             await other.maintenance.reembed(progressed)
     assert await uris(memory, "quick fox") == ["fox"]
@@ -80,7 +80,7 @@ async def test_a_reembedding_that_fails_leaves_the_old_embeddings(
 
 
 async def test_what_is_injected_during_a_reembedding_is_embedded_too(
-    tmp_path: Path, memory: MemoryService, memory_url: str
+    tmp_path: Path, memory: MemoryService
 ) -> None:
     await put(memory, FOX, uri="fox")
 
@@ -88,7 +88,7 @@ async def test_what_is_injected_during_a_reembedding_is_embedded_too(
         await put(memory, PIE, uri="pie")
         await put(memory, FOX + "\nAgain.", uri="fox")
 
-    async with service_for(tmp_path, SwitchableEmbedder("other:model"), url=memory_url) as other:
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
         assert (await other.maintenance.reembed(inject_once)).chunks == 2
         assert (await uris(other, "apple pie"))[0] == "pie"
 

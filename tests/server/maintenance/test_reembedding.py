@@ -5,9 +5,7 @@ Kills are in tests/faults. Covers `ragmemory.stores.reembedding`.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -23,6 +21,9 @@ from ragmemory.search import sync
 from ragmemory.service import MemoryService
 from ragmemory.types.writes import Embedding
 from tests.support.memories import LOCAL, ORIGIN, InterruptedEmbedder, SwitchableEmbedder, service_for
+from tests.support.stores import BOTH_ENGINES, sql
+
+pytestmark = BOTH_ENGINES
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
 PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
@@ -85,8 +86,7 @@ async def ignore(*_: object) -> None:
 
 
 def embeddings(folder: Path) -> list[tuple[int, bytes]]:
-    with closing(sqlite3.connect(folder / "memory.db")) as connection:
-        return connection.execute("SELECT chunk_id, vector FROM embeddings ORDER BY chunk_id").fetchall()
+    return sql(folder / "memory.db", "SELECT chunk_id, vector FROM embeddings ORDER BY chunk_id")
 
 
 async def is_found_by_meaning(memory: MemoryService) -> bool:

@@ -21,6 +21,9 @@ from ragmemory.service import MemoryService
 from ragmemory.types.writes import Embedding
 from tests.server.test_model import metadata, odd_texts
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import BOTH_ENGINES
+
+pytestmark = BOTH_ENGINES
 
 
 async def exported(memory: MemoryService) -> list[PortableDocument]:

@@ -31,6 +31,9 @@ from tests.support.memories import (
     service_for,
     uris,
 )
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_what_was_injected_is_found_with_its_source(memory: MemoryService) -> None:
@@ -118,6 +121,7 @@ async def _nothing(*_: object) -> None:
     """Reports no progress."""
 
 
+@SQLITE_ONLY
 async def test_a_memory_from_before_tables_repeated_their_header_opens_and_changes_with_its_documents(
     tmp_path: Path,
 ) -> None:
@@ -137,6 +141,7 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         old.execute("ALTER TABLE chunks DROP COLUMN surroundings")
         old.execute("DROP INDEX journal_groups")
         old.execute("ALTER TABLE journal DROP COLUMN write_group")
+        old.execute("ALTER TABLE documents DROP COLUMN machine")
         old.execute("ALTER TABLE documents DROP COLUMN stamp")
         old.execute("DROP TABLE ingestions")
         old.execute("DROP TABLE sources")
@@ -319,10 +324,10 @@ async def test_undo_brings_places_back_and_a_hit_names_them(memory: MemoryServic
 
 
 async def test_a_document_that_is_replaced_during_a_search_is_found(
-    tmp_path: Path, memory: MemoryService, memory_url: str
+    tmp_path: Path, memory: MemoryService
 ) -> None:
     embedder = InterruptedEmbedder()
-    async with service_for(tmp_path, embedder, url=memory_url) as asked:
+    async with service_for(tmp_path, embedder) as asked:
         await put(memory, FOX, uri="fox", title="Old")
         embedder.meanwhile = partial(put, memory, FOX, uri="fox", title="New")
         assert [hit.title for hit in (await asked.search.query("brown fox", 8)).hits] == ["New"]

@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ragmemory.stores.postgres.database import PostgresEngine
 from ragmemory.stores.store import Store
 from tests.support.stores import opened
 
 
 @pytest.fixture
-async def store(tmp_path: Path, memory_url: str) -> AsyncIterator[Store]:
-    if not memory_url:
-        async with opened(tmp_path / "memory.db") as store:
-            yield store
-        return
-    engine = PostgresEngine(memory_url, tmp_path / "memory.db", 5)
-    await engine.ensure_open()
-    try:
-        yield Store(engine, 100)
-    finally:
-        await engine.close()
+async def store(tmp_path: Path, _engine: None) -> AsyncIterator[Store]:
+    async with opened(tmp_path / "memory.db") as store:
+        yield store

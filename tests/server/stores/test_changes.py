@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -13,7 +11,9 @@ import pytest
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Changes, Checkpoint
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
-from tests.support.stores import SQLITE_ONLY, opened, put
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, opened, put, sql
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the_vectors(
@@ -22,10 +22,9 @@ async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the
     path = tmp_path / "m.db"
     async with opened(path) as store:
         await store.write([write_of("a" * 60, {"uri": "doc"}, size=20)], EMBEDDER)
-        with closing(sqlite3.connect(path)) as other, other:
-            other.execute("UPDATE embeddings SET vector = x'0102' WHERE chunk_id = 1")
-            other.execute("DELETE FROM embeddings WHERE chunk_id = 2")
-            other.execute("UPDATE embeddings SET vector = x'01020304' WHERE chunk_id = 3")
+        sql(path, "UPDATE embeddings SET vector = ? WHERE chunk_id = 1", b"\1\2")
+        sql(path, "DELETE FROM embeddings WHERE chunk_id = 2")
+        sql(path, "UPDATE embeddings SET vector = ? WHERE chunk_id = 3", b"\1\2\3\4")
         changes = await store.changes.since(Checkpoint(), 10)
     assert changes.embeddings == [bytes(4), bytes(4), b"\1\2\3\4"]
 

@@ -17,7 +17,9 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import document_id
 from ragmemory.stores.store import Store
 from tests.support.memories import EMBEDDER, write_of
-from tests.support.stores import SQLITE_ONLY, put
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, put
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_phrases_are_found_in_any_script_and_hold_no_syntax(store: Store) -> None:

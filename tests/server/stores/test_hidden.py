@@ -15,12 +15,15 @@ from ragcommon.contract.documents import Injected
 from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.reembedding import New
+from ragmemory.stores.sqlite.file import SqliteEngine
 from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
-from tests.support.stores import opened, store_at
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, opened, sql, store_at
+
+pytestmark = BOTH_ENGINES
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
 NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
@@ -70,9 +73,8 @@ async def sweep(store: Store) -> int:
     return rounds
 
 
-def rows(store: Store, sql: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(store.path)) as connection:
-        return connection.execute(sql).fetchall()
+def rows(store: Store, statement: str) -> list[tuple[object, ...]]:
+    return sql(store.path, statement)
 
 
 def counts(store: Store) -> tuple[object, ...]:
@@ -159,8 +161,8 @@ async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path
     assert counts(store) == (2, 3 * PAGE + 1, 1)
     assert await sweep(store) == 4
     assert counts(store) == (1, 1, 1)
-    with closing(sqlite3.connect(store.path)) as connection:
-        connection.execute("INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
+    if isinstance(store.engine, SqliteEngine):
+        sql(store.path, "INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
     await store.engine.close()
 
 
@@ -201,8 +203,7 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     write = await staged(killed, OLD)
     assert await sweep(store) == 0
     assert await store.documents.page(10, 0, {"uri": "*"}) == ([], 0)
-    with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute("UPDATE documents SET updated_at = '2020-01-01T00:00:00.000+00:00'")
+    sql(store.path, "UPDATE documents SET updated_at = '2020-01-01T00:00:00.000+00:00'")
     await sweep(store)
     assert counts(store) == (0, 0, 0)
     # It was only asleep: it notices, and begins again.
@@ -235,6 +236,7 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     assert (await store.changes.since(Checkpoint(), 10_000)).embeddings == [b"\1" * 4]
 
 
+@SQLITE_ONLY
 async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
     store: Store, tmp_path: Path
 ) -> None:

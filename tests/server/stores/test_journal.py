@@ -16,7 +16,9 @@ from ragmemory.errors import (
 from ragmemory.stores.store import Store
 from ragmemory.types.history import Previous, Selection
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
-from tests.support.stores import SQLITE_ONLY, opened, put
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, opened, put, sql
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> None:
@@ -47,8 +49,7 @@ async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
 
 def kept(store: Store) -> list[str | None]:
     """The texts that the journal keeps, line by line."""
-    with closing(sqlite3.connect(store.path)) as connection:
-        return [row[0] for row in connection.execute("SELECT before_text FROM journal ORDER BY seq")]
+    return [row[0] for row in sql(store.path, "SELECT before_text FROM journal ORDER BY seq")]
 
 
 async def test_texts_beyond_the_depth_are_not_kept(tmp_path: Path) -> None:

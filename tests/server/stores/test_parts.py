@@ -16,6 +16,9 @@ from ragmemory.service import MemoryService
 from ragmemory.stores.parts import clipped
 from tests.server.test_model import odd_texts
 from tests.support.memories import ORIGIN, service_for
+from tests.support.stores import BOTH_ENGINES
+
+pytestmark = BOTH_ENGINES
 
 LONG = "".join(f"## Part {number}\n\n{'Some words. ' * 60}\n\n" for number in range(50))
 

@@ -23,7 +23,9 @@ from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from ragmemory.types.writes import Chunk, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
-from tests.support.stores import SQLITE_ONLY, put, status
+from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, put, status
+
+pytestmark = BOTH_ENGINES
 
 
 async def test_a_document_is_added_then_unchanged_then_updated(store: Store) -> None:
