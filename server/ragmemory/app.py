@@ -20,7 +20,7 @@ from ragmemory.stores.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ragmemory.search.reranking import Reranker
+    from ragmemory.search.reranking import Reranker, RerankerSettings
     from ragmemory.stores.engine import Engine
 
 
@@ -68,34 +68,51 @@ def make_embedder(settings: Settings) -> Embedder:
     """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
     table = settings.table("embedder", EmbedderSettings)
     if table.kind == "local":
-        from ragmemory.embedders.local import LocalEmbedder
-
-        return LocalEmbedder()
+        return _local_embedder()
     if table.kind == "fastembed":
-        from ragmemory.embedders.fastembed import FastEmbedder
-
         table = replace(table, model=table.model or table.fastembed_model)
-        return FastEmbedder(table, models_folder(settings))
+        return _fast_embedder(table, models_folder(settings))
     from ragmemory.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
 
 
+# All memories of a process share the models, which take hundreds of megabytes each. They keep no connections.
+
+
 @cache
-def previous_embedder(identity: str) -> Embedder | None:
-    """The embedder with this identity, if it needs no settings."""
+def _local_embedder() -> Embedder:
     from ragmemory.embedders.local import LocalEmbedder
 
-    return LocalEmbedder() if identity == LocalEmbedder.identity else None
+    return LocalEmbedder()
+
+
+@cache
+def _fast_embedder(table: EmbedderSettings, folder: Path) -> Embedder:
+    from ragmemory.embedders.fastembed import FastEmbedder
+
+    return FastEmbedder(table, folder)
+
+
+@cache
+def _reranker(table: RerankerSettings, folder: Path) -> Reranker:
+    from ragmemory.search.reranking import Reranker
+
+    return Reranker(table, folder)
+
+
+def previous_embedder(identity: str) -> Embedder | None:
+    """The embedder with this identity, if it needs no settings."""
+    return local if identity == (local := _local_embedder()).identity else None
 
 
 def make_reranker(settings: Settings) -> Reranker | None:
     """The reranker of the table [reranker], if there is one. Raises SettingsError."""
     if settings.tables["reranker"]["kind"] == "none":  # The usual case, which imports nothing.
         return None
-    from ragmemory.search.reranking import Reranker, RerankerSettings
+    from ragmemory.search.reranking import RerankerSettings
 
-    return Reranker(settings.table("reranker", RerankerSettings), models_folder(settings))
+    return _reranker(settings.table("reranker", RerankerSettings), models_folder(settings))
 
 
 def models_folder(settings: Settings) -> Path:
