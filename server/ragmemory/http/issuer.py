@@ -6,7 +6,7 @@ Needs the package PyJWT with `cryptography`, which is imported at the first toke
 from __future__ import annotations
 
 import logging
-import time
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -65,7 +65,7 @@ class Issuer:
                 audience=audience,
                 issuer=self.url,
                 leeway=LEEWAY_SECONDS,
-                options={"require": ["exp", "iss", "aud"]},
+                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
             )
         except jwt.ExpiredSignatureError:
             raise InvalidToken("the token sent has expired") from None
@@ -80,9 +80,9 @@ class Issuer:
 
     async def _key(self, id: str | None) -> PyJWK:
         """Raises InvalidToken for a key that the provider does not publish."""
-        if id not in self._keys or time.monotonic() > self._read_at + KEYS_SECONDS:
+        if id not in self._keys or monotonic() > self._read_at + KEYS_SECONDS:
             async with self._reading:
-                if time.monotonic() > self._tried_at + RETRY_SECONDS:
+                if monotonic() > self._tried_at + RETRY_SECONDS:
                     await self._read()
         if id not in self._keys:
             raise InvalidToken("the token sent is wrong")
@@ -92,7 +92,7 @@ class Issuer:
         from jwt import PyJWKSet
         from jwt.exceptions import PyJWTError
 
-        self._tried_at = time.monotonic()
+        self._tried_at = monotonic()
         try:
             with anyio.fail_after(FETCH_SECONDS):
                 async with open_web(Reach(self._jwks or self.url)) as web:
@@ -100,7 +100,8 @@ class Issuer:
                     found = await web.document(place, dict[str, Any])
             if found is None:
                 raise AuthorizationFailed(place, "its answer is not a JSON object")
-            self._keys = {key.key_id: key for key in PyJWKSet.from_dict(found).keys}
+            keys = PyJWKSet.from_dict(found).keys
+            self._keys = {key.key_id: key for key in keys if key.public_key_use != "enc"}
             self._read_at = self._tried_at
         except (RagMcpError, TimeoutError, PyJWTError, ValueError, TypeError) as error:
             reason = str(error) or f"they did not arrive within {FETCH_SECONDS:g} s"
