@@ -104,7 +104,13 @@ def team_memory(
     file = folder / "memories.toml"
     memories = usual_memories(folder) if memories is None else memories
     write_file(file, memories)
-    variables = {"RAGMEMORY_TOKEN": SERVERS_TOKEN, "RAGCHAT_HTTP_MEMORIES": str(file)} | variables
+    usual = {
+        "RAGMEMORY_TOKEN": SERVERS_TOKEN,
+        "RAGCHAT_HTTP_MEMORIES": str(file),
+        # What ends a stream must not wait for a comment on it.
+        "RAGCHAT_HTTP_KEEP_ALIVE_SECONDS": "3000",
+    }
+    variables = usual | variables
     with http_memory(folder, *arguments, **variables) as server:
         yield Team(server, file, memories)
 
