@@ -238,6 +238,28 @@ def test_the_plain_form_has_the_same_tokens_and_rights(team: Team) -> None:
     assert (inject.status_code, inject.json()["error"]["data"]["errorCode"]) == (403, "INSUFFICIENT_SCOPE")
 
 
+def test_ragchat_uses_a_named_memory_by_its_address(team: Team, tmp_path: Path) -> None:
+    def ragchat(*words: str, token: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ragchat", "--server", team.url("notes"), *words],
+            capture_output=True,
+            text=True,
+            input="The numbat eats termites.",
+            env=memory_environment(tmp_path, RAGMEMORY_TOKEN=token),
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+
+    inject = ("inject", "-", "--uri", "numbat.md")
+    assert ragchat(*inject, token=token_of("notes", "write")).returncode == 0
+    asked = ragchat("query", "numbat", "--json", token=token_of("notes", "read"))
+    assert json.loads(asked.stdout)["hits"][0]["uri"] == "numbat.md"
+    for token in (token_of("plans", "admin"), token_of("notes", "read")):
+        refused = ragchat(*inject, token=token)
+        assert refused.returncode == 1
+        assert "Traceback" not in refused.stderr
+
+
 def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path) -> None:
     import psycopg
 
@@ -352,6 +374,23 @@ def test_a_token_that_is_taken_away_ends_at_once_also_where_a_stream_is_open(tmp
             assert team.until_status("notes", token_of("notes", "read"), 401)
             writer.call("Inject", text="Still here.")
             assert any("list_changed" in line for line in kept)
+        assert team.log == ""
+
+
+def test_a_request_whose_token_is_taken_away_meanwhile_is_refused(tmp_path: Path) -> None:
+    with team_memory(tmp_path) as team:
+        token = token_of("notes", "write")
+        head = f"POST /mcp/notes HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n"
+        address = ("127.0.0.1", team.server.told["port"])
+        with socket.create_connection(address, LONGEST_SECONDS) as client:
+            # The rest of the body never comes.
+            client.sendall(f"{head}content-type: application/json\r\ncontent-length: 9\r\n".encode())
+            client.sendall(b"expect: 100-continue\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 100")
+            del team.memories["notes"]["tokens"][token]
+            team.write_file()
+            with client.makefile("rb") as response:
+                assert b" 401 " in b"".join(iter(response.readline, b"\r\n"))
         assert team.log == ""
 
 
