@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import jwt
@@ -28,9 +28,13 @@ class IdentityProvider:
         self.keys = {algorithm: new_key(algorithm) for algorithm in ALGORITHMS}
         """By their ids."""
         self.more_keys: list[dict[str, Any]] = []
+        self.answers = Event()
+        """Cleared, no request is answered."""
+        self.answers.set()
 
     def document(self, path: str) -> Any:
         self.count[path] += 1
+        self.answers.wait()
         if path == "/.well-known/oauth-authorization-server" and self.metadata is not None:
             usual = {
                 "issuer": self.url,

@@ -80,7 +80,9 @@ class Issuer:
 
     async def _key(self, id: str | None) -> PyJWK:
         """Raises InvalidToken for a key that the provider does not publish."""
-        if id not in self._keys or monotonic() > self._read_at + KEYS_SECONDS:
+        is_old = monotonic() > self._read_at + KEYS_SECONDS
+        # Known keys are used while another request waits for new ones.
+        if id not in self._keys or (is_old and not self._reading.locked()):
             async with self._reading:
                 if monotonic() > self._tried_at + RETRY_SECONDS:
                     await self._read()

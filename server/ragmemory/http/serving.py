@@ -104,6 +104,7 @@ async def _serve(
     note = server_note.make_note(
         _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
     )
+    issuer = _issuer(settings, table, listening)
     memories = (
         NamedMemories(
             settings,
@@ -111,7 +112,7 @@ async def _serve(
             limits,
             form,
             table.public_url.rstrip("/") or _local_root(listening),
-            _issuer(settings, table),
+            issuer,
         )
         if table.memories
         else None
@@ -148,12 +149,14 @@ async def _serve(
                 await stop.wait()
             leave()
             listener.stop()
+            for one in (endpoint, owner):  # While the named memories close.
+                one.leave()
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()
 
 
-def _issuer(settings: Settings, table: HttpSettings) -> Issuer | None:
+def _issuer(settings: Settings, table: HttpSettings, listening: socket.socket) -> Issuer | None:
     """The identity provider, if there is one. Raises InvalidSetting."""
     if not table.issuer:
         return None
@@ -164,6 +167,10 @@ def _issuer(settings: Settings, table: HttpSettings) -> Issuer | None:
     try:
         issuer = Issuer(table.issuer, table.jwks)
         reason = "" if is_available() else "it needs PyJWT: pip install 'ragchat[jwt]'"
+        if not table.memories:
+            reason = "it is for the memories of http.memories, which names no file"
+        elif not table.public_url and not is_loopback(listening):
+            reason = "its tokens are for one address, and http.public_url names none"
     except AuthorizationFailed as error:
         reason = f"{error.url}: {error.reason}"
     if reason:

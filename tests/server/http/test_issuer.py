@@ -281,6 +281,22 @@ async def test_a_key_that_is_withdrawn_is_not_accepted_for_long(monkeypatch: pyt
         assert await check(issuer, token) == "invalid"
 
 
+async def test_known_keys_are_used_while_the_provider_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with identity_provider() as provider, clock(monkeypatch) as ahead:
+        issuer, token = Issuer(provider.url), provider.token("here")
+        assert await check(issuer, token) == "read"
+        ahead[0] = issuers.KEYS_SECONDS + 1
+        provider.answers.clear()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(check, issuer, token)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(issuers.FETCH_SECONDS / 2):
+                assert await check(issuer, token) == "read"
+            provider.answers.set()
+
+
 async def test_keys_that_cannot_be_read_again_stay_and_are_named_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -341,13 +357,21 @@ async def test_more_than_a_provider_ever_sends_is_not_read(caplog: pytest.LogCap
     [
         ({"RAGCHAT_HTTP_ISSUER": "http://login.example"}, "it is not an HTTPS address"),
         (
+            {"RAGCHAT_HTTP_ISSUER": "https://login.example", "RAGCHAT_HTTP_HOST": "0.0.0.0"},
+            "http.public_url names none",
+        ),
+        (
+            {"RAGCHAT_HTTP_ISSUER": "https://login.example", "RAGCHAT_HTTP_MEMORIES": ""},
+            "http.memories, which names no file",
+        ),
+        (
             {"RAGCHAT_HTTP_ISSUER": "https://login.example", "RAGCHAT_HTTP_JWKS": "ftp://x"},
             "not an HTTPS address",
         ),
     ],
     ids=str,
 )
-def test_a_provider_whose_keys_others_could_replace_is_refused(
+def test_a_provider_that_cannot_be_used_safely_is_a_sentence(
     tmp_path: Path, variables: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(AssertionError, match=sentence), team_memory(tmp_path, **variables):
