@@ -67,43 +67,30 @@ def _engine(
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
     table = settings.table("embedder", EmbedderSettings)
-    if table.kind == "local":
-        return _local_embedder()
-    if table.kind == "fastembed":
-        table = replace(table, model=table.model or table.fastembed_model)
-        return _fast_embedder(table, models_folder(settings))
+    if table.kind != "openai":
+        return _embedder_here(table, models_folder(settings))
     from ragmemory.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
 
 
-# All memories of a process share the models, which take hundreds of megabytes each. They keep no connections.
+@cache  # All memories of a process share the model, which has no connections to close.
+def _embedder_here(table: EmbedderSettings, folder: Path) -> Embedder:
+    if table.kind == "local":
+        from ragmemory.embedders.local import LocalEmbedder
 
-
-@cache
-def _local_embedder() -> Embedder:
-    from ragmemory.embedders.local import LocalEmbedder
-
-    return LocalEmbedder()
-
-
-@cache
-def _fast_embedder(table: EmbedderSettings, folder: Path) -> Embedder:
+        return LocalEmbedder()
     from ragmemory.embedders.fastembed import FastEmbedder
 
-    return FastEmbedder(table, folder)
+    return FastEmbedder(replace(table, model=table.model or table.fastembed_model), folder)
 
 
 @cache
-def _reranker(table: RerankerSettings, folder: Path) -> Reranker:
-    from ragmemory.search.reranking import Reranker
-
-    return Reranker(table, folder)
-
-
 def previous_embedder(identity: str) -> Embedder | None:
     """The embedder with this identity, if it needs no settings."""
-    return local if identity == (local := _local_embedder()).identity else None
+    from ragmemory.embedders.local import LocalEmbedder
+
+    return LocalEmbedder() if identity == LocalEmbedder.identity else None
 
 
 def make_reranker(settings: Settings) -> Reranker | None:
@@ -112,7 +99,14 @@ def make_reranker(settings: Settings) -> Reranker | None:
         return None
     from ragmemory.search.reranking import RerankerSettings
 
-    return _reranker(settings.table("reranker", RerankerSettings), models_folder(settings))
+    return _reranker_here(settings.table("reranker", RerankerSettings), models_folder(settings))
+
+
+@cache
+def _reranker_here(table: RerankerSettings, folder: Path) -> Reranker:
+    from ragmemory.search.reranking import Reranker
+
+    return Reranker(table, folder)
 
 
 def models_folder(settings: Settings) -> Path:

@@ -99,15 +99,21 @@ class NamedMemory:
         return make_server(settings, self._memory, offered, withheld)
 
     async def run(self) -> None:
-        async with anyio.create_task_group() as tasks:
-            self._memory.tasks = tasks
-            async with AsyncExitStack() as stack:
-                for endpoint in self.endpoints.values():
-                    endpoint.server.allow_tasks(tasks)
-                    await stack.enter_async_context(endpoint)
-                self.ready.set()
-                await self._closing.wait()
-            tasks.cancel_scope.cancel()
+        """Serve until `close`."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._memory.tasks = tasks
+                async with AsyncExitStack() as stack:
+                    for endpoint in self.endpoints.values():
+                        endpoint.server.allow_tasks(tasks)
+                        await stack.enter_async_context(endpoint)
+                    self.ready.set()
+                    await self._closing.wait()
+                tasks.cancel_scope.cancel()
+        except Exception:  # One memory must not end the others.
+            log.exception("A named memory failed")
+        finally:
+            self.closed.set()
 
     def close(self) -> None:
         """End the streams, refuse new requests, and close the memory once the open requests are answered."""
@@ -175,10 +181,9 @@ class NamedMemories:
         async with background_task(self._follow_file) as self._tasks:
             yield
             self._is_leaving = True
-            memories = [*self._in_use.values()]
-            for memory in memories:
+            for memory in self._in_use.values():
                 memory.close()
-            for memory in memories:
+            for memory in [*self._in_use.values()]:
                 await memory.closed.wait()
 
     async def _follow_file(self) -> None:
@@ -215,7 +220,7 @@ class NamedMemories:
 
         An unknown memory and a wrong token give the same answer after the same work.
         """
-        name = _name_in(scope["path"])
+        name = scope["path"].split("/")[2]
         metadata = self._metadata(name)
         if authorization is None:
             raise Unauthorized("none was sent", metadata)
@@ -304,22 +309,8 @@ class NamedMemories:
             _, settings = self._entries[name]
             memory = NamedMemory(settings, self._limits, self._form, self._metadata(name))
             self._in_use[name] = memory
-            self._tasks.start_soon(self._run, name, memory)
+            self._tasks.start_soon(memory.run)
         return self._in_use[name]
-
-    async def _run(self, name: str, memory: NamedMemory) -> None:
-        try:
-            await memory.run()
-        except Exception:  # One memory must not end the others.
-            log.exception("The memory %s failed", name)
-        finally:
-            memory.closed.set()
-            if self._in_use.get(name) is memory:
-                del self._in_use[name]
-
-
-def _name_in(path: str) -> str:
-    return path.split("/")[2]
 
 
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:

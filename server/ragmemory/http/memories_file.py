@@ -12,7 +12,6 @@ It holds digests instead of tokens, which are long and random, so it is no secre
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from pathlib import Path
 from typing import Annotated
@@ -41,8 +40,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True):
 
 # Without capital letters: file systems and people confuse names that differ in them only.
 Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,63}\Z")]
-OWNER = r"\A[A-Za-z0-9_-]{1,64}\Z"
-Owner = Annotated[str, Meta(pattern=OWNER)]
+Owner = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,19 +61,14 @@ class UnknownMemory(SettingsError):
     hint = 'Add it there first: a line [{name}], and below it path = "{name}.db".'
 
 
-class InvalidOwner(SettingsError):
-    name: str
-    sentence = "{name!r} cannot be the name of a token's owner."
-    hint = "It takes letters, digits, _ and -, at most 64 of them, such as anne."
-
-
 class NotInserted(SettingsError):
-    """A file whose tokens are written in another form than that of one line for each."""
+    """An owner with other characters, or a file with tokens in another form than one line for each."""
 
+    owner: str
     file: str
     line: str
-    sentence = "The token cannot be put into {file}, whose tables have an unusual form."
-    hint = "Put {line} there yourself."
+    sentence = "The token of {owner!r} cannot be put into {file}."
+    hint = "An owner has letters, digits, _ and -. If it has, put this there yourself: {line}"
 
 
 def digest_of(token: str) -> str:
@@ -129,8 +122,6 @@ def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Set
 
 def make_token(path: Path, settings: Settings, memory: str, owner: str, right: Right) -> str:
     """A new token, whose digest replaces that of `owner` in the file. Raises SettingsError, OSError."""
-    if not re.search(OWNER, owner):
-        raise InvalidOwner(owner)
     content = _content(path)
     known = _parse(path, content, settings)
     if memory not in known:
@@ -142,13 +133,11 @@ def make_token(path: Path, settings: Settings, memory: str, owner: str, right: R
     entry, its_settings = known[memory]
     known[memory] = replace(entry, tokens={**entry.tokens, owner: token}), its_settings
     try:
-        is_right = {name: one for name, (one, _) in _parse(path, content, settings).items()} == {
-            name: one for name, (one, _) in known.items()
-        }
+        is_as_meant = _parse(path, content, settings) == known
     except SettingsError:
-        is_right = False
-    if not is_right:
-        raise NotInserted(str(path), f"[{memory}.tokens] {line}")
+        is_as_meant = False
+    if not is_as_meant:
+        raise NotInserted(owner, str(path), f"[{memory}.tokens] {line}")
     replace_file(path, content)
     return secret
 

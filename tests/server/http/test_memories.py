@@ -535,12 +535,12 @@ def test_a_new_token_leaves_the_mode_of_the_file_as_it_is(tmp_path: Path) -> Non
     ("content", "arguments", "sentence"),
     [
         (NOTES, ["plans", "anne"], "There is no memory 'plans' in "),
-        (NOTES, ["notes", "an ne"], "'an ne' cannot be the name of a token's owner."),
-        (NOTES + "tokens = {}\n", ["notes", "anne"], "The token cannot be put into "),
+        (NOTES, ["notes", "an ne"], "The token of 'an ne' cannot be put into "),
+        (NOTES + "tokens = {}\n", ["notes", "anne"], "The token of 'anne' cannot be put into "),
         (
             NOTES + TOKENS.replace("tokens]", "tokens] # people"),
             ["notes", "anne"],
-            "The token cannot be put into ",
+            "The token of 'anne' cannot be put into ",
         ),
         ("", ["notes", "anne"], "There is no memory 'notes'"),
         (None, ["notes", "anne"], "http.memories is not usable: it names no file of memories"),
