@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
+from urllib.parse import parse_qs
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -28,6 +29,8 @@ class IdentityProvider:
         self.keys = {algorithm: new_key(algorithm) for algorithm in ALGORITHMS}
         """By their ids."""
         self.more_keys: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        """The scopes of the tokens that clients asked for."""
         self.answers = Event()
         """Cleared, no request is answered."""
         self.answers.set()
@@ -89,12 +92,21 @@ def identity_provider() -> Iterator[IdentityProvider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            document = provider.document(self.path)
+            self._answer(provider.document(self.path))
+
+        def _answer(self, document: Any) -> None:
             body = json.dumps(document).encode()
             self.send_response(200 if document is not None else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            """Whoever asks gets a token for what is asked."""
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            provider.asked.append(form["scope"][0])
+            token = provider.token(form["resource"][0], form["scope"][0])
+            self._answer({"access_token": token, "token_type": "Bearer", "expires_in": 60})
 
         def log_message(self, *_: Any) -> None:
             """Nothing."""

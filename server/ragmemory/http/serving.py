@@ -149,8 +149,8 @@ async def _serve(
                 await stop.wait()
             leave()
             listener.stop()
-            for one in (endpoint, owner):  # While the named memories close.
-                one.leave()
+            for served in (endpoint, owner):  # While the named memories close.
+                served.leave()
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()

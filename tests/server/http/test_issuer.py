@@ -16,13 +16,18 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from ragmcp.http.connect import open_http
 from ragmcp.http.reach import Reach
+from ragmcp.oauth.authorization import OAuth
 from ragmcp.oauth.discovery import ResourceMetadata, challenge_of, find_resource
+from ragmcp.oauth.grants import ClientCredentials
+from ragmcp.oauth.store import Registration
 from ragmcp.oauth.web import open_web
 from ragmemory.http import issuer as issuers
 from ragmemory.http.issuer import InvalidToken, Issuer
 from tests.support.http_memory import host
 from tests.support.identity_provider import ALGORITHMS, IdentityProvider, identity_provider, new_key, public
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.team_memory import RIGHTS, Team, listening, team_memory, token_of
 
 SECRET = b"a-shared-secret-of-more-than-thirty-two-bytes"
@@ -210,6 +215,20 @@ async def test_clients_find_out_who_gives_tokens(team: Team, provider: IdentityP
         "scope": "write",
         "resource_metadata": challenge["resource_metadata"],
     }
+
+
+async def test_a_client_gets_a_token_by_itself_and_a_larger_one_once_it_needs_that(
+    team: Team, provider: IdentityProvider
+) -> None:
+    url = team.url("plans")
+    authorization = OAuth(url, ClientCredentials(Registration("us", "secret")))
+    async with open_http(
+        url, client_name="tests", client_version="0", message_bytes=2**20, authorization=authorization
+    ) as client:
+        assert [tool.name for tool in await client.list_tools()] == ["Query"]
+        done = await client.call_tool("Inject", {"text": "Foxes jump."}, timeout=LONGEST_SECONDS)
+        assert not done.is_error
+    assert provider.asked == ["read", "read write"]
 
 
 def test_tokens_of_the_file_are_accepted_as_well(team: Team) -> None:
