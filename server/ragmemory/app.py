@@ -20,7 +20,7 @@ from ragmemory.stores.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ragmemory.search.reranking import Reranker
+    from ragmemory.search.reranking import Reranker, RerankerSettings
     from ragmemory.stores.engine import Engine
 
 
@@ -69,18 +69,22 @@ def make_engine(settings: Settings, make: Callable[[], object] | None = None) ->
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
     table = settings.table("embedder", EmbedderSettings)
+    if table.kind != "openai":
+        return _embedder_here(table, models_folder(settings))
+    from ragmemory.embedders.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
+
+
+@cache  # All memories of a process share the model, which has no connections to close.
+def _embedder_here(table: EmbedderSettings, folder: Path) -> Embedder:
     if table.kind == "local":
         from ragmemory.embedders.local import LocalEmbedder
 
         return LocalEmbedder()
-    if table.kind == "fastembed":
-        from ragmemory.embedders.fastembed import FastEmbedder
+    from ragmemory.embedders.fastembed import FastEmbedder
 
-        table = replace(table, model=table.model or table.fastembed_model)
-        return FastEmbedder(table, models_folder(settings))
-    from ragmemory.embedders.openai import OpenAIEmbedder
-
-    return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
+    return FastEmbedder(replace(table, model=table.model or table.fastembed_model), folder)
 
 
 @cache
@@ -95,9 +99,16 @@ def make_reranker(settings: Settings) -> Reranker | None:
     """The reranker of the table [reranker], if there is one. Raises SettingsError."""
     if settings.tables["reranker"]["kind"] == "none":  # The usual case, which imports nothing.
         return None
-    from ragmemory.search.reranking import Reranker, RerankerSettings
+    from ragmemory.search.reranking import RerankerSettings
 
-    return Reranker(settings.table("reranker", RerankerSettings), models_folder(settings))
+    return _reranker_here(settings.table("reranker", RerankerSettings), models_folder(settings))
+
+
+@cache
+def _reranker_here(table: RerankerSettings, folder: Path) -> Reranker:
+    from ragmemory.search.reranking import Reranker
+
+    return Reranker(table, folder)
 
 
 def models_folder(settings: Settings) -> Path:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # collections take 6 % of the time to the first response.
 GC_THRESHOLD = 50_000
 # Only these words require the parsers of the commands, which take 0.8 ms to build.
-COMMANDS = frozenset({"http", "bridge", "copy", "-h", "--help"})
+COMMANDS = frozenset({"http", "bridge", "copy", "token", "-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -120,6 +120,20 @@ def _copy(settings: Settings, arguments: argparse.Namespace) -> None:
     copying.run(source, target, as_json=arguments.json)
 
 
+def _make_token(settings: Settings, arguments: argparse.Namespace) -> None:
+    import json
+
+    from ragconfig.errors import InvalidSetting
+    from ragmemory.http.memories_file import make_token
+
+    memory, owner, right = arguments.memory_name, arguments.owner, arguments.right
+    if not settings.tables["http"]["memories"]:
+        raise InvalidSetting("http.memories", "it names no file of memories", "the packaged defaults")
+    token = make_token(settings.path("http.memories", ""), settings, memory, owner, right)
+    made = {"token": token, "memory": memory, "owner": owner, "right": right}
+    sys.stdout.write((json.dumps(made) if arguments.json else token) + "\n")
+
+
 def _http_command(arguments: argparse.Namespace) -> list[str]:
     """The command that serves the same memory over HTTP."""
     # -P: a file in the working folder must not shadow a module.
@@ -205,6 +219,19 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
     copy.add_argument("source", metavar="FROM", help="a file or postgresql://…")
     copy.add_argument("target", metavar="TO", help="a new file, or postgresql://…?schema=NAME without tables")
     copy.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    token = commands.add_parser(
+        "token",
+        help="make a token for a named memory of the HTTP server",
+        description="Make a token, print it, and put its digest into the file of the setting http.memories. "
+        "It takes the place of an earlier token of the same owner.",
+    )
+    token.set_defaults(run=_make_token)
+    token.add_argument("memory_name", metavar="MEMORY", help="a table of that file")
+    token.add_argument("owner", metavar="OWNER", help="who gets it, such as anne")
+    token.add_argument(
+        "--right", choices=("read", "write", "admin"), default="read", help="what it allows (default: read)"
+    )
+    token.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 class _Command(argparse.ArgumentParser):

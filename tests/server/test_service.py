@@ -17,6 +17,7 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
+from ragmemory.app import make_embedder
 from ragmemory.errors import (
     NotAMemory,
 )
@@ -32,9 +33,17 @@ from tests.support.memories import (
     put,
     restore,
     service_for,
+    settings_for,
     uris,
 )
 from tests.support.stores import SQLITE_ONLY
+
+
+@pytest.mark.parametrize("kind", ["local", "fastembed"])
+def test_the_memories_of_a_process_share_the_model_of_their_embedder(tmp_path: Path, kind: str) -> None:
+    one, other = (settings_for(tmp_path / name, embedder__kind=kind) for name in ("one", "other"))
+    other.home = one.home
+    assert make_embedder(one) is make_embedder(other)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")

@@ -94,7 +94,7 @@ class Host:
             params = message["params"]
             params["_meta"] = modern_meta() | params.get("_meta", {})
             heads |= {"mcp-protocol-version": MODERN, "mcp-method": message["method"]}
-            if name := params.get("name") or params.get("uri"):
+            if name := params.get("name") or params.get("uri") or params.get("taskId"):
                 heads["mcp-name"] = name
         return self.client.post(self.url, json=message, headers=heads)
 

@@ -62,10 +62,10 @@ class Metrics:
         self._requests.labels("", "").inc()
         self._errors.labels(error.code).inc()
 
-    async def text(self, endpoint: Endpoint) -> bytes:
+    async def text(self, *endpoints: Endpoint) -> bytes:
         """All metrics in Prometheus' text format; without documents and chunks if memory cannot be read."""
-        self._sessions.set(endpoint.session_count)
-        self._streams.set(endpoint.stream_count)
+        self._sessions.set(sum(endpoint.session_count for endpoint in endpoints))
+        self._streams.set(sum(endpoint.stream_count for endpoint in endpoints))
         try:
             memory = await self._memory()
             self._set_state_of(memory)

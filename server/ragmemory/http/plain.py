@@ -89,7 +89,7 @@ def parse(server: Server, body: bytes) -> PlainRequest | None:
         return None
     if plain.jsonrpc is not UNSET:
         return None
-    if plain.method not in server.tools:
+    if plain.method not in server.tools and plain.method not in server.withheld:
         return PlainRequest(server, plain.id, plain.method, plain.params)
     call = {"name": plain.method, "arguments": plain.params}
     return PlainRequest(server, plain.id, "tools/call", Raw(msgspec.json.encode(call)))

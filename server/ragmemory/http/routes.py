@@ -20,6 +20,7 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.core import Server
 from ragmemory.http import openapi, page
+from ragmemory.http.memories import METADATA, NamedMemories
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
 HEALTH, LIVE, READY = "/health", "/health/live", "/health/ready"
@@ -41,8 +42,9 @@ def make_app(
     why_not_ready: Callable[[], Awaitable[str]],
     *,
     plain_form: bool,
+    memories: NamedMemories | None = None,
 ) -> ASGIApp:
-    """The whole application; `plain_form`: whether the endpoint reads it.
+    """The whole application; `plain_form`: whether the endpoint reads it; `memories` have their own tokens.
 
     The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
     a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
@@ -70,9 +72,16 @@ def make_app(
     private, public = guard(access), guard(replace(access, token=None))
     guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
     guards[OWNER_PATH] = guard(replace(access, token=note.key))
+    named = guard(replace(access, token=None), authorize=memories.authorize) if memories else private
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await guards.get(scope["path"], private).admit(router, scope, receive, send)
+        path = scope["path"]
+        if memories is not None and path.startswith(f"{MCP}/"):
+            await named.admit(memories, scope, receive, send)
+        elif memories is not None and memories.issuer is not None and path.startswith(f"{METADATA}{MCP}/"):
+            await public.admit(memories.describe, scope, receive, send)
+        else:
+            await guards.get(path, private).admit(router, scope, receive, send)
 
     return app
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -19,6 +19,7 @@ from msgspec import Struct, structs
 
 from ragcommon import server_note
 from ragcommon.hosts import SERVER_NAME, server_command
+from ragconfig.errors import InvalidSetting
 from ragconfig.keys import find_token
 from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
@@ -34,6 +35,7 @@ from ragmemory.http.listening import (
     is_wildcard,
     raise_descriptor_limit,
 )
+from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
@@ -43,6 +45,9 @@ from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
 
+if TYPE_CHECKING:
+    from ragmemory.http.issuer import Issuer
+
 
 class HttpSettings(Struct, frozen=True):
     """The table [http], without the limits of the endpoint."""
@@ -50,6 +55,10 @@ class HttpSettings(Struct, frozen=True):
     host: str
     port: int
     token_file: str
+    memories: str
+    public_url: str
+    issuer: str
+    jwks: str
     allowed_hosts: list[str]
     allowed_origins: list[str]
     requests_per_second: float
@@ -69,7 +78,9 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     with bound(table.host, table.port) as listening:
         exposed = not is_loopback(listening)
         # Before stdout is redirected, so that errors reach it.
-        token = find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
+        # With memories for others, a proxy may let them in on an address that only this machine can reach.
+        needed = exposed or table.memories
+        token = find_token(table.token_file) or (stored_token(settings.home) if needed else None)
         announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
 
@@ -98,10 +109,24 @@ async def _serve(
         _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
     )
     stop = anyio.Event()
+    issuer = _issuer(settings, table, listening)
+    memories = (
+        NamedMemories(
+            settings,
+            settings.path("http.memories", ""),
+            limits,
+            form,
+            table.public_url.rstrip("/") or _local_root(listening),
+            issuer,
+        )
+        if table.memories
+        else None
+    )
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
         partial(why_not_ready, memory.service, stop.is_set),
         plain_form=table.plain_form,
+        memories=memories,
     )
     finish_seconds = ceil(limits.leave_seconds)
     listener = Listener(
@@ -116,7 +141,7 @@ async def _serve(
         await tasks.start(_set_after, stop, partial(stop_signal, leave))
         if end_with_stdin:
             await tasks.start(_set_after, stop, stdin_end)
-        async with endpoint, owner:
+        async with endpoint, owner, memories.serving() if memories else nullcontext():
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
             with (
@@ -129,9 +154,33 @@ async def _serve(
                 await stop.wait()
             leave()
             listener.stop()
+            for served in (endpoint, owner):  # While the named memories close.
+                served.leave()
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()
+
+
+def _issuer(settings: Settings, table: HttpSettings, listening: socket.socket) -> Issuer | None:
+    """The identity provider, if there is one. Raises InvalidSetting."""
+    if not table.issuer:
+        return None
+    from ragmcp.oauth.dpop import is_available
+    from ragmcp.oauth.errors import AuthorizationFailed
+    from ragmemory.http.issuer import Issuer
+
+    try:
+        issuer = Issuer(table.issuer, table.jwks)
+        reason = "" if is_available() else "it needs PyJWT: pip install 'ragchat[jwt]'"
+        if not table.memories:
+            reason = "it is for the memories of http.memories, which names no file"
+        elif not table.public_url and not is_loopback(listening):
+            reason = "its tokens are for one address, and http.public_url names none"
+    except AuthorizationFailed as error:
+        reason = f"{error.url}: {error.reason}"
+    if reason:
+        raise InvalidSetting("http.issuer", reason, settings.origins.get("http.issuer", ""))
+    return issuer
 
 
 def _with_all_tools(settings: Settings) -> Settings:

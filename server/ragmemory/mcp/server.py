@@ -29,10 +29,11 @@ from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import end_on_signal, exit_now, exit_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
+    from ragmcp.server.tools import Tool
     from ragmemory.service import MemoryService
 
 logger = logging.getLogger(__name__)
@@ -73,8 +74,16 @@ async def _serve(settings: Settings) -> None:
         tasks.cancel_scope.cancel()
 
 
-def make_server(settings: Settings, memory: OnDemand) -> Server:
-    """The MCP server of a memory, for any transport. Raises SettingsError."""
+def make_server(
+    settings: Settings,
+    memory: OnDemand,
+    tools: Iterable[Tool] | None = None,
+    withheld: Mapping[str, Callable[[], Exception]] | None = None,
+) -> Server:
+    """The MCP server of a memory, for any transport; `tools` are by default those of the settings.
+
+    `withheld`: see `Server`. Raises SettingsError.
+    """
     table = settings.table("memory", MemorySettings)
     settings.table("embedder", EmbedderSettings)  # Refuse invalid settings now, not at the first call.
     resources = Resources(memory.service)
@@ -82,11 +91,12 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
     server = Server(
         "ragmemory",
         __version__,
-        make_tools(memory.service, table.toolsets, read_only=table.read_only),
+        make_tools(memory.service, table.toolsets, read_only=table.read_only) if tools is None else tools,
         INSTRUCTIONS,
         resources=resources,
         prompts=prompts,
         complete=completer(resources, prompts),
+        withheld=withheld,
     )
     memory.servers.append(server)
     server.on_subscribe = memory.begin_to_follow

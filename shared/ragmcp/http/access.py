@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import ceil
 from time import monotonic
 
@@ -60,13 +60,32 @@ class Unauthorized(HttpError):
     """No token, or a wrong one."""
 
     reason: str
+    # Where the resource metadata says who gives tokens (RFC 9728); "" where nobody does.
+    metadata: str = ""
     code = "UNAUTHORIZED"
     status = 401
     sentence = "This server requires its token: {reason}."
     hint = "Send the server's token as `Authorization: Bearer …`."
 
     def headers(self) -> dict[str, str]:
-        return {"www-authenticate": 'Bearer realm="mcp"'}
+        at = f', resource_metadata="{self.metadata}", scope="read"' if self.metadata else ""
+        return {"www-authenticate": f'Bearer realm="mcp"{at}'}
+
+
+class InsufficientScope(HttpError):
+    """A valid token whose rights do not suffice. Source: basic/authorization, "Scope Challenge Handling"."""
+
+    what: str
+    scope: str
+    metadata: str = ""
+    code = "INSUFFICIENT_SCOPE"
+    status = 403
+    sentence = "This token may not use {what}, which needs the right {scope!r}."
+    hint = "Ask for a token with that right."
+
+    def headers(self) -> dict[str, str]:
+        at = f', resource_metadata="{self.metadata}"' if self.metadata else ""
+        return {"www-authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"{at}'}
 
 
 class RateLimited(HttpError):
@@ -130,9 +149,14 @@ class Guard:
         access: Access,
         clock: Callable[[], float] = monotonic,
         on_refused: Callable[[HttpError], None] = lambda _: None,
+        authorize: Callable[[Scope, str | None], Awaitable[None]] | None = None,
     ) -> None:
-        """`clock` is in seconds; `on_refused` is called with the reason for each refusal."""
+        """`clock` is in seconds; `on_refused` is called with the reason for each refusal.
+
+        `authorize` gets what passed these rules, with its `Authorization`, and raises HttpError to refuse it.
+        """
         self._on_refused = on_refused
+        self._authorize = authorize
         self._access = access
         self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
         self._token = None if access.token is None else access.token.encode()
@@ -157,6 +181,8 @@ class Guard:
                 send = _readable_by(origin, send)
             self._check_rate(scope)
             self._check_token(headers.get(b"authorization"))
+            if self._authorize is not None:
+                await self._authorize(scope, headers.get(b"authorization"))
         except HttpError as error:
             log.info("Refused a request: %s", error)
             self._on_refused(error)
@@ -183,10 +209,14 @@ class Guard:
             return
         if given is None:
             raise Unauthorized("none was sent")
-        scheme, _, token = given.partition(" ")
-        right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
-        if scheme.lower() != "bearer" or not right:
+        if not hmac.compare_digest(bearer_token(given).encode("latin-1"), self._token):
             raise Unauthorized("the token sent is wrong")
+
+
+def bearer_token(authorization: str) -> str:
+    """The token of an `Authorization` header; "" for another scheme."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 # For the programs and pages of this machine.

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from ragmcp.concurrency import observe_blocking
 from ragmcp.errors import LocalProtocolError, MethodNotFound, RemoteProtocolError
 from ragmcp.http.errors import HttpError
-from ragmcp.http.exchange import Exchange
+from ragmcp.http.exchange import Exchange, headers_of
 from ragmcp.http.limits import HttpLimits
 from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.protocol.schema.base import Result
@@ -121,6 +121,7 @@ class Dispatcher:
             return encode(request.id, result), None
         except Exception as error:
             outcome = self._failed(request.method, error)
+            exchange.extra += headers_of(error)
             return encode(request.id, error), error
         finally:
             self._report(request.method, call, outcome, perf_counter() - started, trace)

@@ -260,9 +260,13 @@ async def respond_error(
     send: Send, error: Exception, status: int, id: Id | None = None, extra: Sequence[Header] = ()
 ) -> None:
     """Send a JSON-RPC error as a whole response."""
-    if isinstance(error, errors.HttpError):
-        extra = [*extra, *((name.encode(), value.encode()) for name, value in error.headers().items())]
-    await respond(send, status, jsonrpc.encode_answer(id, error), extra)
+    await respond(send, status, jsonrpc.encode_answer(id, error), [*extra, *headers_of(error)])
+
+
+def headers_of(error: Exception) -> list[Header]:
+    """The headers that a response with this error has."""
+    named = error.headers() if isinstance(error, errors.HttpError) else {}
+    return [(name.encode(), value.encode()) for name, value in named.items()]
 
 
 def event(data: bytes, id: str = "") -> bytes:

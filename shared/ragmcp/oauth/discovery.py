@@ -34,6 +34,7 @@ class ServerMetadata(Struct, frozen=True):
     token_endpoint: str
     authorization_endpoint: str = ""
     registration_endpoint: str = ""
+    jwks_uri: str = ""
     scopes_supported: list[str] = []
     token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
     code_challenge_methods_supported: list[str] = []

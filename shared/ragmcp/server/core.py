@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,15 @@ class Server:
         prompts: Iterable[Prompt] | None = None,
         complete: Completer | None = None,
         logs: bool = False,
+        withheld: Mapping[str, Callable[[], Exception]] | None = None,
     ) -> None:
-        """`prompts` are iterated at the first request for one; `logs`: the tools send log messages."""
+        """`prompts` are iterated at the first request for one; `logs`: the tools send log messages.
+
+        `withheld` makes the error of a call for each tool that exists but is not offered.
+        """
         self.info = base.Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
+        self.withheld = withheld or {}
         self._resources = resources
         self._prompts = prompts
         self._complete = complete
@@ -82,7 +87,7 @@ class Server:
         self._task_group: TaskGroup | None = None
         self._methods: Methods = {
             "server/discover": method(base.Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
-            **tool_methods(self.tools, self._run_in_background),
+            **tool_methods(self.tools, self._run_in_background, self.withheld),
         }
 
     def allow_tasks(self, group: TaskGroup) -> None:

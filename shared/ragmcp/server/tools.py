@@ -10,7 +10,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -165,9 +165,14 @@ def _as_result(returned: Any) -> ToolResult[Any]:
 
 
 def tool_methods(
-    tools: Mapping[str, Tool], run_in_background: Callable[[Call, Work], Awaitable[Result]]
+    tools: Mapping[str, Tool],
+    run_in_background: Callable[[Call, Work], Awaitable[Result]],
+    withheld: Mapping[str, Callable[[], Exception]],
 ) -> Methods:
-    """`tools/list` and `tools/call`; `run_in_background` runs what may become a task."""
+    """`tools/list` and `tools/call`; `run_in_background` runs what may become a task.
+
+    `withheld` makes the error for each tool that exists but is not offered.
+    """
     # By revision and cursor: the tools of a page and their JSON. Encoding 46 tools takes 200 µs.
     pages: dict[tuple[str, object], tuple[list[schema.ToolInfo], Raw]] = {}
 
@@ -186,7 +191,8 @@ def tool_methods(
     async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)
         if tool is None:
-            raise errors.ToolNotFound(params.name, tuple(tools))
+            unknown = partial(errors.ToolNotFound, params.name, tuple(tools))
+            raise withheld.get(params.name, unknown)()
         if not bytes(params.arguments).startswith(b"{"):
             raise errors.InvalidParams("$.arguments", "expected `object`")
         if tool.background:

@@ -80,7 +80,9 @@ def named(settings: Settings) -> tuple[Supervised, str]:
 async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIterator[Client]:
     note = note_of(url, settings.home.state)
     is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
-    path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
+    is_named = f"{MCP_PATH}/" in urlsplit(url).path  # The address of one memory of a server with several.
+    own = "" if is_named else MCP_PATH
+    path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (own, token)
     async with opened(settings, url + path, secret) as client:
         yield client
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from msgspec import UNSET, structs
 
@@ -32,6 +32,12 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 
 ALL: Sequence[str] = tuple(_TOOLSETS)
 
+# What a caller may do; each right includes those before it.
+Right = Literal["read", "write", "admin"]
+RIGHTS: tuple[Right, ...] = get_args(Right)
+# Toolsets whose changes concern files of the server's machine, or the memory as a whole.
+_ADMINISTRATIVE = frozenset({"ingestion", "code", "maintenance"})
+
 
 class UnknownToolset(SettingsError):
     name: str
@@ -42,16 +48,21 @@ class UnknownToolset(SettingsError):
 
 def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
     """The tools of some toolsets; with `read_only`, those that only read. Raises SettingsError."""
-    tools: list[Tool] = []
+    tools = tools_with_rights(memory, toolsets)
+    return [tool for tool, right in tools if not read_only or right == "read"]
+
+
+def tools_with_rights(memory: Memory, toolsets: Iterable[str]) -> list[tuple[Tool, Right]]:
+    """The tools of some toolsets, each with the least right that includes it. Raises SettingsError."""
+    tools: list[tuple[Tool, Right]] = []
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:
             raise UnknownToolset(name, tuple(_TOOLSETS))
-        tools += _TOOLSETS[name](memory)
-    return [
-        structs.replace(tool, function=_with_wire_errors(tool.function))
-        for tool in tools
-        if not read_only or _only_reads(tool)
-    ]
+        change: Right = "admin" if name in _ADMINISTRATIVE else "write"
+        for tool in _TOOLSETS[name](memory):
+            right = "read" if _only_reads(tool) else change
+            tools.append((structs.replace(tool, function=_with_wire_errors(tool.function)), right))
+    return tools
 
 
 def _with_wire_errors(function: Function) -> Function:

@@ -1,0 +1,153 @@
+"""The file of the setting `http.memories`: named memories, and the tokens of those who use them.
+
+    [notes]
+    path = "notes.db"
+
+    [notes.tokens]
+    anne = { right = "write", sha256 = "…" }
+
+It holds digests instead of tokens, which are long and random, so it is no secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from ragcommon.files.safe_open import read_regular
+from ragcommon.files.writing import replace_file
+from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile, reason_of
+from ragconfig.home import user_path
+from ragconfig.settings import Settings
+from ragconfig.toml_files import NotToml, decode_toml
+from ragmemory.mcp.toolsets import Right
+
+# A token takes about 120 bytes of it.
+MAX_BYTES = 1 << 21
+KIND = "file of memories"
+
+
+class Token(Struct, frozen=True, forbid_unknown_fields=True):
+    right: Right
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+# Without capital letters: file systems and people confuse names that differ in them only.
+Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,63}\Z")]
+Owner = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One memory. `path` and `roots` may be relative to the folder of the file."""
+
+    path: str = ""
+    url: str = ""
+    roots: list[str] = []
+    tokens: dict[Owner, Token] = {}
+
+
+class UnknownMemory(SettingsError):
+    """`name` is the memory for which a token was to be made."""
+
+    name: str
+    file: str
+    sentence = "There is no memory {name!r} in {file}."
+    hint = 'Add it there first: a line [{name}], and below it path = "{name}.db".'
+
+
+class NotInserted(SettingsError):
+    """An owner with other characters, or a file with tokens in another form than one line for each."""
+
+    owner: str
+    file: str
+    line: str
+    sentence = "The token of {owner!r} cannot be put into {file}."
+    hint = "An owner has letters, digits, _ and -. If it has, put this there yourself: {line}"
+
+
+def digest_of(token: str) -> str:
+    return hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
+
+
+def read_memories(path: Path, settings: Settings) -> dict[str, tuple[Entry, Settings]]:
+    """The memories of the file by name, with the settings of each. Raises SettingsError."""
+    return _parse(path, _content(path), settings)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path, MAX_BYTES)
+    except OSError as error:
+        raise UnreadableFile(KIND, str(path), reason_of(error)) from None
+
+
+def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[Entry, Settings]]:
+    try:
+        entries = msgspec.convert(decode_toml(content), dict[Name, Entry])
+    except (NotToml, msgspec.ValidationError) as error:
+        raise UnreadableFile(KIND, str(path), f"it is not valid: {error}") from None
+    owners: dict[str, str] = {}
+    for name, entry in entries.items():
+        for token in entry.tokens.values():
+            if (other := owners.setdefault(token.sha256, name)) != name:
+                raise UnreadableFile(KIND, str(path), f"{other} and {name} have a token in common")
+    return {name: (entry, _settings_of(settings, path, name, entry)) for name, entry in entries.items()}
+
+
+def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Settings:
+    origin = f"[{name}] in {file}"
+    if bool(entry.path) == bool(entry.url):
+        raise InvalidSetting(name, "it needs either a path or a url", origin)
+
+    def absolute(path: str) -> str:
+        try:
+            return str(user_path(path if path.startswith("~") else file.parent / path))
+        except OSError as error:
+            raise InvalidSetting(f"{name}: {path}", reason_of(error), origin) from None
+
+    named = settings.with_memory(Path(absolute(entry.path)), origin)
+    roots = [root if root == "*" else absolute(root) for root in entry.roots]
+    memory = {**named.tables["memory"], "roots": roots}
+    tables = {**named.tables, "memory": memory, "store": {"url": entry.url}}
+    found = replace(named, tables=tables, origins={**named.origins, "store.url": origin})
+    found.memory_place  # noqa: B018 (it checks the URL)
+    return found
+
+
+def make_token(path: Path, settings: Settings, memory: str, owner: str, right: Right) -> str:
+    """A new token, whose digest replaces that of `owner` in the file. Raises SettingsError, OSError."""
+    content = _content(path)
+    known = _parse(path, content, settings)
+    if memory not in known:
+        raise UnknownMemory(memory, str(path))
+    secret = secrets.token_urlsafe(32)
+    token = Token(right, digest_of(secret))
+    line = f'{owner} = {{ right = "{right}", sha256 = "{token.sha256}" }}'
+    content = _with_line(content.decode("utf-8-sig"), f"[{memory}.tokens]", owner, line).encode()
+    entry, its_settings = known[memory]
+    known[memory] = replace(entry, tokens={**entry.tokens, owner: token}), its_settings
+    try:
+        is_as_meant = _parse(path, content, settings) == known
+    except SettingsError:
+        is_as_meant = False
+    if not is_as_meant:
+        raise NotInserted(owner, str(path), f"[{memory}.tokens] {line}")
+    replace_file(path, content)
+    return secret
+
+
+def _with_line(text: str, table: str, owner: str, line: str) -> str:
+    """The text of the file with a line in a table, in place of the owner's if there is one."""
+    lines = text.splitlines()
+    if table not in (found := [one.strip() for one in lines]):
+        return "\n".join([*lines, "", table, line, ""])
+    first = found.index(table) + 1
+    end = next((n for n in range(first, len(lines)) if found[n].startswith("[")), len(lines))
+    kept = [one for one in lines[first:end] if one.partition("=")[0].strip().strip("\"'") != owner]
+    return "\n".join([*lines[:first], line, *kept, *lines[end:], ""])
