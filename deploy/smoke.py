@@ -137,7 +137,9 @@ def walk(http: httpx2.Client, proxy: str, servers: Sequence[str], kill: str) -> 
             status = checked(http.get(f"{root}{path}")).json().get("status")
             yield f"{root}{path}: {status}"
     described = checked(http.get(f"{proxy}/.well-known/mcp")).json()
-    yield f"discovery: {described['name']} {described['version']}, {described['endpoints']['mcp']}"
+    if httpx2.URL(url := described["endpoints"]["mcp"]) != httpx2.URL(f"{proxy}/mcp"):
+        raise StepFailed(f"{proxy} calls itself {url}: Host or X-Forwarded-Proto is not passed on.")
+    yield f"discovery: {described['name']} {described['version']}, {url}"
 
     for revision in (LATEST_MODERN, *LEGACY_REVISIONS):
         tools = tools_by_sse(http, proxy) if revision == SSE_REVISION else tools_of(http, proxy, revision)
