@@ -130,12 +130,11 @@ def result_of(message: dict[str, Any], url: str) -> Any:
     return message["result"]
 
 
-def walk(http: httpx2.Client, proxy: str, servers: Sequence[str], kill: str) -> Iterator[str]:
+def walk(http: httpx2.Client, proxy: str, servers: Sequence[str], kill: Sequence[str]) -> Iterator[str]:
     """Every step; yields what was done. Raises StepFailed, httpx2.HTTPError, OSError."""
     for root in (proxy, *servers):
         for path in ("/health/live", "/health/ready"):
-            status = checked(http.get(f"{root}{path}")).json().get("status")
-            yield f"{root}{path}: {status}"
+            yield f"{root}{path}: {health(http, f'{root}{path}')}"
     described = checked(http.get(f"{proxy}/.well-known/mcp")).json()
     if httpx2.URL(url := described["endpoints"]["mcp"]) != httpx2.URL(f"{proxy}/mcp"):
         raise StepFailed(f"{proxy} calls itself {url}: Host or X-Forwarded-Proto is not passed on.")
@@ -152,13 +151,21 @@ def walk(http: httpx2.Client, proxy: str, servers: Sequence[str], kill: str) -> 
         return
     session = Connection(http, proxy, LEGACY_REVISIONS[0])
     session.begin()
-    subprocess.run(shlex.split(kill), check=True, stdout=sys.stderr)
-    yield f"one server was stopped: {kill}"
+    subprocess.run(kill, check=True, stdout=sys.stderr)
+    yield f"one server was stopped: {shlex.join(kill)}"
     through_proxy = Connection(http, proxy)
     failed = until_answered(through_proxy)
     yield f"{TURNS} queries in a row were answered, after {failed} that failed"
     yield written_and_found(through_proxy, through_proxy)
     yield resumed(session)
+
+
+def health(http: httpx2.Client, url: str) -> str:
+    """The status of a server, which may have just been started."""
+    deadline = monotonic() + SECONDS
+    while (response := http.get(url)).status_code in (502, 503) and monotonic() < deadline:
+        sleep(RETRY_SECONDS)
+    return str(checked(response).json()["status"])
 
 
 def tools_of(http: httpx2.Client, root: str, revision: str) -> list[str]:
@@ -239,7 +246,9 @@ def main() -> int:
     parser.add_argument("proxy", metavar="URL", help="such as http://localhost:8080")
     parser.add_argument("--server", metavar="URL", action="append", default=[], help="(repeatable)")
     parser.add_argument("--token-file", metavar="FILE", default="", help="default: RAGMEMORY_TOKEN")
-    parser.add_argument("--kill", metavar="COMMAND", default="", help="such as 'kill -9 123'")
+    parser.add_argument(
+        "--kill", metavar="COMMAND", type=shlex.split, default=[], help="such as 'kill -9 123'"
+    )
     arguments = parser.parse_args()
     try:
         token = find_token(arguments.token_file)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -32,18 +32,16 @@ def database() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def servers(tmp_path: Path, database: str) -> Iterator[list[HttpMemory]]:
-    """Two servers of a new memory, each with a home of its own."""
+@contextmanager
+def servers(database: str, *folders: Path) -> Iterator[list[HttpMemory]]:
+    """Servers of one new memory, each with its home in one of the folders."""
     memory = f"{database}&schema=test_{secrets.token_hex(6)}"
+    command = [*RAGMEMORY, "--memory", memory, "http"]
     with ExitStack() as stack:
-        running = []
-        for name in ("one", "two"):
-            (folder := tmp_path / name).mkdir()
-            command = [*RAGMEMORY, "--memory", memory, "http"]
-            server = http_memory(folder, command=command, RAGMEMORY_TOKEN=TOKEN)
-            running.append(stack.enter_context(server))
-        yield running
+        yield [
+            stack.enter_context(http_memory(folder, command=command, RAGMEMORY_TOKEN=TOKEN))
+            for folder in folders
+        ]
 
 
 @asynccontextmanager
@@ -76,20 +74,26 @@ async def smoke(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("proxy", ["round robin", "caddy"])
 async def test_a_team_goes_on_when_one_of_its_servers_is_killed(
-    tmp_path: Path, servers: list[HttpMemory], proxy: str
+    tmp_path: Path, database: str, proxy: str
 ) -> None:
-    ports = [httpx2.URL(server.root).port or 0 for server in servers]
-    async with round_robin(ports) if proxy == "round robin" else caddy(ports, tmp_path) as root:
-        named = [word for server in servers for word in ("--server", server.root)]
-        done = await smoke(root, *named, "--kill", f"kill -9 {servers[0].process.pid}")
+    # In Compose the servers share a home, in Kubernetes they do not.
+    names = ("one", "one") if proxy == "round robin" else ("one", "two")
+    for name in {*names}:
+        (tmp_path / name).mkdir()
+    with servers(database, *(tmp_path / name for name in names)) as running:
+        ports = [httpx2.URL(server.root).port or 0 for server in running]
+        async with round_robin(ports) if proxy == "round robin" else caddy(ports, tmp_path) as root:
+            named = [word for server in running for word in ("--server", server.root)]
+            done = await smoke(root, *named, "--kill", f"kill -9 {running[0].process.pid}")
     assert (done.returncode, done.stderr) == (0, b"")
     revisions = [line.split()[2] for line in done.stdout.decode().splitlines() if " revision " in line]
     assert revisions == [f"{revision}:" for revision in (*MODERN_REVISIONS, *LEGACY_REVISIONS)]
 
 
-async def test_the_first_step_that_fails_is_said_and_ends_the_walk(servers: list[HttpMemory]) -> None:
+async def test_the_first_step_that_fails_is_said_and_ends_the_walk(tmp_path: Path, database: str) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
-    done = await smoke(servers[0].root, "--server", nobody)
+    with servers(database, tmp_path) as [running]:
+        done = await smoke(running.root, "--server", nobody)
     assert done.returncode == 1
     assert [line.split()[0] for line in done.stdout.decode().splitlines()] == ["ok", "ok"]
     assert done.stderr.decode().startswith(f"GET {nobody}/health/live failed: ")
