@@ -14,7 +14,7 @@ from tests.support.program import Program, program_in
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "deploy/README.md", *sorted(DOCS.rglob("*.md")))
 # What the folder of the examples holds.
 FILES = {
     "notes/flat.md": "# Flat\n\n## Boiler\n\nPressure must stay between 1.2 and 1.8 bar. "

@@ -182,4 +182,7 @@ def _url(request: Request, path: str) -> str:
     """The address as the client wrote it, because this server may have many names."""
     # Not `request.url`, which fails for an invalid host: with a token any host is allowed.
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
-    return f"{request.scope['scheme']}://{host}{path}"
+    # A proxy with TLS in front says so. As with Host, only the client itself sees what it claims.
+    forwarded = request.headers.get("x-forwarded-proto")
+    scheme = forwarded if forwarded in ("http", "https") else request.scope["scheme"]
+    return f"{scheme}://{host}{path}"

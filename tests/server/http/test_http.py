@@ -81,6 +81,15 @@ def test_what_is_offered_is_described(server: HttpMemory) -> None:
     assert get(f"{server.root}/", accept="application/json").json() == described
 
 
+@pytest.mark.parametrize(("forwarded", "scheme"), [("https", "https"), ("http", "http"), ("file", "http")])
+def test_the_addresses_are_those_of_the_proxy_that_has_the_certificate(
+    server: HttpMemory, forwarded: str, scheme: str
+) -> None:
+    headers = {"host": "localhost", "x-forwarded-proto": forwarded}
+    described = get(f"{server.root}/.well-known/mcp", **headers).json()
+    assert described["endpoints"]["mcp"] == f"{scheme}://localhost/mcp"
+
+
 def test_a_browser_is_shown_a_page_that_runs_and_loads_nothing(server: HttpMemory) -> None:
     page = get(f"{server.root}/", **BROWSER)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
