@@ -50,7 +50,8 @@ def is_installed() -> bool:
 def own_postgres(**settings: str) -> Iterator[Postgres]:
     """A server with a data folder of its own, stopped at the end; with its default settings but these."""
     spec = importlib.util.find_spec(PACKAGE)
-    assert spec and spec.origin, MISSING
+    assert spec is not None, MISSING
+    assert spec.origin is not None
     # Not in pytest's temporary folder: others may not enter that.
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
         server = Postgres(Path(spec.origin).parent, Path(folder), settings)
@@ -96,7 +97,10 @@ class Postgres:
     def run(self, program: str, *arguments: str, stdin: bytes = b"") -> bytes:
         """What one of PostgreSQL's programs prints. Raises CalledProcessError."""
         command = [str(self._programs / program), *arguments]
-        return subprocess.run(command, input=stdin, check=True, capture_output=True, **self._options).stdout
+        done: subprocess.CompletedProcess[bytes] = subprocess.run(
+            command, input=stdin, check=True, capture_output=True, **self._options
+        )
+        return done.stdout
 
     def start(self) -> None:
         """Start it and wait until it answers, after a crash until it has recovered."""
