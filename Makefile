@@ -1,5 +1,5 @@
-# make chat | test | check | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs
-# in .venv and .peers, nothing global.
+# make chat | test | check | lint | bench | bench-million | fuzz | faults | faults-store | conformance: each sets
+# up what it needs in .venv and .peers, nothing global.
 PYTHON ?= python3
 # Processes that run tests in parallel.
 WORKERS ?= auto
@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test full check setup lint bench bench-million fuzz faults conformance clean
+.PHONY: chat test full check setup lint bench bench-million fuzz faults faults-store conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
@@ -43,6 +43,10 @@ fuzz: $(VENV)/.test
 # FAULTS=1000 is the number of kills; the other campaigns are in proportion.
 faults: $(VENV)/.test
 	@$(BIN)/python -m tests.faults
+
+# Servers of a memory in PostgreSQL; FAULTS=10000 is ten times as long as the default.
+faults-store: $(VENV)/.test
+	@$(BIN)/python -m tests.faults store
 
 conformance: $(VENV)/.test .peers/typescript/.done
 	@$(BIN)/python -m tests.conformance

@@ -1,6 +1,7 @@
 """`make faults`: every campaign, or those named, with FAULTS kills and the others in proportion; one table.
 
-Each campaign runs in PARTS, as many at a time as there are processors. Ctrl-C ends the run early. The same
+The name `store` is that of all campaigns on a memory in PostgreSQL. Each of the others runs in PARTS, as many
+at a time as there are processors. Ctrl-C ends the run early. The same
 SEED brings the same damage and the same kills, but not the same race between processes. The memories are in
 the temporary folder; with TMPDIR=/dev/shm no time is lost on a slow disk. What a killed process has written
 survives there as well.
@@ -17,8 +18,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from tests.benchmarks.report import console, table
-from tests.faults.campaigns import CAMPAIGNS, Part, run_part
+from tests.faults.campaigns import CAMPAIGNS, STORE, Part, run_part
 from tests.faults.outcomes import Outcome
+from tests.support.postgres import MISSING, is_installed
 
 FAULTS = int(os.environ.get("FAULTS", "1000"))
 SEED = int(os.environ.get("SEED") or secrets.randbits(32))
@@ -29,7 +31,11 @@ SHOWN = 10
 
 def parts_of(names: list[str]) -> list[Part]:
     """The parts of all campaigns, or of those named: first a part of each, then another of each."""
-    parts = []
+    parts = [
+        Part(campaign, max(1, campaign.many * FAULTS // 1_000), SEED)
+        for campaign in STORE
+        if not {"store", campaign.run.__name__}.isdisjoint(names)
+    ]
     for part in range(PARTS):
         for campaign in CAMPAIGNS:
             if names and campaign.run.__name__ not in names:
@@ -41,6 +47,9 @@ def parts_of(names: list[str]) -> list[Part]:
 
 
 def main(names: list[str]) -> int:
+    if "store" in names and not is_installed():
+        console.print(f"{MISSING}: there is nothing to test.")
+        return 1
     console.print(f"SEED={SEED}")
     # As on a user's machine: without it every process that is killed has compiled our sources again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -14,6 +14,16 @@ from tests.faults.damage import database_pages, index_files
 from tests.faults.kills import kills, kills_while_closing, several_writers
 from tests.faults.loading import kills_while_loading
 from tests.faults.outcomes import Outcome
+from tests.faults.store import (
+    clocks_apart,
+    cut_connections,
+    frozen_writers,
+    killed_database,
+    killed_servers,
+    migrations_at_once,
+    restored_backups,
+    steady_load,
+)
 from tests.faults.writes import bad_writes, own_files, undo
 
 
@@ -35,6 +45,17 @@ CAMPAIGNS = [
     Campaign(own_files, 2, 50),
     Campaign(undo, 16, 500),
     Campaign(bad_writes, 25, 1_000),
+]
+# Those of a memory in PostgreSQL, each of which runs as a whole.
+STORE = [
+    Campaign(killed_servers, 1, 20),
+    Campaign(killed_database, 1, 10),
+    Campaign(cut_connections, 3, 60),
+    Campaign(frozen_writers, 1, 4),
+    Campaign(migrations_at_once, 1, 10),
+    Campaign(clocks_apart, 1, 6),
+    Campaign(restored_backups, 1, 6),
+    Campaign(steady_load, 2, 60),
 ]
 
 

