@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -193,14 +193,15 @@ class PostgresEngine:
             return await connection.execute_fetchall(sql, parameters)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[PostgresConnection]:
+    async def transaction(self, *, ordered: bool = True) -> AsyncIterator[PostgresConnection]:
         """See `Engine.transaction`."""
         if self._read_only:
             raise MemoryReadOnly(self.place, "memory.read_only is set")
-        async with self._write_lock, self._connection() as connection:
+        async with self._write_lock if ordered else nullcontext(), self._connection() as connection:
             own = PostgresConnection(connection)
             await own.execute("BEGIN")
-            await own.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+            if ordered:
+                await own.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
             # Waiting for the lock can be cancelled, which closes the connection. What follows cannot: it
             # would leave open whether it was committed.
             with anyio.CancelScope(shield=True):
