@@ -124,9 +124,11 @@ def service_for(
     undo_depth: int = 1000,
     roots: Sequence[str] = (),
     url: str = "",
+    index: str = "",
 ) -> MemoryService:
-    """A memory in `folder`/memory.db, or in a database; enter it to use it."""
+    """A memory in `folder`/memory.db, or in a database; enter it to use it. `index` as in index.url."""
     flags = {
+        "index__url": index,
         "memory__path": url or str(folder / "memory.db"),
         "memory__undo_depth": undo_depth,
         "memory__roots": list(roots),
