@@ -52,8 +52,10 @@ MAX_PROMPT_BYTES = 1 << 20
 SHOWN_CHARACTERS = 80
 # How the URL of a memory in a database begins.
 DATABASE = "postgresql://"
+# The value of index.url for an index in the database of the memory.
+PGVECTOR = "pgvector"
 # The settings that affect what a server stores and finds.
-SERVER_TABLES = ("limits", "embedder", "reranker", "chunking", "ranking")
+SERVER_TABLES = ("limits", "index", "embedder", "reranker", "chunking", "ranking")
 MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 
 
@@ -117,6 +119,18 @@ class Settings(Struct):
         return url
 
     @property
+    def index_url(self) -> str:
+        """PGVECTOR, or the URL of a Qdrant; "": each process keeps an index. Raises SettingsError."""
+        url: str = self.tables["index"]["url"]
+        if url and url != PGVECTOR and not url.startswith(("http://", "https://")):
+            reason = f'it is "{PGVECTOR}" or begins with http:// or https://, not as {_shown(url)}'
+            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+        if url == PGVECTOR and not self.store_url:
+            reason = f'"{PGVECTOR}" needs a memory in PostgreSQL; {self.memory_path} is a file'
+            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+        return url
+
+    @property
     def memory_place(self) -> str:
         """The URL or the path of memory. Raises SettingsError."""
         return self.store_url or str(self.memory_path)
@@ -133,6 +147,7 @@ class Settings(Struct):
             **self.tables,
             "memory": dict(self.tables["memory"]),
             "store": dict(self.tables["store"]),
+            "index": {**self.tables["index"], "url": ""},
             "memory_server": {**self.tables["memory_server"], "url": ""},
         }
         settings = structs.replace(self, tables=tables, origins=dict(self.origins))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ragconfig.keys import read_key
 from ragconfig.repository import OPTION, make_memory, root_of
-from ragconfig.settings import Settings
+from ragconfig.settings import PGVECTOR, Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.sync import IndexSync
@@ -20,6 +21,8 @@ from ragmemory.stores.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ragmemory.search.indexing import Indexing
+    from ragmemory.search.remote.vector_store import VectorStore
     from ragmemory.search.reranking import Reranker, RerankerSettings
     from ragmemory.stores.engine import Engine
 
@@ -35,9 +38,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     make = partial(make_memory, repository, settings.home) if repository else None
     store = Store(make_engine(settings, make), memory.undo_depth)
     embedder = embedder or make_embedder(settings)
-    # The folder of the index is next to the memory. It is derived: deleting it costs only time.
-    folder = path.parent / f"{path.name}-index"
-    indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
+    indexing = _indexing(settings, store, embedder.identity, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
     return MemoryService(
         store,
@@ -64,6 +65,31 @@ def make_engine(settings: Settings, make: Callable[[], object] | None = None) ->
     from ragmemory.stores.sqlite.file import SqliteEngine
 
     return SqliteEngine(path, seconds, read_only=read_only, make=make)
+
+
+def _indexing(
+    settings: Settings, store: Store, identity: str, ranking: RankingSettings, *, read_only: bool
+) -> Indexing:
+    if url := settings.index_url:
+        from ragmemory.search.remote.remote_index import RemoteIndex
+
+        vectors = _vectors(settings, url, store, ranking)
+        return RemoteIndex(store, identity, vectors, ranking, read_only=read_only)
+    # The folder of the index is next to the memory. It is derived: deleting it costs only time.
+    folder = store.path.parent / f"{store.path.name}-index"
+    return IndexSync(store, identity, folder, ranking, read_only=read_only)
+
+
+def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSettings) -> VectorStore:
+    if url == PGVECTOR:
+        from ragmemory.search.remote.pgvector import PgVector
+
+        return PgVector(store.engine, ranking)
+    from ragmemory.search.remote.qdrant import KEY_VARIABLE, IndexSettings, Qdrant, connect
+
+    table = settings.table("index", IndexSettings)
+    key = partial(read_key, table.key_file, KEY_VARIABLE)
+    return Qdrant(store, table, ranking, lambda: connect(table, key()))
 
 
 def make_embedder(settings: Settings) -> Embedder:

@@ -149,6 +149,16 @@ class RerankerUnavailable(RagMemoryError):
     sentence = "The reranker {reranker} is not available: {reason}."
 
 
+class IndexUnavailable(RagMemoryError):
+    """The server of a remote index cannot be reached, or refuses what it is asked for."""
+
+    index: str
+    reason: str
+    hint: str = "Check that the server runs, and index.url."
+    code = "INDEX_UNAVAILABLE"
+    sentence = "The index {index} is not available: {reason}."
+
+
 class TextRefused(EmbedderUnavailable):
     """The embedder refused these texts; it may accept others."""
 

@@ -15,7 +15,7 @@ import anyio
 
 from ragcommon.contract.history import Action
 from ragmemory.errors import RagMemoryError
-from ragmemory.search.sync import IndexSync
+from ragmemory.search.indexing import Indexing
 from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Follower:
     """`on_change` is called with the id of each document, what was done, and whether this process did it."""
 
     def __init__(
-        self, store: Store, indexing: IndexSync, on_change: Callable[[str, Action, bool], None]
+        self, store: Store, indexing: Indexing, on_change: Callable[[str, Action, bool], None]
     ) -> None:
         self.is_wanted: Callable[[], bool] = lambda: False
         """Whether there is somebody to notify."""

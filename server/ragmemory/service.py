@@ -22,8 +22,8 @@ from ragmemory.follower import Follower
 from ragmemory.history.history import History
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
+from ragmemory.search.indexing import Indexing
 from ragmemory.search.searching import Search
-from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class MemoryService:
         self,
         store: Store,
         embedder: Embedder,
-        indexing: IndexSync,
+        indexing: Indexing,
         max_tokens: int,
         reranker: Reranker | None = None,
         roots: Sequence[str] = (),

@@ -415,6 +415,29 @@ def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
     assert str(caught.value) == f"store.url is not usable: {reason} (from the command line)."
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("pgvector", '"pgvector" needs a memory in PostgreSQL; /m.db is a file'),
+        ("qdrant:6333", "it is \"pgvector\" or begins with http:// or https://, not as 'qdrant:6333'"),
+    ],
+)
+def test_the_place_of_a_remote_index_is_checked(home: Path, url: str, reason: str) -> None:
+    settings = load_settings(None, {"index.url": url, "memory.path": "/m.db"}, {"RAGCHAT_HOME": str(home)})
+    with pytest.raises(InvalidSetting) as caught:
+        _ = settings.index_url
+    assert str(caught.value) == f"index.url is not usable: {reason} (from the command line)."
+    assert settings.with_memory(Path("/r.db"), "somewhere").index_url == ""
+
+
+def test_a_remote_index_may_be_in_the_database_of_the_memory_or_a_qdrant(home: Path) -> None:
+    for flags in (
+        {"index.url": "pgvector", "store.url": "postgresql://db/notes"},
+        {"index.url": "https://qdrant.example:6333"},
+    ):
+        assert load_settings(None, flags, {"RAGCHAT_HOME": str(home)}).index_url == flags["index.url"]
+
+
 def test_a_whole_number_is_a_number_too(home: Path) -> None:
     user_file(home, "[tools]\ntimeout_seconds = 5")
     assert load(home).table("tools", Tools).timeout_seconds == 5.0

@@ -15,6 +15,7 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
+    IndexUnavailable,
     IngestionFailed,
     IngestionNotFound,
     MemoryBusy,
@@ -71,6 +72,7 @@ SENTENCES = [
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
     (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),
     (RerankerUnavailable("cross", "too slow"), "The reranker cross is not available: too slow."),
+    (IndexUnavailable("pgvector", "no such table"), "The index pgvector is not available: no such table."),
     (TextRefused("openai:x", "it is too long"), "The embedder openai:x refused the text: it is too long."),
     (
         EmbedderMismatch("local:a", 256, "openai:b"),

@@ -134,9 +134,14 @@ def service_for(
     undo_depth: int = 1000,
     roots: Sequence[str] = (),
     url: str = "",
+    index: str = "",
 ) -> MemoryService:
-    """A memory at `place_of(folder / "memory.db")`, or in another database; enter it to use it."""
+    """A memory at `place_of(folder / "memory.db")`, or in another database; enter it to use it.
+
+    `index` is as in index.url.
+    """
     flags = {
+        "index__url": index,
         "memory__path": url or place_of(folder / "memory.db"),
         "memory__undo_depth": undo_depth,
         "memory__roots": list(roots),

@@ -16,7 +16,7 @@ from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
-from ragmemory.search.sync import IndexSync
+from ragmemory.search.indexing import Indexing
 from ragmemory.stores.store import Store
 from ragmemory.types.writes import Document, Write
 
@@ -39,7 +39,7 @@ class Writer:
         self,
         store: Store,
         embedder: Embedder,
-        indexing: IndexSync,
+        indexing: Indexing,
         max_tokens: int,
         on_written: Callable[[Iterable[str]], None],
         on_whole_change: Callable[[Sequence[str]], None],

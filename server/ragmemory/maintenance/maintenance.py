@@ -26,7 +26,7 @@ from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, reembed
 from ragmemory.maintenance.repairing import repair
-from ragmemory.search.sync import IndexSync
+from ragmemory.search.indexing import Indexing
 from ragmemory.stores import engine
 from ragmemory.stores.store import Store
 
@@ -35,7 +35,7 @@ class Maintenance:
     """`roots`: the folders in which backups may be written."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, indexing: IndexSync, writer: Writer, roots: Sequence[str]
+        self, store: Store, embedder: Embedder, indexing: Indexing, writer: Writer, roots: Sequence[str]
     ) -> None:
         self._store = store
         self._embedder = embedder

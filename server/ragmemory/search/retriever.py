@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ragmemory.embedders.calibration import CosineScale
     from ragmemory.search.index.bigrams import WordSequences
     from ragmemory.search.index.bm25 import BM25Scores
+    from ragmemory.search.index.candidates import CandidateIndex
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.queries import ParsedQuery
 
@@ -42,7 +43,7 @@ CLEARLY_BEST = 5
 class Retriever:
     """Every method raises DamagedFile if a file of the index fails its checksum."""
 
-    def __init__(self, index: ChunkIndex) -> None:
+    def __init__(self, index: ChunkIndex | CandidateIndex) -> None:
         self.index = index
         self.settings = index.settings
 
@@ -50,9 +51,9 @@ class Retriever:
         """The weight of each word: √IDF of its rarest term. Safe while another thread applies changes."""
         return [math.sqrt(idf) for idf in _highest(words, self.index.bm25.idf)]
 
-    def weights(self, words: list[str]) -> list[float]:
+    def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is, in (0, 1]: 1 for a word that no chunk contains."""
-        return _highest(words, self.index.bm25.rarity)
+        return dict(zip(words, _highest(words, self.index.bm25.rarity), strict=True))
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Similar words for each word that no chunk contains, most frequent first.

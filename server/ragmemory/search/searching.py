@@ -18,9 +18,9 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
 from ragmemory.search.index.errors import DamagedFile
+from ragmemory.search.indexing import Indexing, Searcher
 from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
-from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.engine import Condition
 from ragmemory.stores.filters import compile_filter
@@ -50,7 +50,7 @@ class Search:
         self,
         store: Store,
         embedder: Embedder,
-        indexing: IndexSync,
+        indexing: Indexing,
         reranker: Reranker | None = None,
         previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
@@ -105,17 +105,18 @@ class Search:
         parsed = parse(text)
         # Before the corrections: `is_common` needs the loaded embedder.
         embedder = self._searching(notices)
-        vector = await self._embed(embedder, parsed.text, notices)
+        searcher = await self._indexing.searcher(parsed.text)
+        vector = await self._embed(embedder, parsed.text, searcher, notices)
         if corrections := await self._corrections(parsed):
             parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
-            vector = await self._embed(embedder, parsed.text, []) if vector is not None else None
-        allowed = await self._store.passages.allowed(condition) if condition else None
+            searcher = await self._indexing.searcher(parsed.text)
+            vector = await self._embed(embedder, parsed.text, searcher, []) if vector is not None else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
         used = embedder or self._embedder
-        best = await self._indexing.search(parsed, vector, allowed, boosted, wanted, used)
+        best = await searcher.search(parsed, vector, condition, boosted, wanted, used, notices)
         scores = {one.chunk_id: one.score for one in best if one.score >= min_score}
         hits, damage = await self._store.passages.hits(scores)
         is_whole = self._state == searched and (damage or len(hits) == len(scores))
@@ -132,7 +133,7 @@ class Search:
             empty=False,
             notice=" ".join(notices),
             missing=[word for word in words if word not in held],
-            weights=self._indexing.weights(words),
+            weights=searcher.weights(words),
             corrections=corrections,
         )
 
@@ -186,14 +187,16 @@ class Search:
     async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np
 
-        vector = await self._embedder.embed_query(query[:MAX_QUERY_CHARACTERS], self._indexing.word_weights)
+        query = query[:MAX_QUERY_CHARACTERS]
+        searcher = await self._indexing.searcher(query)
+        vector = await self._embedder.embed_query(query, searcher.word_weights)
         if vector is None or not texts:
             return [0.0] * len(texts)
         embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
         matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
         similar = self._embedder.scale.to_local(np.vecdot(matrix, vector))
         asked = telling_words(query)
-        weights = np.asarray(self._indexing.word_weights(asked), np.float32)
+        weights = np.asarray(searcher.word_weights(asked), np.float32)
         matches = await self._embedder.word_matches(asked, texts) if weights.any() else None
         if matches is not None:
             similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * np.average(
@@ -225,16 +228,16 @@ class Search:
 
     async def _corrections(self, query: ParsedQuery) -> dict[str, str]:
         """Unknown words of a query, and the similar words of memory that replace them."""
-        similar = self._indexing.corrections(content_words(query.text), self._embedder.is_common)
+        similar = await self._indexing.corrections(content_words(query.text), self._embedder.is_common)
         return await self._store.passages.with_words(similar) if similar else {}
 
     async def _embed(
-        self, embedder: Embedder | None, text: str, notices: list[str]
+        self, embedder: Embedder | None, text: str, searcher: Searcher, notices: list[str]
     ) -> NDArray[np.float32] | None:
         if embedder is None:
             return None
         try:
-            return await embedder.embed_query(text, self._indexing.word_weights)
+            return await embedder.embed_query(text, searcher.word_weights)
         except EmbedderUnavailable as error:
             notices.append(f"Searched by words alone. {error} {error.hint}")
             return None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
+    from ragmemory.stores.engine import Condition
 
 logger = logging.getLogger(__name__)
 
@@ -344,7 +345,7 @@ class IndexSync:
             # No large merges: a host does not wait long.
             await self._save(1, FLUSHED_ROWS, MANY, at_the_end=True)
 
-    # Search. Each method raises DamagedFile: call `repair`, then search again.
+    # Search: see `indexing.Searcher`.
 
     @property
     def _retriever(self) -> Retriever | None:
@@ -352,35 +353,39 @@ class IndexSync:
 
         return Retriever(self._index) if self._index else None
 
+    async def searcher(self, text: str) -> IndexSync:  # noqa: ARG002
+        """The same for every text."""
+        return self
+
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word in this memory; see `Retriever.word_weights`."""
         return retriever.word_weights(words) if (retriever := self._retriever) else [1.0] * len(words)
 
-    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
         return retriever.corrections(words, is_common) if (retriever := self._retriever) else {}
 
     def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is in this memory; see `Retriever.weights`."""
-        return (
-            dict(zip(words, retriever.weights(words), strict=True)) if (retriever := self._retriever) else {}
-        )
+        return retriever.weights(words) if (retriever := self._retriever) else {}
 
     async def search(
         self,
         query: ParsedQuery,
         vector: NDArray[np.float32] | None,
-        allowed: list[int] | None,
+        filter: Condition | None,
         boosted: set[int],
         top_k: int,
         embedder: Embedder,
+        notices: list[str],  # noqa: ARG002
     ) -> list[Scored]:
-        """Search the index as it is now; see `Retriever.search`. `embedder` made the vector."""
+        """See `Searcher.search`."""
         import numpy as np
 
         from ragmemory.search.index.vectors import ALL_EXACT
         from ragmemory.search.retriever import Retriever
 
+        allowed = await self._store.passages.allowed(filter) if filter else None
         if self._idle_wait is not None:
             self._idle_wait.deadline = anyio.current_time() + _IDLE_SECONDS
         async with self._index_lock:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragmemory.stores import journal, meta
-from ragmemory.stores.engine import StorePart
+from ragmemory.stores.engine import Condition, Row, StorePart
 from ragmemory.types.changes import Changes, Checkpoint
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
 # Chunks are searched and embedded with their context.
+_FIELDS = "chunk_id, title, heading, context || text, surroundings, vector"
 _CHANGES = (
-    "SELECT * FROM (SELECT 'chunk', chunk_id, title, heading, context || text, surroundings, vector"
+    f"SELECT * FROM (SELECT 'chunk', {_FIELDS}"
     " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
     " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
     " ORDER BY chunk_id LIMIT ?) AS added"
@@ -56,26 +59,50 @@ class ChangeStore(StorePart):
             found = await connection.execute_fetchall(
                 _CHANGES, [checkpoint.chunk_id, upto, limit, checkpoint.removal]
             )
-            rows = [row[1:] for row in found if row[0] == "chunk"]
             removals = [(row[1], int(row[2])) for row in found if row[0] == "removal"]
             hidden = [(row[1], int(row[2])) for row in found if row[0] == "hidden"]
             _, dimensions = await meta.embedder(connection) or ("", 0)
             # Read last: a store with this entry has all changes above.
             entry = await journal.last(connection)
-        # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
-        no_embedding = bytes(2 * dimensions)
-        return Changes(
-            checkpoint=Checkpoint(
-                rows[-1][0] if rows else checkpoint.chunk_id,
-                removals[-1][0] if removals else checkpoint.removal,
-                *entry,
-            ),
-            chunk_ids=[row[0] for row in rows],
-            titles=[row[1] for row in rows],
-            headings=[row[2] for row in rows],
-            texts=[row[3] for row in rows],
-            surroundings=[row[4] for row in rows],
-            embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
-            removed=[row[1] for row in removals],
-            hidden=hidden,
+        rows = [row[1:] for row in found if row[0] == "chunk"]
+        last = Checkpoint(
+            rows[-1][0] if rows else checkpoint.chunk_id,
+            removals[-1][0] if removals else checkpoint.removal,
+            *entry,
         )
+        return _changes(last, rows, dimensions, [row[1] for row in removals], hidden)
+
+    async def of(self, chunk_ids: Sequence[int], filter: Condition | None, dimensions: int) -> Changes:
+        """Those of some chunks that can be found and match the filter, as if they were new."""
+        among, parameters = self._engine.dialect.among("chunk_id", chunk_ids)
+        matches, values = filter or ("TRUE", [])
+        rows = await self._engine.read(
+            # Before the joins: PostgreSQL would look for these chunks in each document of a small memory.
+            f"WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE {among}) SELECT {_FIELDS}"
+            " FROM found JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
+            f" WHERE hidden = 0 AND {matches} ORDER BY chunk_id",
+            [*parameters, *values],
+        )
+        return _changes(Checkpoint(), rows, dimensions, [], [])
+
+
+def _changes(
+    checkpoint: Checkpoint,
+    rows: Sequence[Row],
+    dimensions: int,
+    removed: list[int],
+    hidden: list[tuple[int, int]],
+) -> Changes:
+    # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
+    no_embedding = bytes(2 * dimensions)
+    return Changes(
+        checkpoint=checkpoint,
+        chunk_ids=[row[0] for row in rows],
+        titles=[row[1] for row in rows],
+        headings=[row[2] for row in rows],
+        texts=[row[3] for row in rows],
+        surroundings=[row[4] for row in rows],
+        embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
+        removed=removed,
+        hidden=hidden,
+    )

@@ -171,8 +171,12 @@ class Engine(Protocol):
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> Sequence[Row]:
         """All rows of one SELECT."""
 
-    def transaction(self) -> AbstractAsyncContextManager[Connection]:
-        """One transaction, alone among all processes; on return it is on the disk."""
+    def transaction(self, *, ordered: bool = True) -> AbstractAsyncContextManager[Connection]:
+        """One transaction, alone among all processes; on return it is on the disk.
+
+        One that is not `ordered` writes only what is derived from the memory: it need not wait for others,
+        nor change the version.
+        """
 
     def concerns_all(self, error: Exception) -> bool:
         """Whether an error in a transaction is about the whole memory: no other write would succeed."""

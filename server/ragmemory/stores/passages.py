@@ -24,15 +24,40 @@ logger = logging.getLogger(__name__)
 class PassageStore(StorePart):
     """The chunks of one memory, as a search returns them."""
 
-    async def allowed(self, filter: Condition) -> list[int]:
-        """The ids, ascending, of the chunks whose documents match the filter."""
+    async def allowed(self, filter: Condition, after: int = 0) -> list[int]:
+        """The ids, ascending and above `after`, of the chunks whose documents match the filter."""
         condition, parameters = filter
         rows = await self._engine.read(
             "SELECT chunk_id FROM chunks WHERE document IN"
-            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition}) ORDER BY chunk_id",
-            parameters,
+            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition})"
+            " AND chunk_id > ? ORDER BY chunk_id",
+            [*parameters, after],
         )
         return [row[0] for row in rows]
+
+    async def documents(self, condition: Condition, limit: int) -> list[int]:
+        """The numbers of at most `limit` documents that match a condition, also of hidden ones."""
+        sql, parameters = condition
+        rows = await self._engine.read(
+            f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit]
+        )
+        return [row[0] for row in rows]
+
+    async def holding_some(self, words: Sequence[str], limit: int) -> list[int]:
+        """The ids of about `limit` chunks that contain some of the words, which begin with the rarest.
+
+        From the full text alone: those with all words, else with the rarest ones, come first.
+        """
+        dialect = self._engine.dialect
+        sql = f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition} LIMIT ?"
+        together = [words[:count] for count in range(len(words), 1, -1)]
+        found: dict[int, None] = {}
+        for sought in (*together, *([word] for word in words)):
+            rows = await self._engine.read(sql, [dialect.fulltext_query(sought), limit])
+            found |= dict.fromkeys(row[0] for row in rows)
+            if len(found) >= limit:
+                break
+        return list(found)
 
     async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
         """The ids of the chunks that contain every phrase, and a word with every prefix."""

@@ -129,6 +129,8 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         await put(memory, LAMPS, uri="file:///lamps.csv")
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
         old.execute("ALTER TABLE journal DROP COLUMN host")
+        for table in ("leases", "remote_index", "remote_terms", "remote_changes"):
+            old.execute(f"DROP TABLE {table}")
         old.execute("DROP TABLE outlines")
         old.execute("DROP TABLE other_embeddings")
         old.execute("DROP TABLE removed_embeddings")

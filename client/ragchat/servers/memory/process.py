@@ -23,11 +23,12 @@ OWN_PREFIXES: tuple[str, ...] = (
     *("OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
     # The settings of memory, but not those of the chat: model.base_url may hold a password.
     *("RAGCHAT_MEMORY", "RAGCHAT_STORE_", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_"),
-    *("RAGCHAT_RANKING_", "RAGCHAT_HTTP_", "RAGCHAT_RERANKER_"),
+    *("RAGCHAT_RANKING_", "RAGCHAT_HTTP_", "RAGCHAT_RERANKER_", "RAGCHAT_INDEX_"),
 )
 OPENAI_PREFIX = "OPENAI_"
 # libpq's variables: the password among them.
 POSTGRES_PREFIX = "PG"
+QDRANT_PREFIX = "QDRANT_"
 # Address and credentials for downloading models.
 HUGGINGFACE_PREFIX = "HF_"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -57,6 +58,8 @@ def environment(
     prefixes = OWN_PREFIXES
     if databases or settings.store_url:
         prefixes = (*prefixes, POSTGRES_PREFIX)
+    if settings.tables["index"]["url"]:
+        prefixes = (*prefixes, QDRANT_PREFIX)
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)
     if "fastembed" in (embedder["kind"], settings.tables["reranker"]["kind"]):

@@ -47,9 +47,21 @@ class BM25Index:
         self.k1 = k1
         self.b = b
 
+    @property
+    def texts(self) -> int:
+        """The number of texts in the statistics."""
+        return self._rows.counted
+
+    @property
+    def length(self) -> float:
+        """The sum of their lengths."""
+        total = sum(segment.total_length for segment, _ in self._rows)
+        gone = self._rows.take(self._rows.excluded, lambda segment: segment.lengths)
+        return total - float(gone.sum(dtype=np.float64))
+
     def search(self, terms: Sequence[str], excluded: NDArray[np.int64]) -> BM25Scores:
         """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
-        total = self._rows.counted
+        total = self.texts
         counted = Counter(terms)
         sought = []
         places = self._look_up([*counted])
@@ -69,11 +81,11 @@ class BM25Index:
 
     def idf(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term."""
-        return [inverse_frequency(df, self._rows.counted) for df in self.frequencies(terms)]
+        return [inverse_frequency(df, self.texts) for df in self.frequencies(terms)]
 
     def rarity(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term relative to that of an unknown one, in (0, 1]."""
-        texts = self._rows.counted + PSEUDO_TEXTS
+        texts = self.texts + PSEUDO_TEXTS
         most = inverse_frequency(0, texts)
         return [inverse_frequency(df, texts) / most for df in self.frequencies(terms)]
 
@@ -122,9 +134,7 @@ class BM25Index:
     @cached_property
     def _saturation(self) -> NDArray[np.float32]:
         """(n,) k1 (1 − b + b length / average)."""
-        total = sum(segment.total_length for segment, _ in self._rows)
-        total -= self._rows.take(self._rows.excluded, lambda segment: segment.lengths).sum(dtype=np.float64)
-        average = total / max(1, self._rows.counted) or 1.0
+        average = self.length / max(1, self.texts) or 1.0
         scale = np.float32(self.k1 * self.b / average)
         saturation = np.empty(len(self._rows), np.float32)
         for segment, where in self._rows:

@@ -109,13 +109,14 @@ class ChunkIndex:
         segments = list(self.segments)
         if after < upto:
             at = sum(segment.after < after for segment in segments)
-            segments.insert(at, self._segment(after, upto, changes))
+            segments.insert(at, self.segment(after, upto, changes))
             while at and _can_be_merged(segments[at - 1], segments[at]):
                 at -= 1
                 segments[at : at + 2] = [Segment.merge(segments[at : at + 2], [None, None])]
         self._set(segments, removed, self.removed)
 
-    def _segment(self, after: int, upto: int, changes: Changes) -> Segment:
+    def segment(self, after: int, upto: int, changes: Changes) -> Segment:
+        """A segment of some chunks, which is not added to the index."""
         if self._lexicon.is_full:
             self._lexicon = Lexicon()
         names = [" ".join(above) for above in zip(changes.titles, changes.headings, strict=True)]

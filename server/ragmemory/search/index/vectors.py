@@ -92,10 +92,10 @@ class VectorIndex:
 
     def mean_cosine(self, query: NDArray[np.float32]) -> float:
         """The cosine with the mean of all rows but the excluded ones; there are some."""
-        return float(self._total @ query) / self._rows.counted
+        return float(self.total @ query) / self._rows.counted
 
     @cached_property
-    def _total(self) -> NDArray[np.float64]:
+    def total(self) -> NDArray[np.float64]:
         """(d,) the sum of the vectors of all rows but the excluded ones."""
         total: NDArray[np.float64] = np.sum([segment.total.all for segment, _ in self._rows], axis=0)
         total -= self._rows.total_of(self._hidden)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -209,17 +210,17 @@ class PostgresEngine:
             return await connection.execute_fetchall(sql, parameters)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[PostgresConnection]:
+    async def transaction(self, *, ordered: bool = True) -> AsyncIterator[PostgresConnection]:
         """See `Engine.transaction`."""
         if self._read_only:
             raise MemoryReadOnly(self.place, "memory.read_only is set")
         await self.ensure_open()
-        async with self._mapped(), self._write_lock:
+        async with self._mapped(), self._write_lock if ordered else nullcontext():
             started = monotonic()
             # Waiting for the lock can be cancelled, which closes the connection. What follows cannot: it
             # would leave open whether it was committed.
             try:
-                connection, _ = await self._pool.begin(_begin)
+                connection, _ = await self._pool.begin(partial(_begin, ordered=ordered))
             finally:
                 self.lock_seconds += monotonic() - started
             try:
@@ -228,7 +229,8 @@ class PostgresEngine:
                     await self._commit(connection)
             finally:
                 await self._end(connection)
-        self.on_commit()
+        if ordered:
+            self.on_commit()
 
     async def _commit(self, connection: PostgresConnection) -> None:
         connection.answer_seconds = READ_SECONDS
@@ -336,11 +338,12 @@ async def _tables(connection: PostgresConnection, schema: str) -> set[str]:
     return {name for [name] in rows}
 
 
-async def _begin(connection: PostgresConnection) -> None:
-    """Begin a transaction with the lock of the memory, which lasts until its end."""
+async def _begin(connection: PostgresConnection, *, ordered: bool) -> None:
+    """Begin a transaction; one that is `ordered` has the lock of the memory until its end."""
     await connection.execute("BEGIN")
     await connection.execute("SET LOCAL statement_timeout = 0")
-    await connection.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
+    if ordered:
+        await connection.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
     connection.answer_seconds = WRITE_SECONDS
 
 

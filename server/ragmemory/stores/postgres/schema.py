@@ -167,4 +167,22 @@ _MACHINES = (
     " ADD UNIQUE(uri, machine)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES)
+_REMOTE = (
+    f"CREATE TABLE leases(name {_TEXT} PRIMARY KEY, holder {_TEXT}, until DOUBLE PRECISION NOT NULL)",
+    f"""
+    CREATE TABLE remote_index(
+        name {_TEXT} PRIMARY KEY,
+        chunk_id BIGINT NOT NULL,
+        removal BIGINT NOT NULL,
+        entry BIGINT NOT NULL,
+        entry_at {_TEXT},
+        chunks BIGINT NOT NULL,
+        length DOUBLE PRECISION NOT NULL,
+        total BYTEA NOT NULL
+    )
+    """,
+    "CREATE TABLE remote_terms(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
+    "CREATE UNLOGGED TABLE remote_changes(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE)

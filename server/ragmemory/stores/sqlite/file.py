@@ -273,7 +273,7 @@ class SqliteEngine:
             return await connection.execute_fetchall(sql, parameters)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[SqliteConnection]:
+    async def transaction(self, *, ordered: bool = True) -> AsyncIterator[SqliteConnection]:  # noqa: ARG002
         """See `Engine.transaction`."""
         started = monotonic()
         async with (

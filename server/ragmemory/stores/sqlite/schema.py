@@ -215,6 +215,27 @@ _MACHINES = (
     "ALTER TABLE new_sources RENAME TO sources",
 )
 
+# See `stores.leases`, and `stores.remote`: of an index outside this process.
+_REMOTE = (
+    "CREATE TABLE leases(name TEXT PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL) STRICT",
+    """
+    CREATE TABLE remote_index(
+        name TEXT PRIMARY KEY,
+        chunk_id INTEGER NOT NULL,
+        removal INTEGER NOT NULL,
+        entry INTEGER NOT NULL,
+        entry_at TEXT NOT NULL,
+        chunks INTEGER NOT NULL,
+        length REAL NOT NULL,
+        total BLOB NOT NULL
+    ) STRICT
+    """,
+    # How many of its chunks contain each term; a term is 32 bits of its hash.
+    "CREATE TABLE remote_terms(term INTEGER PRIMARY KEY, holding INTEGER NOT NULL) STRICT",
+    # Empty outside of a transaction.
+    "CREATE TABLE remote_changes(term INTEGER PRIMARY KEY, holding INTEGER NOT NULL) STRICT",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -231,4 +252,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _OUTLINES,
     _HEADINGS,
     _MACHINES,
+    _REMOTE,
 )

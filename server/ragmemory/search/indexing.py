@@ -1,0 +1,92 @@
+"""What the memory needs of an index: `sync` keeps one in this process, `remote` one on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.embedders import Embedder
+    from ragmemory.search.index.errors import DamagedFile
+    from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.ranking import Scored
+    from ragmemory.stores.engine import Condition
+
+
+class Searcher(Protocol):
+    """The index for one query."""
+
+    def word_weights(self, words: list[str]) -> list[float]:
+        """The weight of each word in this memory; see `Retriever.word_weights`."""
+
+    def weights(self, words: list[str]) -> dict[str, float]:
+        """How rare each word is in this memory; see `Retriever.weights`."""
+
+    async def search(
+        self,
+        query: ParsedQuery,
+        vector: NDArray[np.float32] | None,
+        filter: Condition | None,
+        boosted: set[int],
+        top_k: int,
+        embedder: Embedder,
+        notices: list[str],
+    ) -> list[Scored]:
+        """Search the index as it is now; see `Retriever.search`.
+
+        `embedder` made the vector; `notices` gets what the user should know about the result. Raises
+        DamagedFile: call `repair`, then search again.
+        """
+
+
+class Indexing(Protocol):
+    """Follows the store. Every method may raise what a store raises."""
+
+    losses: int
+    """Number of times that the index lost chunks: a search misses them until it is up to date again."""
+
+    @property
+    def identity(self) -> str:
+        """Of the embedder whose embeddings the index holds: during a reembedding not the configured one."""
+
+    def check(self) -> None:
+        """Raises NotAnIndex if the index cannot be where it belongs."""
+
+    def note_write(self, chunks: int = 0) -> None:
+        """Note a commit, which `follow` will read."""
+
+    def note_change(self) -> None:
+        """Note that there may be commits of other processes, which `follow` will read."""
+
+    async def keep_up(self) -> None:
+        """Return when the index does not lag far behind the writes of this process."""
+
+    async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
+        """Apply writes to the index, until cancelled. `idle` returns when no writes are in progress."""
+
+    async def maintain(self) -> None:
+        """Keep the index in good order, until cancelled."""
+
+    async def bring_up_to_date(self) -> bool:
+        """Make what was committed until now searchable; False if the memory is empty.
+
+        Raises EmbedderMismatch.
+        """
+
+    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+        """Corrections of misspelt words; see `Retriever.corrections`. Raises DamagedFile."""
+
+    async def searcher(self, text: str) -> Searcher:
+        """What searches for this text. Raises DamagedFile."""
+
+    async def repair(self, error: DamagedFile) -> None:
+        """Rebuild from the store what a damaged file held."""
+
+    def stop(self) -> None:
+        """Stop long work. Call it before the tasks are cancelled."""
+
+    async def close(self) -> None:
+        """Apply the last writes if that is quick, and save what is not saved yet."""

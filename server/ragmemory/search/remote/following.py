@@ -1,0 +1,153 @@
+"""Sends the changes of the store to a vector store, from the one process that holds the lease."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import anyio
+import numpy as np
+from anyio import to_thread
+
+from ragmemory.search.index.candidates import shortened
+from ragmemory.search.index.chunk_index import ChunkIndex
+from ragmemory.search.index.postings import frequencies_of, rows_of
+from ragmemory.search.remote.vector_store import Held, Page, StoredChunk, nothing
+from ragmemory.stores import leases, remote
+from ragmemory.stores.remote import RemoteState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ragmemory.search.remote.vector_store import Commit, VectorStore
+    from ragmemory.settings import RankingSettings
+    from ragmemory.stores.engine import Connection
+    from ragmemory.stores.store import Store
+    from ragmemory.types.changes import Changes, Checkpoint
+
+# Chunks sent at a time.
+PAGE = 1_000
+# Of what is stored on a server. Another one makes every remote index be built again.
+FORMAT = 1
+_LEASE = "remote index"
+
+
+class LeaseLost(Exception):
+    """Another process follows by now. Nothing was committed."""
+
+
+def name_of(kind: str, fingerprint: str, ranking: RankingSettings) -> str:
+    """Names the index of a memory: by the memory's id, and by all that its content is derived from."""
+    store_id = fingerprint.rpartition("store_id=")[2].split(" ")[0]
+    parts = (FORMAT, fingerprint, ranking.title_weight, ranking.surroundings_weight)
+    return f"{kind}_{store_id}_{sha256(repr(parts).encode()).hexdigest()[:16]}"
+
+
+class Follower:
+    """Call `step` until it returns False, then again when the store may have changed."""
+
+    def __init__(self, store: Store, vectors: VectorStore, ranking: RankingSettings) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._ranking = ranking
+        self._holder = secrets.token_hex(8)
+        self._step = anyio.Lock()
+        self.leads = False
+
+    async def step(self) -> bool:
+        """Send one page of changes; False if there are none, or another process follows.
+
+        Raises IndexUnavailable, LeaseLost.
+        """
+        async with self._step:
+            return await self._send_page()
+
+    async def _send_page(self) -> bool:
+        store = self._store
+        if not await self.lead():
+            return False
+        fingerprint, embedder = await store.changes.fingerprint(), await store.embedder()
+        if embedder is None:
+            return False
+        name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
+        state, _ = await store.remote.state(name)
+        if state is None or not await self._vectors.has(name, store.changes.has_passed):
+            state = RemoteState(name)
+            await self._vectors.create(name, dimensions, self._commit(state, nothing(dimensions)))
+        changes = await store.changes.since(state.checkpoint, PAGE)
+        if not changes.chunk_ids and not changes.removed:
+            await self._vectors.complete(name)
+            return False
+        documents = await store.remote.documents_of(changes.chunk_ids)
+        chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
+        average = (state.length + added.length) / max(1, state.chunks + added.chunks)
+        counted = state.checkpoint.chunk_id
+        page = Page(name, changes.checkpoint, chunks, changes.removed, counted, average)
+        await self._vectors.apply(page, self._commit(state, added, changes.checkpoint))
+        return True
+
+    def _commit(self, state: RemoteState, added: Held, checkpoint: Checkpoint | None = None) -> Commit:
+        """Records that the server is at a checkpoint; None: that it is empty. Raises LeaseLost."""
+
+        async def commit(connection: Connection, removed: Held) -> None:
+            if not await leases.prolong(connection, _LEASE, self._holder):
+                raise LeaseLost
+            if checkpoint is None:
+                await remote.clear(connection, state.name)
+                return
+            total = added.total - removed.total
+            if state.total:
+                total += np.frombuffer(state.total)
+            new = RemoteState(
+                state.name,
+                checkpoint,
+                state.chunks + added.chunks - removed.chunks,
+                state.length + added.length - removed.length,
+                total.tobytes(),
+            )
+            terms = Counter(added.terms)
+            terms.subtract(removed.terms)
+            await remote.put(connection, new, terms)
+
+        return commit
+
+    def _analysed(
+        self, changes: Changes, documents: Mapping[int, int], dimensions: int
+    ) -> tuple[list[StoredChunk], Held]:
+        """The new chunks with the numbers of their `documents`, without those removed meanwhile."""
+        segment = ChunkIndex(dimensions, self._ranking).segment(0, 1, changes)
+        packed, ends = segment.postings.packed.all, segment.postings.ends.all
+        names = shortened(segment.postings.terms.all)
+        # From term by term to chunk by chunk.
+        order = np.argsort(rows_of(packed), kind="stable")
+        terms = np.repeat(names, np.diff(ends, prepend=0))[order]
+        frequencies = frequencies_of(packed)[order]
+        bounds = rows_of(packed)[order].searchsorted(np.arange(len(segment) + 1))
+        lengths, vectors = segment.lengths.all, segment.vectors.all
+        chunks, held = [], nothing(dimensions)
+        length, total = 0.0, held.total
+        for row, chunk_id in enumerate(changes.chunk_ids):
+            if chunk_id not in documents:
+                continue
+            own = slice(bounds[row], bounds[row + 1])
+            chunk = StoredChunk(
+                *(chunk_id, documents[chunk_id], float(lengths[row]), vectors[row]),
+                *(terms[own], frequencies[own]),
+            )
+            chunks.append(chunk)
+            held.terms.update(set(chunk.terms.tolist()))
+            length += chunk.length
+            total = total + chunk.vector
+        return chunks, Held(len(chunks), length, total, held.terms)
+
+    async def lead(self) -> bool:
+        """Take the lease, or prolong it; False if another process has it."""
+        self.leads = await self._store.leases.take(_LEASE, self._holder)
+        return self.leads
+
+    async def give_up(self) -> None:
+        """Let another process follow at once."""
+        self.leads = False
+        await self._store.leases.give_up(_LEASE, self._holder)

@@ -1,0 +1,383 @@
+"""Searches a remote index, and what is newer than it: the tail, a small index in this process.
+
+A query asks the server for candidates, reads their texts from the store, and scores them together with the
+tail. So what was committed before a query is found, however far the server is behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+import numpy as np
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragmemory.errors import EmbedderMismatch, IndexUnavailable, RagMemoryError
+from ragmemory.search.index.bm25 import BM25Index, inverse_frequency
+from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
+from ragmemory.search.index.chunk_index import ChunkIndex, Removed
+from ragmemory.search.index.rows import Rows
+from ragmemory.search.index.vectors import VectorIndex
+from ragmemory.search.remote.following import Follower, LeaseLost, name_of
+from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
+from ragmemory.search.retriever import Retriever
+from ragmemory.search.spelling import edits, is_correctable
+from ragmemory.stores import leases
+from ragmemory.stores.remote import RemoteState
+from ragmemory.text.analysis import content_words, query_terms, stemmer
+from ragmemory.types.changes import Checkpoint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ragmemory.embedders import Embedder
+    from ragmemory.search.index.errors import DamagedFile
+    from ragmemory.search.index.segments import Segment
+    from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.ranking import Scored
+    from ragmemory.search.remote.vector_store import VectorStore
+    from ragmemory.settings import RankingSettings
+    from ragmemory.stores.engine import Condition
+    from ragmemory.stores.store import Store
+
+logger = logging.getLogger(__name__)
+
+# Chunks read from the store at a time.
+_PAGE = 2_000
+# The longest tail, 20 MB. Of what is older and not on the server yet, only words are found.
+MAX_TAIL = 16_000
+# Chunks by which the server may lag before a large write waits for it.
+_MAX_BEHIND = 8_000
+# Seconds between looks for what other processes wrote, or for a lease that has ended.
+_FOLLOW_SECONDS = 1.0
+# Seconds after a failure during which queries do not ask the server.
+_DOWN_SECONDS = 5.0
+# Candidates are asked for in this proportion to those that are ranked: the server's are approximate.
+_MORE = 1.5
+# Unknown words of a query that are corrected; each asks for the frequencies of up to 500 other words.
+_CORRECTED = 8
+# Equals no version of a store.
+_UNKNOWN = (0, 0)
+
+
+class RemoteIndex:
+    """See `Indexing`. `identity` is that of the configured embedder."""
+
+    def __init__(
+        self, store: Store, identity: str, vectors: VectorStore, ranking: RankingSettings, *, read_only: bool
+    ) -> None:
+        self.store = store
+        self.vectors = vectors
+        self.ranking = ranking
+        self._configured = identity
+        self._identity = identity
+        self._read_only = read_only
+        self.losses = 0
+        self.lock = anyio.Lock(fast_acquire=True)
+        self.tail: ChunkIndex | None = None
+        self.name = ""
+        self.is_filtered = False
+        """Whether some chunks must not be found although they are stored."""
+        self._is_empty = True
+        self._fingerprint = ""
+        self._version = _UNKNOWN
+        self._follower = Follower(store, vectors, ranking)
+        self._has_written = False
+        self._down: IndexUnavailable | None = None
+        self._down_until = 0.0
+        self._warned = ""
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    def check(self) -> None:
+        """Nothing is kept on this machine."""
+
+    def stop(self) -> None:
+        """Every step is short."""
+
+    async def repair(self, error: DamagedFile) -> None:
+        """There are no files."""
+        raise error
+
+    # Follow the store
+
+    def note_write(self, chunks: int = 0) -> None:  # noqa: ARG002
+        self._has_written = True
+
+    def note_change(self) -> None:
+        """`follow` looks by itself."""
+
+    async def keep_up(self) -> None:
+        """Return also if the server does not come closer: it may be away."""
+        before = -1
+        while self.name and self._down is None:
+            state, _ = await self.store.remote.state(self.name)
+            done = state.checkpoint.chunk_id if state else 0
+            if done == before or await self.store.remote.last_chunk_id() - done <= _MAX_BEHIND:
+                return
+            before = done
+            await anyio.sleep(2 * _FOLLOW_SECONDS)
+
+    async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:  # noqa: ARG002
+        if self._read_only:
+            await anyio.sleep_forever()
+        while True:
+            await anyio.sleep(_FOLLOW_SECONDS)
+            if self.store.engine.openings:  # Do not open a memory that nothing uses.
+                await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        try:
+            while await self._follower.step():
+                pass
+            self._warned, self._down = "", None
+        except LeaseLost:
+            logger.info("Another process follows the memory for its index by now.")
+        except Exception as error:  # Searches go on without the server.
+            if self._warned != str(error):  # Log it once, not at every attempt.
+                ours = isinstance(error, RagMemoryError)
+                logger.warning("The remote index could not be updated: %s", error, exc_info=not ours)
+            self._warned = str(error)
+
+    async def maintain(self) -> None:
+        """Prolong the lease, also while the server takes long."""
+        while True:
+            await anyio.sleep(leases.SECONDS / 4)
+            with suppress(RagMemoryError):  # The follower meets the same error.
+                if self._follower.leads:
+                    await self._follower.lead()
+
+    async def close(self) -> None:
+        try:
+            with anyio.move_on_after(_FOLLOW_SECONDS):
+                if self._has_written and not self._read_only:
+                    await self._catch_up()
+                if self._follower.leads:
+                    await self._follower.give_up()
+        finally:
+            await self.vectors.aclose()
+
+    async def bring_up_to_date(self) -> bool:
+        """Read the tail; what the server holds is not waited for."""
+        async with self.lock:
+            version = await self.store.changes.version()
+            if version != self._version:
+                await self._read_tail()
+                self._is_empty = self.tail is None or await self.store.remote.is_empty()
+                self._version = version
+            return not self._is_empty
+
+    async def _read_tail(self) -> None:
+        changes = self.store.changes
+        fingerprint = await changes.fingerprint()
+        embedders = await self.store.embedders()
+        if not embedders:
+            self.tail = None
+            return
+        identity, dimensions = next(iter(embedders.items()))
+        if self._configured not in embedders:
+            raise EmbedderMismatch(identity, dimensions, self._configured)
+        self.name = name_of(self.vectors.kind, fingerprint, self.ranking)
+        state, _ = await self.store.remote.state(self.name)
+        done = state.checkpoint if state else Checkpoint()
+        last = await self.store.remote.last_chunk_id()
+        tail = self.tail
+        if (
+            tail is None
+            or fingerprint != self._fingerprint
+            or not await changes.has_passed(tail.checkpoint)
+            or (done.chunk_id < start_of(tail) and last - done.chunk_id <= MAX_TAIL)
+        ):
+            tail = ChunkIndex(dimensions, self.ranking)
+            self.losses += 1
+        start = max(done.chunk_id, start_of(tail))
+        if last - start > MAX_TAIL:
+            start = last - MAX_TAIL // 2
+        tail.adopt(replace(done, chunk_id=start), [], Removed.none())
+        is_whole = False
+        while not is_whole:
+            # All removals since the state of the server, every time: they exclude its candidates as well.
+            page = await changes.since(replace(tail.checkpoint, removal=done.removal), _PAGE)
+            if await changes.fingerprint() != fingerprint:
+                await self._read_tail()
+                return
+            await to_thread.run_sync(tail.apply, page)
+            is_whole = len(page.chunk_ids) < _PAGE
+        self.tail, self._fingerprint, self._identity = tail, fingerprint, identity
+        self.is_filtered = bool(page.hidden)
+
+    # Search
+
+    async def searcher(self, text: str) -> RemoteSearcher:
+        return await self.search_with(terms_of_query(text))
+
+    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+        doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
+        if not doubtful:
+            return {}
+        stems = dict(zip(doubtful, stemmer().stemWords(doubtful), strict=True))
+        known = (await self.search_with(list(stems.values()))).collection.frequencies
+        unknown = [word for word in doubtful if not known.get(stems[word])][:_CORRECTED]
+        if not unknown:
+            return {}
+        others = stemmer().stemWords([other for word in unknown for other in edits(word)])
+        retriever = (await self.search_with([*others, *(stems[word] for word in unknown)])).retriever
+        return retriever.corrections(unknown, is_common)
+
+    async def search_with(self, terms: Sequence[str]) -> RemoteSearcher:
+        """A search with the frequencies of these terms."""
+        ids = term_ids(terms)
+        while True:
+            state, counts = await self.store.remote.state(self.name, ids)
+            state = state or RemoteState(self.name)
+            done, tail = state.checkpoint.chunk_id, self.tail
+            if tail is not None and done < start_of(tail) <= tail.checkpoint.chunk_id <= done + MAX_TAIL:
+                # The index on the server was made again, and the tail can close the gap.
+                self._version = _UNKNOWN
+                await self.bring_up_to_date()
+                continue
+            async with self.lock:
+                if tail is not None and tail is self.tail and done > start_of(tail):
+                    tail.adopt(state.checkpoint, [], Removed.none())
+                frequencies = {term: counts.get(number, 0) for term, number in zip(terms, ids, strict=True)}
+                return RemoteSearcher(self, state, tail, frequencies)
+
+    async def candidates(self, sought: Sought) -> list[int]:
+        """Candidates of the server. Raises IndexUnavailable, after a failure at once."""
+        if self._down is not None and anyio.current_time() < self._down_until:
+            raise self._down
+        try:
+            found = await self.vectors.candidates(sought)
+        except IndexUnavailable as error:
+            self._down, self._down_until = error, anyio.current_time() + _DOWN_SECONDS
+            raise
+        self._down = None
+        return found
+
+
+def start_of(tail: ChunkIndex) -> int:
+    """The highest id that is not in the tail, nor above it."""
+    return tail.segments[0].after if tail.segments else tail.checkpoint.chunk_id
+
+
+class RemoteSearcher:
+    """One query; see `Searcher`. `frequencies` are those of the server."""
+
+    def __init__(
+        self, index: RemoteIndex, state: RemoteState, tail: ChunkIndex | None, frequencies: dict[str, int]
+    ) -> None:
+        if tail is None:
+            tail = ChunkIndex(0, index.ranking)
+        self._index = index
+        self._state = state
+        self._tail = tail
+        self._dimensions = tail.dimensions
+        # They are never changed, only replaced.
+        self._segments = segments = tail.segments
+        self._after = start_of(tail)
+        self._excluded = np.empty(0, np.int64)
+        if len(tail.rows.excluded):
+            self._excluded = tail.rows.take(tail.rows.excluded, lambda segment: segment.chunk_ids)
+        rows = Rows(segments, tail.rows.excluded)
+        newer = BM25Index(rows, index.ranking.k1, index.ranking.b)
+        total = np.frombuffer(state.total) if state.total else np.zeros(self._dimensions)
+        chunks = state.chunks + newer.texts
+        counted = zip(frequencies.items(), newer.count_many(list(frequencies)), strict=True)
+        self.collection = Collection(
+            chunks,
+            state.length + newer.length,
+            total + VectorIndex(rows).total if len(rows) else total,
+            {term: min(chunks, count + more) for (term, count), more in counted},
+        )
+        self.retriever = Retriever(self._searched(()))
+
+    def _searched(self, candidates: Sequence[Segment]) -> CandidateIndex:
+        segments = [*candidates, *self._segments]
+        return CandidateIndex(segments, self._excluded, self._index.ranking, self.collection)
+
+    def word_weights(self, words: list[str]) -> list[float]:
+        return self.retriever.word_weights(words)
+
+    def weights(self, words: list[str]) -> dict[str, float]:
+        return self.retriever.weights(words)
+
+    async def search(
+        self,
+        query: ParsedQuery,
+        vector: NDArray[np.float32] | None,
+        filter: Condition | None,
+        boosted: set[int],
+        top_k: int,
+        embedder: Embedder,
+        notices: list[str],
+    ) -> list[Scored]:
+        index, store = self._index, self._index.store
+        if embedder.identity != index.identity:
+            vector = None  # The embeddings were switched: search by words alone.
+        if vector is not None and len(vector) != self._dimensions:
+            raise EmbedderMismatch(index.identity, self._dimensions, index.identity, len(vector))
+        found = await self._candidates(query, vector, filter, notices)
+        ids = {one for one in found if one <= self._after}
+        ids.update(sorted(one for one in boosted if one <= self._after)[: index.ranking.candidates])
+        chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
+        allowed = None
+        if filter:
+            newer = await store.passages.allowed(filter, self._after) if self._segments else []
+            allowed = np.array([*chunks.chunk_ids, *newer], np.int64)
+
+        def search() -> list[Scored]:
+            searched = self._searched([self._tail.segment(0, self._after, chunks)])
+            arguments = query, vector, allowed, boosted, top_k, embedder.scale, embedder.is_common
+            return Retriever(searched).search(*arguments)
+
+        async with index.lock:  # The tail knows the words of earlier candidates.
+            return await to_thread.run_sync(search)
+
+    async def _candidates(
+        self,
+        query: ParsedQuery,
+        vector: NDArray[np.float32] | None,
+        filter: Condition | None,
+        notices: list[str],
+    ) -> list[int]:
+        index, found = self._index, list[int]()
+        wanted = round(_MORE * index.ranking.candidates)
+        try:
+            if self._state.chunks:
+                if index.is_filtered or filter:
+                    condition, parameters = filter or ("TRUE", [])
+                    filter = (f"hidden = 0 AND {condition}", parameters)
+                average = self._state.length / self._state.chunks
+                terms = self._sought_terms(query)
+                sought = Sought(self._state.name, vector, terms, filter, wanted, average)
+                found = await index.candidates(sought)
+            gap = self._after - self._state.checkpoint.chunk_id
+            if gap <= 0:
+                return found
+            notices.append(f"The index is being built: {gap:,} passages were searched by some words alone.")
+        except IndexUnavailable as error:
+            notices.append(f"Searched by some of the words alone. {error} {error.hint}")
+        words = content_words(query.text)
+        rarest = sorted(words, key=dict(zip(words, self.word_weights(words), strict=True)).__getitem__)[::-1]
+        return found + await index.store.passages.holding_some(rarest[:MAX_TERMS], wanted)
+
+    def _sought_terms(self, query: ParsedQuery) -> list[SoughtTerm]:
+        counted = Counter(query_terms(query.text))
+        holding = self.collection.frequencies
+        terms = sorted((term for term in counted if holding.get(term)), key=holding.__getitem__)[:MAX_TERMS]
+        return [
+            SoughtTerm(
+                number,
+                counted[term],
+                holding[term],
+                counted[term] * inverse_frequency(holding[term], self.collection.chunks),
+            )
+            for term, number in zip(terms, term_ids(terms), strict=True)
+        ]

@@ -1,0 +1,92 @@
+"""How far a remote index has followed this memory, and the statistics of what it holds.
+
+A memory has one remote index at a time; only the holder of its lease changes these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ragmemory.stores.engine import StorePart
+from ragmemory.types.changes import Checkpoint
+
+if TYPE_CHECKING:
+    from ragmemory.stores.engine import Connection
+
+
+class RemoteState(Struct, frozen=True):
+    """What a remote index holds. `name` identifies what it is derived from, and how."""
+
+    name: str
+    checkpoint: Checkpoint = Checkpoint()
+    chunks: int = 0
+    length: float = 0.0  # the sum of the lengths of all chunks, in weighted terms
+    total: bytes = b""  # (d,) float64, the sum of the vectors of all chunks; empty: zeros
+
+
+class RemoteStore(StorePart):
+    """The records of one memory about its remote index."""
+
+    async def state(self, name: str, terms: Sequence[int] = ()) -> tuple[RemoteState | None, dict[int, int]]:
+        """The state of the index `name`, if there is one, and how many of its chunks contain each term.
+
+        Both are from one snapshot. Terms in no chunk are left out.
+        """
+        condition, parameters = self._engine.dialect.among("term", terms)
+        rows = await self._engine.read(
+            "SELECT chunk_id, removal, entry, entry_at, chunks, length, total, term, holding"
+            f" FROM remote_index LEFT JOIN remote_terms ON {condition} WHERE name = ?",
+            [*parameters, name],
+        )
+        if not rows:
+            return None, {}
+        *place, chunks, length, total = rows[0][:7]
+        state = RemoteState(name, Checkpoint(*place), chunks, length, total)
+        return state, {row[7]: row[8] for row in rows if row[7] is not None and row[8] > 0}
+
+    async def is_empty(self) -> bool:
+        """Whether the memory has no chunks that can be found."""
+        rows = await self._engine.read("SELECT 1 FROM documents WHERE hidden = 0 AND chunks > 0 LIMIT 1")
+        return not rows
+
+    async def last_chunk_id(self) -> int:
+        """The highest id that a chunk ever had."""
+        async with self._engine.reading() as connection:
+            return await connection.dialect.last_chunk_id(connection)
+
+    async def documents_of(self, chunk_ids: Sequence[int]) -> dict[int, int]:
+        """The numbers of the documents of these chunks."""
+        condition, parameters = self._engine.dialect.among("chunk_id", chunk_ids)
+        sql = f"SELECT chunk_id, document FROM chunks WHERE {condition}"
+        return {row[0]: row[1] for row in await self._engine.read(sql, parameters)}
+
+
+async def put(connection: Connection, state: RemoteState, terms: Mapping[int, int]) -> None:
+    """Replace the state; `terms` are added to the numbers of chunks that contain them."""
+    await connection.execute("DELETE FROM remote_index")
+    await connection.execute(
+        "INSERT INTO remote_index(name, chunk_id, removal, entry, entry_at, chunks, length, total)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            state.name,
+            *(state.checkpoint.chunk_id, state.checkpoint.removal),
+            *(state.checkpoint.entry, state.checkpoint.entry_at),
+            *(state.chunks, state.length, state.total),
+        ],
+    )
+    # Through a table: PostgreSQL updates 4,000 rows a second one by one.
+    await connection.insert_many("remote_changes", ("term", "holding"), terms.items())
+    await connection.execute(
+        "INSERT INTO remote_terms(term, holding) SELECT term, holding FROM remote_changes WHERE TRUE"
+        " ON CONFLICT(term) DO UPDATE SET holding = remote_terms.holding + excluded.holding"
+    )
+    await connection.execute("DELETE FROM remote_changes")
+
+
+async def clear(connection: Connection, name: str) -> None:
+    """Begin a new, empty index."""
+    await connection.execute("DELETE FROM remote_terms")
+    await put(connection, RemoteState(name), {})

@@ -1,0 +1,45 @@
+"""A lease is held by one process at a time, and ends by the clock of the engine."""
+
+from __future__ import annotations
+
+from ragmemory.stores import leases
+from ragmemory.stores.store import Store
+
+
+async def prolong(store: Store, holder: str) -> bool:
+    async with store.engine.transaction(ordered=False) as connection:
+        return await leases.prolong(connection, "work", holder)
+
+
+async def end(store: Store) -> None:
+    """As if the time of all leases had passed."""
+    async with store.engine.transaction() as connection:
+        await connection.execute("UPDATE leases SET until = 0")
+
+
+async def test_one_holder_at_a_time_who_can_prolong_it_and_give_it_up(store: Store) -> None:
+    assert await store.leases.take("work", "a")
+    assert not await store.leases.take("work", "b")
+    assert await store.leases.take("other work", "b")
+    assert await store.leases.take("work", "a")
+    assert await prolong(store, "a")
+    assert not await prolong(store, "b")
+    await store.leases.give_up("work", "b")
+    assert not await store.leases.take("work", "b")
+    await store.leases.give_up("work", "a")
+    assert await store.leases.take("work", "b")
+
+
+async def test_a_lease_that_has_ended_is_taken_and_its_holder_can_no_longer_prolong_it(store: Store) -> None:
+    assert await store.leases.take("work", "a")
+    await end(store)
+    assert not await prolong(store, "a")
+    assert await store.leases.take("work", "b")
+    assert not await prolong(store, "a")
+    assert not await store.leases.take("work", "a")
+
+
+async def test_what_is_derived_changes_no_version_in_postgresql(store: Store, memory_url: str) -> None:
+    before = await store.changes.version()
+    assert await store.leases.take("work", "a")
+    assert (await store.changes.version() == before) == bool(memory_url)
