@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
+from ragmemory.search.publishing import SharedIndex
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -88,6 +89,8 @@ class IndexSync:
         self._write_debounce: anyio.CancelScope | None = None
         self._idle_wait: anyio.CancelScope | None = None
         self._has_written = False  # a process that only reads exits at once
+        # Of a memory on one machine, every process has the same folder.
+        self._shared = SharedIndex(store, self._folder) if store.engine.machine and not read_only else None
         self._is_stopped = Event()
         self._warned = ""
 
@@ -146,6 +149,8 @@ class IndexSync:
                 await self._changed.wait()
             if self._idle_wait.cancelled_caught:
                 await self._save(_PAGE, sys.maxsize, FEW)
+                if self._shared:
+                    await self._log_errors(self._shared.publish)
             else:
                 await self._save(FLUSHED_ROWS, sys.maxsize, MANY)
 
@@ -235,6 +240,8 @@ class IndexSync:
             self._index, self._identity = ChunkIndex(dimensions, self.ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
             self._note_loss()
+            if self._shared:
+                await self._log_errors(partial(self._shared.fetch, fingerprint))
         if not self._saved.is_current:
             await self._adopt(self._index)
         return self._index

@@ -24,6 +24,7 @@ from ragmemory.stores.journal import JournalStore
 from ragmemory.stores.leases import LeaseStore
 from ragmemory.stores.outlines import OutlineStore
 from ragmemory.stores.passages import PassageStore
+from ragmemory.stores.published import PublishedStore
 from ragmemory.stores.reembedding import ReembeddingStore
 from ragmemory.stores.remote import RemoteStore
 from ragmemory.stores.repairing import RepairStore
@@ -52,6 +53,7 @@ class Store:
         self.repairs = RepairStore(engine)
         self.leases = LeaseStore(engine)
         self.remote = RemoteStore(engine)
+        self.published = PublishedStore(engine)
 
     @property
     def path(self) -> Path:

@@ -80,6 +80,28 @@ class _Signed(Struct):
     checksum: int
 
 
+def encoded(manifest: Manifest) -> bytes:
+    """A manifest as it is saved."""
+    text = msgspec.json.encode(manifest)
+    return msgspec.json.encode(_Signed(msgspec.Raw(text), zlib.crc32(text)))
+
+
+def decoded(content: bytes, path: Path) -> Manifest | None:
+    """The manifest saved at `path`; None if it is not of this FORMAT. Raises DamagedFile."""
+    try:
+        signed = msgspec.json.decode(content, type=_Signed)
+        is_whole = zlib.crc32(signed.manifest) == signed.checksum
+        manifest = msgspec.json.decode(signed.manifest, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedFile(path, str(error)) from None
+    if not is_whole:
+        raise DamagedFile(path, "it fails its checksum")
+    # Listed files that are damaged are moved aside: never one of another program.
+    if not all(map(FILE_NAME.fullmatch, manifest.files)):
+        raise DamagedFile(path, "it lists a file that is not an index file")
+    return manifest if manifest.format == FORMAT else None
+
+
 class IndexFolder:
     """Every method that writes raises OSError."""
 
@@ -106,19 +128,9 @@ class IndexFolder:
         """The manifest; None if there is none of this FORMAT. Raises DamagedFile, OSError."""
         path = self.path / MANIFEST
         try:
-            signed = msgspec.json.decode(read_regular(path, MAX_MANIFEST_BYTES), type=_Signed)
-            is_whole = zlib.crc32(signed.manifest) == signed.checksum
-            manifest = msgspec.json.decode(signed.manifest, type=Manifest)
+            return decoded(read_regular(path, MAX_MANIFEST_BYTES), path)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DamagedFile(path, str(error)) from None
-        if not is_whole:
-            raise DamagedFile(path, "it fails its checksum")
-        # Listed files that are damaged are moved aside: never one of another program.
-        if not all(map(FILE_NAME.fullmatch, manifest.files)):
-            raise DamagedFile(path, "it lists a file that is not an index file")
-        return manifest if manifest.format == FORMAT else None
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -146,12 +158,10 @@ class IndexFolder:
 
     def replace(self, manifest: Manifest) -> None:
         """Replace the manifest, with the lock held and every listed file on the disk."""
-        encoded = msgspec.json.encode(manifest)
-        signed = msgspec.json.encode(_Signed(msgspec.Raw(encoded), zlib.crc32(encoded)))
         fresh = self.path / f"{MANIFEST}.new"
         fresh.unlink(missing_ok=True)
         with fresh.open("xb") as file:
-            file.write(signed)
+            file.write(encoded(manifest))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path / MANIFEST)

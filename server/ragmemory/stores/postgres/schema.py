@@ -185,4 +185,27 @@ _REMOTE = (
     "CREATE UNLOGGED TABLE remote_changes(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE)
+# See `stores.published`: files of indexes in parts, which do not compress.
+_PUBLISHED = (
+    f"""
+    CREATE TABLE published_indexes(
+        form BIGINT PRIMARY KEY,
+        fingerprint {_TEXT},
+        chunk_id BIGINT NOT NULL,
+        manifest BYTEA NOT NULL,
+        sizes {_TEXT}
+    )
+    """,
+    f"""
+    CREATE TABLE published_files(
+        form BIGINT NOT NULL,
+        file {_TEXT},
+        part BIGINT NOT NULL,
+        data BYTEA NOT NULL,
+        PRIMARY KEY(form, file, part)
+    )
+    """,
+    "ALTER TABLE published_files ALTER COLUMN data SET STORAGE EXTERNAL",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE, _PUBLISHED)
