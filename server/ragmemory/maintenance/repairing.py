@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 from ragcommon.contract.maintenance import Repaired
 from ragmemory.embedders import Embedder
@@ -17,7 +18,7 @@ from ragmemory.stores.store import Store
 
 
 async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:
-    """Check the file; if it is damaged, back it up first, then repair it as far as possible.
+    """Check the memory; if it is damaged, back up a file first, then repair it as far as possible.
 
     Raises BackupFailed; then nothing was changed.
     """
@@ -28,9 +29,11 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     before = await store.engine.verify(on_progress)
     if before.ok:
         return Repaired(True, [])
-    name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"
-    copy = store.path.resolve().with_name(name)
-    await store.engine.backup(copy, force=False, on_progress=ignore)
+    copy = ""
+    if store.engine.is_file:
+        name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"
+        copy = str(store.path.resolve().with_name(name))
+        await store.engine.backup(Path(copy), force=False, on_progress=ignore)
     failures: list[str] = []
     for step in (store.repairs.references, store.repairs.fulltext):
         with suppress(MemoryDamaged):  # The last check names it.
@@ -47,7 +50,7 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     await store.repairs.invalidate_indexes()
     after = await store.engine.verify(on_progress)
     repaired = [problem for problem in before.problems if problem not in after.problems]
-    return Repaired(after.ok, [*after.problems, *failures], repaired, str(copy))
+    return Repaired(after.ok, [*after.problems, *failures], repaired, copy)
 
 
 async def _embed_missing(store: Store, embedder: Embedder) -> None:

@@ -128,6 +128,8 @@ class Engine(Protocol):
     """The file or the URL, as errors name it."""
     machine: str
     """The name of this machine, whose files others do not see; "" if all processes see the same files."""
+    is_file: bool
+    """Whether it is a file, which `backup` copies; a database has backups of its own."""
     on_opening: Callable[[], object]
     """Called before the memory is first opened; its exceptions reach the caller."""
     on_open: Callable[[], Awaitable[object]]

@@ -84,7 +84,7 @@ class Repaired(Struct, frozen=True):
     ok: bool
     problems: list[str]
     repaired: list[str] = []
-    backup: str = ""  # the copy that was made before; "": nothing had to be repaired
+    backup: str = ""  # the copy that was made before; "": nothing had to be repaired, or it is no file
     more_problems: int = 0  # that are left out of `problems`
     more_repaired: int = 0
 

@@ -16,6 +16,7 @@ import pytest
 
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+from tests.support.stores import sql
 
 COUNT = 30
 
@@ -76,6 +77,22 @@ async def test_what_follows_from_the_texts_is_repaired_after_a_copy(folder: Path
         assert done.backup.startswith(f"{folder}/memory.db.")
         assert (await memory.maintenance.verify(ignore)).ok
         assert rows(Path(done.backup)) == damaged
+        assert (await hits(memory, '"report 7"'), await hits(memory, "a boiling pot")) == right
+
+
+@pytest.mark.usefixtures("_engine")
+@pytest.mark.parametrize("_engine", [pytest.param("postgres", marks=pytest.mark.full)], indirect=True)
+async def test_a_memory_in_a_database_is_repaired_without_a_copy(folder: Path) -> None:
+    path = folder / "memory.db"
+    async with service_for(folder) as memory:
+        right = await hits(memory, '"report 7"'), await hits(memory, "a boiling pot")
+    sql(path, "DELETE FROM fulltext WHERE rowid > 5")
+    sql(path, "DELETE FROM embeddings WHERE chunk_id < 5")
+    sql(path, "UPDATE embeddings SET vector = ? WHERE chunk_id = 7", b"\0")
+    async with service_for(folder) as memory:
+        assert len((await memory.maintenance.verify(ignore)).problems) == 2
+        done = await memory.maintenance.repair(ignore)
+        assert (done.ok, done.problems, len(done.repaired), done.backup) == (True, [], 2, "")
         assert (await hits(memory, '"report 7"'), await hits(memory, "a boiling pot")) == right
 
 

@@ -75,6 +75,7 @@ class PostgresEngine:
     """
 
     dialect = PostgresDialect()
+    is_file = False
 
     def __init__(
         self, url: str, path: Path, busy_seconds: float, *, machine: str = "", read_only: bool = False

@@ -89,6 +89,7 @@ class SqliteEngine:
 
     dialect = SqliteDialect()
     machine = ""
+    is_file = True
 
     def __init__(
         self,
