@@ -244,6 +244,7 @@ class PostgresEngine:
 
     async def _end(self, connection: PostgresConnection) -> None:
         """Roll back what was not committed, and give the connection back."""
+        connection.answer_seconds = READ_SECONDS
         with anyio.CancelScope(shield=True):
             try:
                 if not connection.is_idle and not connection.raw.closed:
