@@ -137,5 +137,4 @@ def test_the_dashboard_shows_metrics_that_a_server_exports(tmp_path: Path) -> No
     exported = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
     shown = set(re.findall(r"\bragmemory_\w+", read(DEPLOY / "grafana.json")))
     assert {name.removesuffix("_bucket") for name in shown} - exported == set()
-    # What gives the dashboard its reason.
     assert len(shown) > 6
