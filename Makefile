@@ -1,5 +1,5 @@
-# make chat | test | check | lint | bench | bench-million | fuzz | faults | faults-store | conformance: each sets
-# up what it needs in .venv and .peers, nothing global.
+# make chat | test | check | lint | bench | bench-million | bench-store | fuzz | faults | faults-store | conformance:
+# each sets up what it needs in .venv and .peers, nothing global.
 PYTHON ?= python3
 # Processes that run tests in parallel.
 WORKERS ?= auto
@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test full check setup lint bench bench-million fuzz faults faults-store conformance clean
+.PHONY: chat test full check setup lint bench bench-million bench-store fuzz faults faults-store conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
@@ -57,6 +57,10 @@ bench: $(VENV)/.test .peers/fastmcp/.done
 # CHUNKS=100000 makes a smaller one.
 bench-million: $(VENV)/.test
 	@$(BIN)/python -m tests.benchmarks million
+
+# A memory in SQLite and in PostgreSQL; CHUNKS=1000000 makes larger ones.
+bench-store: $(VENV)/.test
+	@$(BIN)/python -m tests.benchmarks store
 
 clean:
 	rm -rf $(VENV) .peers

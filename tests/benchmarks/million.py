@@ -56,8 +56,9 @@ class Visit:
     ending: float
 
 
-def memory(home: Path) -> RawClient:
-    return RawClient([executable, "-m", "ragmemory"], environment(home))
+def memory(home: Path, **variables: str) -> RawClient:
+    command = [executable, "-m", "ragmemory", "--toolsets", "memory,documents,maintenance"]
+    return RawClient(command, environment(home) | variables)
 
 
 def index_of(home: Path) -> Path:

@@ -16,6 +16,7 @@ from threading import Condition, Event
 from typing import Any
 
 import httpx2
+import psycopg
 
 from ragmemory.stores.postgres.database import SCHEMA
 from tests.faults.outcomes import Outcome
@@ -52,6 +53,8 @@ class Cluster:
         self._changed = Condition()
         self._is_over = Event()
         self._running = ExitStack()
+        # Process → its name in pg_stat_activity.
+        self._names: dict[int, str] = {}
 
     def __enter__(self) -> Cluster:
         return self
@@ -70,16 +73,20 @@ class Cluster:
         within = self.folder / home
         within.mkdir(exist_ok=True)
         url = f"{self.url}&schema={schema}"
-        return self._running.enter_context(
+        name = f"server {len(self._names)}"
+        server = self._running.enter_context(
             http_memory(
                 within,
                 *("--toolsets", "memory,documents,history,ingestion,maintenance", "--root=*"),
                 command=[*RAGMEMORY, "--memory", url, "http"],
                 RAGCHAT_MEMORY_BUSY_SECONDS=str(BUSY_SECONDS),
                 RAGCHAT_HTTP_REQUESTS_PER_SECOND="0",
+                PGAPPNAME=name,
                 **variables,
             )
         )
+        self._names[server.process.pid] = name
+        return server
 
     # Faults
 
@@ -103,6 +110,12 @@ class Cluster:
             server.process.send_signal(signal.SIGCONT)
             self._excused[server.process.pid] = time.monotonic()
             self.servers.append(server)
+
+    def is_writing(self, server: HttpMemory) -> bool:
+        """Whether PostgreSQL waits for the next statement of a transaction of a server."""
+        sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'idle in transaction'"
+        with psycopg.connect(self.database.url) as connection:
+            return bool(connection.execute(sql, [self._names[server.process.pid]]).fetchall())
 
     # Clients
 

@@ -13,7 +13,6 @@ from random import Random
 from threading import Event
 from typing import Any
 
-import psycopg
 from anyio.from_thread import start_blocking_portal
 
 from ragmemory.stores.postgres.database import SCHEMA
@@ -108,22 +107,14 @@ def frozen_writers(folder: Path, count: int, chance: Random) -> Outcome:
         def fault(number: int) -> None:
             is_done = False
             while not is_done:
-                with team.frozen(chance.choice(team.servers)):
-                    if is_done := _is_lock_held(team):
+                server = chance.choice(team.servers)
+                with team.frozen(server):
+                    if is_done := team.is_writing(server):
                         team.await_refused("MEMORY_BUSY")
                         if number % 2:
                             team.await_stored(BETWEEN, 2 * IDLE_SECONDS)
 
         return _under_load(team, count, fault)
-
-
-def _is_lock_held(team: Cluster) -> bool:
-    """Whether a transaction waits for a program that does not go on."""
-    waiting = "SELECT pid, xact_start FROM pg_stat_activity WHERE state = 'idle in transaction'"
-    with psycopg.connect(team.database.url, autocommit=True) as connection:
-        before = set(connection.execute(waiting).fetchall())
-        connection.execute("SELECT pg_sleep(0.2)")
-        return bool(before & set(connection.execute(waiting).fetchall()))
 
 
 def clocks_apart(folder: Path, count: int, chance: Random) -> Outcome:
