@@ -292,7 +292,7 @@ WRITES = {
 }
 ADMINISTERS = {
     *("start_ingestion", "cancel_ingestion", "add_sources", "remove_source", "sync_sources", "build_index"),
-    *("repair_memory", "reembed_memory", "discard_embeddings", "backup_memory", "import_documents"),
+    *("repair_memory", "reembed_memory", "discard_embeddings", "backup_memory"),
 }
 
 

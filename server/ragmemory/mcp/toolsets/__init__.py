@@ -37,6 +37,8 @@ Right = Literal["read", "write", "admin"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
 # Toolsets whose changes concern files of the server's machine, or the memory as a whole.
 _ADMINISTRATIVE = frozenset({"ingestion", "code", "maintenance"})
+# The exception: it writes documents that the caller sends.
+_IMPORT = "import_documents"
 
 
 class UnknownToolset(SettingsError):
@@ -58,9 +60,9 @@ def tools_with_rights(memory: Memory, toolsets: Iterable[str]) -> list[tuple[Too
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:
             raise UnknownToolset(name, tuple(_TOOLSETS))
-        change: Right = "admin" if name in _ADMINISTRATIVE else "write"
         for tool in _TOOLSETS[name](memory):
-            right = "read" if _only_reads(tool) else change
+            is_of_all = name in _ADMINISTRATIVE and tool.info.name != _IMPORT
+            right: Right = "read" if _only_reads(tool) else "admin" if is_of_all else "write"
             tools.append((structs.replace(tool, function=_with_wire_errors(tool.function)), right))
     return tools
 
