@@ -17,10 +17,14 @@ logger = logging.getLogger(__name__)
 READY_SECONDS = 2.0
 
 
-async def why_not_ready(memory: Memory, is_stopping: Callable[[], bool]) -> str:
+async def why_not_ready(
+    memory: Memory, is_stopping: Callable[[], bool], has_warmed_up: Callable[[], bool]
+) -> str:
     """A sentence without anything private; "" if requests can be answered."""
     if is_stopping():
         return "The server is shutting down."
+    if not has_warmed_up():  # The first queries would wait for the index of a large memory.
+        return "The server has just been started, and reads the memory."
     with anyio.move_on_after(READY_SECONDS):
         try:
             await (await memory()).check()

@@ -124,7 +124,7 @@ async def _serve(
     )
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
-        partial(why_not_ready, memory.service, stop.is_set),
+        partial(why_not_ready, memory.service, stop.is_set, lambda: memory.has_warmed_up),
         plain_form=table.plain_form,
         memories=memories,
     )

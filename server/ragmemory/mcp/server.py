@@ -125,6 +125,7 @@ class OnDemand:
 
     def __init__(self, settings: Settings) -> None:
         self.follows_always = False
+        self.has_warmed_up = False
         """Whether changes are noticed while no client subscribes."""
         self.servers: list[Server] = []
         """Their subscribers are notified of changes."""
@@ -170,6 +171,7 @@ class OnDemand:
             await (await self.service()).warm_up()
         except Exception:
             logger.info("The warm-up failed", exc_info=True)
+        self.has_warmed_up = True
 
 
 async def _keep(service: MemoryService, *, task_status: TaskStatus[None]) -> None:

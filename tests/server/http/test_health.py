@@ -17,10 +17,20 @@ from tests.support.http_memory import http_memory
 from tests.support.memories import service_for
 
 
+WARMING_UP = "The server has just been started, and reads the memory."
+
+
+def once_warm(url: str) -> httpx2.Response:
+    """The answer of a server that has warmed up."""
+    while (answer := httpx2.get(url)).json().get("reason") == WARMING_UP:
+        assert answer.status_code == 503
+    return answer
+
+
 def test_the_process_is_live_and_ready_without_a_token(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN="a-secret-nobody-guesses") as server:
         for path in ("/health/live", "/health/ready"):
-            answer = httpx2.get(server.root + path)
+            answer = once_warm(server.root + path)
             assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
@@ -28,7 +38,7 @@ def test_a_memory_that_cannot_be_read_is_live_but_not_ready(tmp_path: Path) -> N
     (tmp_path / "memory.db").write_text("no database " * 99, encoding="utf-8")
     with http_memory(tmp_path) as server:
         assert httpx2.get(f"{server.root}/health/live").status_code == 200
-        answer = httpx2.get(f"{server.root}/health/ready")
+        answer = once_warm(f"{server.root}/health/ready")
         assert answer.status_code == 503
         assert answer.json() == {
             "status": "unavailable",
@@ -40,8 +50,9 @@ async def test_a_server_that_is_shutting_down_is_not_ready(memory: MemoryService
     async def opened() -> MemoryService:
         return memory
 
-    assert await why_not_ready(opened, lambda: False) == ""
-    assert await why_not_ready(opened, lambda: True) == "The server is shutting down."
+    assert await why_not_ready(opened, lambda: False, lambda: True) == ""
+    assert await why_not_ready(opened, lambda: True, lambda: True) == "The server is shutting down."
+    assert await why_not_ready(opened, lambda: False, lambda: False) == WARMING_UP
 
 
 @pytest.mark.full
@@ -56,7 +67,7 @@ async def test_a_database_that_is_away_or_silent_is_not_ready_within_a_bounded_t
                 return memory
 
             async def reason() -> str:
-                return await why_not_ready(opened, lambda: False)
+                return await why_not_ready(opened, lambda: False, lambda: True)
 
             assert await reason() == ""
             await proxy.go_down()
