@@ -16,7 +16,6 @@ from tests.support.database_proxy import database_proxy
 from tests.support.http_memory import http_memory
 from tests.support.memories import service_for
 
-
 WARMING_UP = "The server has just been started, and reads the memory."
 
 
