@@ -55,6 +55,8 @@ class Follower:
         self._holder = secrets.token_hex(8)
         self._step = anyio.Lock()
         self.leads = False
+        self.name = ""
+        """Of the index, as it was last followed."""
 
     async def step(self) -> bool:
         """Send one page of changes; False if there are none, or another process follows.
@@ -66,12 +68,13 @@ class Follower:
 
     async def _send_page(self) -> bool:
         store = self._store
-        if not await self.lead():
-            return False
         fingerprint, embedder = await store.changes.fingerprint(), await store.embedder()
         if embedder is None:
             return False
         name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
+        self.name = name
+        if not await self.lead():
+            return False
         state, _ = await store.remote.state(name)
         if state is None or not await self._vectors.has(name, store.changes.has_passed):
             state = RemoteState(name)

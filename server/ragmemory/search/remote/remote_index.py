@@ -88,6 +88,7 @@ class RemoteIndex:
         self._version = _UNKNOWN
         self._follower = Follower(store, vectors, ranking)
         self._has_written = False
+        self._stalled_at = -1  # the checkpoint of a server that did not come closer
         self._down: IndexUnavailable | None = None
         self._down_until = 0.0
         self._warned = ""
@@ -114,10 +115,13 @@ class RemoteIndex:
     async def keep_up(self) -> None:
         """Return also if the server does not come closer: it may be away."""
         before = -1
-        while self.name and self._down is None:
-            state, _ = await self.store.remote.state(self.name)
+        while name := self._follower.name:
+            state, _ = await self.store.remote.state(name)
             done = state.checkpoint.chunk_id if state else 0
-            if done == before or await self.store.remote.last_chunk_id() - done <= _MAX_BEHIND:
+            is_close = await self.store.remote.last_chunk_id() - done <= _MAX_BEHIND
+            if done == before:
+                self._stalled_at = done
+            if is_close or done == self._stalled_at:
                 return
             before = done
             await anyio.sleep(2 * _FOLLOW_SECONDS)
@@ -156,6 +160,7 @@ class RemoteIndex:
             with anyio.move_on_after(_FOLLOW_SECONDS):
                 if self._has_written and not self._read_only:
                     await self._catch_up()
+            with anyio.move_on_after(_FOLLOW_SECONDS), suppress(RagMemoryError):
                 if self._follower.leads:
                     await self._follower.give_up()
         finally:

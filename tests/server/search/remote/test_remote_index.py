@@ -280,6 +280,25 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             )
 
 
+async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_index, "_MAX_BEHIND", 0)
+    await put(memory, FOX, uri="fox")
+    await catch_up(memory)
+    await put(memory, PIE, uri="pie")
+    monkeypatch.setattr(remote_index, "_FOLLOW_SECONDS", 0.01)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index_of(memory).follow, anyio.sleep_forever)
+        await index_of(memory).keep_up()
+        while await counted(memory) < 2:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    await put(memory, "Whales sing.", uri="whale")
+    await index_of(memory).keep_up()
+    assert await counted(memory) == 2
+
+
 FOLLOWS = """
 import anyio, sys
 from ragmemory.search.remote import remote_index
