@@ -20,12 +20,12 @@ from ragmemory.files.sources import Sources
 from ragmemory.history.history import History
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
-from ragmemory.search.indexing import Indexing
 from ragmemory.search.searching import Search
 from ragmemory.stores.store import Store
 from ragmemory.types.writes import Change
 
 if TYPE_CHECKING:
+    from ragmemory.search.indexing import Indexing
     from ragmemory.search.reranking import Reranker
 
 

@@ -82,7 +82,7 @@ async def answers(memory: MemoryService, filter: dict[str, Any] | None = None) -
 async def counted(memory: MemoryService) -> int:
     """The number of chunks that the server has."""
     await index_of(memory).bring_up_to_date()
-    state, _ = await memory._store.remote.state(index_of(memory).name)
+    state, _ = await index_of(memory).remote.state(index_of(memory).name)
     return state.chunks if state else 0
 
 
@@ -229,7 +229,7 @@ async def test_a_reembedding_makes_a_new_index(
         assert await uris(other, "fox") == ["fox"]
         name = index_of(other).name
         assert name != before
-        assert (await other._store.remote.state(before))[0] is None
+        assert (await index_of(other).remote.state(before))[0] is None
         if isinstance(vectors := index_of(other).vectors, Qdrant):
             async with vectors._client() as client:
                 assert [one.name for one in (await client.get_collections()).collections] == [name]
