@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragconfig.keys import read_key
 from ragconfig.repository import OPTION, make_memory, root_of
 from ragconfig.settings import PGVECTOR, Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
@@ -85,6 +84,7 @@ def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSetting
         from ragmemory.search.remote.pgvector import PgVector
 
         return PgVector(store.engine, ranking)
+    from ragconfig.keys import read_key
     from ragmemory.search.remote.qdrant import KEY_VARIABLE, IndexSettings, Qdrant, connect
 
     table = settings.table("index", IndexSettings)

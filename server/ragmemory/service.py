@@ -22,11 +22,11 @@ from ragmemory.follower import Follower
 from ragmemory.history.history import History
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
-from ragmemory.search.indexing import Indexing
 from ragmemory.search.searching import Search
 from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
+    from ragmemory.search.indexing import Indexing
     from ragmemory.search.reranking import Reranker
 
 

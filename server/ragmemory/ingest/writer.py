@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from msgspec.structs import replace
@@ -16,9 +17,11 @@ from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
-from ragmemory.search.indexing import Indexing
 from ragmemory.stores.store import Store
 from ragmemory.types.writes import Document, Write
+
+if TYPE_CHECKING:
+    from ragmemory.search.indexing import Indexing
 
 # Only larger batches (chunks) wait for an index that is far behind.
 _MANY_CHUNKS = 250

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -26,9 +27,11 @@ from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, reembed
 from ragmemory.maintenance.repairing import repair
-from ragmemory.search.indexing import Indexing
 from ragmemory.stores import engine
 from ragmemory.stores.store import Store
+
+if TYPE_CHECKING:
+    from ragmemory.search.indexing import Indexing
 
 
 class Maintenance:

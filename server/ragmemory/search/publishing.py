@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, decoded, encoded
-from ragmemory.stores.published import LEASE, PART_BYTES, Published
+from ragmemory.stores.leases import LeaseStore
+from ragmemory.stores.published import LEASE, PART_BYTES, Published, PublishedStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,14 +33,15 @@ class SharedIndex:
     """
 
     def __init__(self, store: Store, folder: IndexFolder, worthwhile: int = WORTHWHILE) -> None:
-        self._store = store
+        self._published = PublishedStore(store.engine)
+        self._leases = LeaseStore(store.engine)
         self._folder = folder
         self._worthwhile = worthwhile
         self._holder = os.urandom(8).hex()
 
     async def fetch(self, fingerprint: str) -> None:
         """Put the published index with this fingerprint into the folder, if it is far ahead."""
-        found = await self._store.published.find(FORMAT)
+        found = await self._published.find(FORMAT)
         if found is None or found.fingerprint != fingerprint:
             return
         here = await to_thread.run_sync(self._folder.read)
@@ -61,7 +63,7 @@ class SharedIndex:
             return True
         # Until the manifest lists it, nothing reads it, and a later sweep removes it.
         with path.open("wb") as copy:
-            async for data in self._store.published.read(FORMAT, path.name):
+            async for data in self._published.read(FORMAT, path.name):
                 await to_thread.run_sync(copy.write, data)
             copy.flush()
             await to_thread.run_sync(os.fsync, copy.fileno())
@@ -72,32 +74,32 @@ class SharedIndex:
         manifest = await to_thread.run_sync(self._folder.read)
         if manifest is None:
             return
-        store, chunk_id = self._store.published, manifest.checkpoint.chunk_id
-        there = await store.find(FORMAT)
+        chunk_id = manifest.checkpoint.chunk_id
+        there = await self._published.find(FORMAT)
         if there is not None and there.fingerprint != manifest.fingerprint:
             there = None
         if chunk_id - (there.chunk_id if there else 0) < self._worthwhile:
             return
-        if not await self._store.leases.take(LEASE, self._holder):
+        if not await self._leases.take(LEASE, self._holder):
             return
         try:
             known = there.sizes if there else {}
             sizes = {file: known.get(file) or await self._send(file) for file in manifest.files}
             index = Published(manifest.fingerprint, chunk_id, encoded(manifest), sizes)
-            if await store.publish(FORMAT, index, self._holder):
+            if await self._published.publish(FORMAT, index, self._holder):
                 logger.info("Published the index up to chunk %s.", chunk_id)
         except FileNotFoundError:  # A merge has replaced it. The next index has other files.
             pass
         finally:
-            await self._store.leases.give_up(LEASE, self._holder)
+            await self._leases.give_up(LEASE, self._holder)
 
     async def _send(self, file: str) -> int:
         """Copy a file into the database; return its size."""
         part = 0
         with (self._folder.path / file).open("rb") as content:
             while data := await to_thread.run_sync(content.read, PART_BYTES):
-                await self._store.published.add(FORMAT, file, part, data)
-                await self._store.leases.take(LEASE, self._holder)
+                await self._published.add(FORMAT, file, part, data)
+                await self._leases.take(LEASE, self._holder)
                 part += 1
             return content.tell()
 

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.publishing import SharedIndex
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from ragmemory.embedders import Embedder
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.index.saving import SavedIndex
+    from ragmemory.search.publishing import SharedIndex
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
@@ -89,8 +89,11 @@ class IndexSync:
         self._write_debounce: anyio.CancelScope | None = None
         self._idle_wait: anyio.CancelScope | None = None
         self._has_written = False  # a process that only reads exits at once
-        # Of a memory on one machine, every process has the same folder.
-        self._shared = SharedIndex(store, self._folder) if store.engine.machine and not read_only else None
+        self._shared: SharedIndex | None = None
+        if store.engine.machine and not read_only:
+            from ragmemory.search.publishing import SharedIndex
+
+            self._shared = SharedIndex(store, self._folder)
         self._is_stopped = Event()
         self._warned = ""
 

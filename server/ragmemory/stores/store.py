@@ -21,12 +21,9 @@ from ragmemory.stores.engine import Engine
 from ragmemory.stores.hidden import HiddenStore
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.journal import JournalStore
-from ragmemory.stores.leases import LeaseStore
 from ragmemory.stores.outlines import OutlineStore
 from ragmemory.stores.passages import PassageStore
-from ragmemory.stores.published import PublishedStore
 from ragmemory.stores.reembedding import ReembeddingStore
-from ragmemory.stores.remote import RemoteStore
 from ragmemory.stores.repairing import RepairStore
 from ragmemory.stores.sources import SourceStore
 from ragmemory.stores.versions import VersionStore
@@ -51,9 +48,6 @@ class Store:
         self.changes = ChangeStore(engine)
         self.reembedding = ReembeddingStore(engine)
         self.repairs = RepairStore(engine)
-        self.leases = LeaseStore(engine)
-        self.remote = RemoteStore(engine)
-        self.published = PublishedStore(engine)
 
     @property
     def path(self) -> Path:

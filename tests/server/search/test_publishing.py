@@ -12,7 +12,8 @@ import pytest
 from ragmemory.search.index.folder import FORMAT, IndexFolder
 from ragmemory.search.publishing import SharedIndex
 from ragmemory.service import MemoryService
-from ragmemory.stores.published import LEASE
+from ragmemory.stores.leases import LeaseStore
+from ragmemory.stores.published import LEASE, PublishedStore
 from tests.support.memories import LONG, PIE, put, service_for
 
 pytestmark = pytest.mark.full
@@ -58,13 +59,13 @@ async def test_a_new_machine_begins_with_the_published_index(tmp_path: Path, url
 async def test_what_is_not_far_ahead_is_not_copied(tmp_path: Path, url: str) -> None:
     await published(tmp_path / "one", url)
     async with machine(tmp_path / "one", url) as (memory, shared, index):
-        before = await memory._store.published.find(FORMAT)
+        before = await PublishedStore(memory._store.engine).find(FORMAT)
         await put(memory, PIE, uri="pie")
         await memory.search.query(QUESTION, 8)
         version = index.version()
         await shared.publish()
         await shared.fetch(await memory._store.changes.fingerprint())
-        assert await memory._store.published.find(FORMAT) == before
+        assert await PublishedStore(memory._store.engine).find(FORMAT) == before
         assert index.version() == version
 
 
@@ -80,12 +81,12 @@ async def test_only_one_process_publishes_at_a_time(tmp_path: Path, url: str) ->
         await put(memory, LONG, uri="long")
         await memory.search.query(QUESTION, 8)
     async with machine(tmp_path / "one", url) as (memory, shared, _):
-        assert await memory._store.leases.take(LEASE, "another process")
+        assert await LeaseStore(memory._store.engine).take(LEASE, "another process")
         await shared.publish()
-        assert await memory._store.published.find(FORMAT) is None
-        await memory._store.leases.give_up(LEASE, "another process")
+        assert await PublishedStore(memory._store.engine).find(FORMAT) is None
+        await LeaseStore(memory._store.engine).give_up(LEASE, "another process")
         await shared.publish()
-        assert await memory._store.published.find(FORMAT) is not None
+        assert await PublishedStore(memory._store.engine).find(FORMAT) is not None
 
 
 async def test_a_file_that_is_not_whole_is_not_used(tmp_path: Path, url: str) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ragmemory.stores import leases
+from ragmemory.stores.leases import LeaseStore
 from ragmemory.stores.store import Store
+
+
+@pytest.fixture
+def held(store: Store) -> LeaseStore:
+    return LeaseStore(store.engine)
 
 
 async def prolong(store: Store, holder: str) -> bool:
@@ -17,29 +25,33 @@ async def end(store: Store) -> None:
         await connection.execute("UPDATE leases SET until = 0")
 
 
-async def test_one_holder_at_a_time_who_can_prolong_it_and_give_it_up(store: Store) -> None:
-    assert await store.leases.take("work", "a")
-    assert not await store.leases.take("work", "b")
-    assert await store.leases.take("other work", "b")
-    assert await store.leases.take("work", "a")
+async def test_one_holder_at_a_time_who_can_prolong_it_and_give_it_up(store: Store, held: LeaseStore) -> None:
+    assert await held.take("work", "a")
+    assert not await held.take("work", "b")
+    assert await held.take("other work", "b")
+    assert await held.take("work", "a")
     assert await prolong(store, "a")
     assert not await prolong(store, "b")
-    await store.leases.give_up("work", "b")
-    assert not await store.leases.take("work", "b")
-    await store.leases.give_up("work", "a")
-    assert await store.leases.take("work", "b")
+    await held.give_up("work", "b")
+    assert not await held.take("work", "b")
+    await held.give_up("work", "a")
+    assert await held.take("work", "b")
 
 
-async def test_a_lease_that_has_ended_is_taken_and_its_holder_can_no_longer_prolong_it(store: Store) -> None:
-    assert await store.leases.take("work", "a")
+async def test_a_lease_that_has_ended_is_taken_and_its_holder_can_no_longer_prolong_it(
+    store: Store, held: LeaseStore
+) -> None:
+    assert await held.take("work", "a")
     await end(store)
     assert not await prolong(store, "a")
-    assert await store.leases.take("work", "b")
+    assert await held.take("work", "b")
     assert not await prolong(store, "a")
-    assert not await store.leases.take("work", "a")
+    assert not await held.take("work", "a")
 
 
-async def test_what_is_derived_changes_no_version_in_postgresql(store: Store, memory_url: str) -> None:
+async def test_what_is_derived_changes_no_version_in_postgresql(
+    store: Store, held: LeaseStore, memory_url: str
+) -> None:
     before = await store.changes.version()
-    assert await store.leases.take("work", "a")
+    assert await held.take("work", "a")
     assert (await store.changes.version() == before) == bool(memory_url)

@@ -50,11 +50,15 @@ class Follower:
 
     def __init__(self, store: Store, vectors: VectorStore, ranking: RankingSettings) -> None:
         self._store = store
+        self._remote = remote.RemoteStore(store.engine)
+        self._leases = leases.LeaseStore(store.engine)
         self._vectors = vectors
         self._ranking = ranking
         self._holder = secrets.token_hex(8)
         self._step = anyio.Lock()
         self.leads = False
+        self.name = ""
+        """Of the index, as it was last followed."""
 
     async def step(self) -> bool:
         """Send one page of changes; False if there are none, or another process follows.
@@ -66,13 +70,14 @@ class Follower:
 
     async def _send_page(self) -> bool:
         store = self._store
-        if not await self.lead():
-            return False
         fingerprint, embedder = await store.changes.fingerprint(), await store.embedder()
         if embedder is None:
             return False
         name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
-        state, _ = await store.remote.state(name)
+        self.name = name
+        if not await self.lead():
+            return False
+        state, _ = await self._remote.state(name)
         if state is None or not await self._vectors.has(name, store.changes.has_passed):
             state = RemoteState(name)
             await self._vectors.create(name, dimensions, self._commit(state, nothing(dimensions)))
@@ -80,7 +85,7 @@ class Follower:
         if not changes.chunk_ids and not changes.removed:
             await self._vectors.complete(name)
             return False
-        documents = await store.remote.documents_of(changes.chunk_ids)
+        documents = await self._remote.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
         average = (state.length + added.length) / max(1, state.chunks + added.chunks)
         counted = state.checkpoint.chunk_id
@@ -144,10 +149,10 @@ class Follower:
 
     async def lead(self) -> bool:
         """Take the lease, or prolong it; False if another process has it."""
-        self.leads = await self._store.leases.take(_LEASE, self._holder)
+        self.leads = await self._leases.take(_LEASE, self._holder)
         return self.leads
 
     async def give_up(self) -> None:
         """Let another process follow at once."""
         self.leads = False
-        await self._store.leases.give_up(_LEASE, self._holder)
+        await self._leases.give_up(_LEASE, self._holder)

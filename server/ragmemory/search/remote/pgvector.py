@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Of a million chunks, a search with this finds .97 of the nearest hundred.
 EF_SEARCH = 200
 # Chunks that are ranked by their words. Each takes about 10 µs.
-RANKED = 2_000
+RANKED = 1_000
 # A weighted frequency is stored as a byte, in these parts of one.
 UNITS = 8
 # Of the terms that are in more, chunks with so many of the rarest together are ranked.

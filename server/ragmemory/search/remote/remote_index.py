@@ -28,7 +28,7 @@ from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
 from ragmemory.search.retriever import Retriever
 from ragmemory.search.spelling import edits, is_correctable
 from ragmemory.stores import leases
-from ragmemory.stores.remote import RemoteState
+from ragmemory.stores.remote import RemoteState, RemoteStore
 from ragmemory.text.analysis import content_words, query_terms, stemmer
 from ragmemory.types.changes import Checkpoint
 
@@ -72,6 +72,7 @@ class RemoteIndex:
         self, store: Store, identity: str, vectors: VectorStore, ranking: RankingSettings, *, read_only: bool
     ) -> None:
         self.store = store
+        self.remote = RemoteStore(store.engine)
         self.vectors = vectors
         self.ranking = ranking
         self._configured = identity
@@ -88,6 +89,7 @@ class RemoteIndex:
         self._version = _UNKNOWN
         self._follower = Follower(store, vectors, ranking)
         self._has_written = False
+        self._stalled_at = -1  # the checkpoint of a server that did not come closer
         self._down: IndexUnavailable | None = None
         self._down_until = 0.0
         self._warned = ""
@@ -117,10 +119,13 @@ class RemoteIndex:
     async def keep_up(self) -> None:
         """Return also if the server does not come closer: it may be away."""
         before = -1
-        while self.name and self._down is None:
-            state, _ = await self.store.remote.state(self.name)
+        while name := self._follower.name:
+            state, _ = await self.remote.state(name)
             done = state.checkpoint.chunk_id if state else 0
-            if done == before or await self.store.remote.last_chunk_id() - done <= _MAX_BEHIND:
+            is_close = await self.remote.last_chunk_id() - done <= _MAX_BEHIND
+            if done == before:
+                self._stalled_at = done
+            if is_close or done == self._stalled_at:
                 return
             before = done
             await anyio.sleep(2 * _FOLLOW_SECONDS)
@@ -159,6 +164,7 @@ class RemoteIndex:
             with anyio.move_on_after(_FOLLOW_SECONDS):
                 if self._has_written and not self._read_only:
                     await self._catch_up()
+            with anyio.move_on_after(_FOLLOW_SECONDS), suppress(RagMemoryError):
                 if self._follower.leads:
                     await self._follower.give_up()
         finally:
@@ -170,7 +176,7 @@ class RemoteIndex:
             version = await self.store.changes.version()
             if version != self._version:
                 await self._read_tail()
-                self._is_empty = self.tail is None or await self.store.remote.is_empty()
+                self._is_empty = self.tail is None or await self.remote.is_empty()
                 self._version = version
             return not self._is_empty
 
@@ -185,9 +191,9 @@ class RemoteIndex:
         if self._configured not in embedders:
             raise EmbedderMismatch(identity, dimensions, self._configured)
         self.name = name_of(self.vectors.kind, fingerprint, self.ranking)
-        state, _ = await self.store.remote.state(self.name)
+        state, _ = await self.remote.state(self.name)
         done = state.checkpoint if state else Checkpoint()
-        last = await self.store.remote.last_chunk_id()
+        last = await self.remote.last_chunk_id()
         tail = self.tail
         if (
             tail is None
@@ -235,7 +241,7 @@ class RemoteIndex:
         """A search with the frequencies of these terms."""
         ids = term_ids(terms)
         while True:
-            state, counts = await self.store.remote.state(self.name, ids)
+            state, counts = await self.remote.state(self.name, ids)
             state = state or RemoteState(self.name)
             done, tail = state.checkpoint.chunk_id, self.tail
             if tail is not None and done < start_of(tail) <= tail.checkpoint.chunk_id <= done + MAX_TAIL:

@@ -82,7 +82,7 @@ async def answers(memory: MemoryService, filter: dict[str, Any] | None = None) -
 async def counted(memory: MemoryService) -> int:
     """The number of chunks that the server has."""
     await index_of(memory).bring_up_to_date()
-    state, _ = await memory._store.remote.state(index_of(memory).name)
+    state, _ = await index_of(memory).remote.state(index_of(memory).name)
     return state.chunks if state else 0
 
 
@@ -229,7 +229,7 @@ async def test_a_reembedding_makes_a_new_index(
         assert await uris(other, "fox") == ["fox"]
         name = index_of(other).name
         assert name != before
-        assert (await other._store.remote.state(before))[0] is None
+        assert (await index_of(other).remote.state(before))[0] is None
         if isinstance(vectors := index_of(other).vectors, Qdrant):
             async with vectors._client() as client:
                 assert [one.name for one in (await client.get_collections()).collections] == [name]
@@ -278,6 +278,25 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             assert found.notice.startswith(
                 "Searched by some of the words alone. The index http://127.0.0.1:9"
             )
+
+
+async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_index, "_MAX_BEHIND", 0)
+    await put(memory, FOX, uri="fox")
+    await catch_up(memory)
+    await put(memory, PIE, uri="pie")
+    monkeypatch.setattr(remote_index, "_FOLLOW_SECONDS", 0.01)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index_of(memory).follow, anyio.sleep_forever)
+        await index_of(memory).keep_up()
+        while await counted(memory) < 2:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    await put(memory, "Whales sing.", uri="whale")
+    await index_of(memory).keep_up()
+    assert await counted(memory) == 2
 
 
 FOLLOWS = """
