@@ -136,7 +136,20 @@ class FilesElsewhere(RagChatError):
     url: str
     code = "FILES_ELSEWHERE"
     sentence = "The memory server at {url} is on another machine and cannot use the files of this one."
-    hint = "Run the command there, or send a text: `ragchat inject - --uri NAME < FILE`."
+    hint = "Run the command there. `ragchat inject` sends it files of this machine."
+
+
+class UploadsRefused(RagChatError):
+    """The memory server of another machine lacks tools that uploading files needs."""
+
+    url: str
+    tools: Sequence[str]
+    code = "UPLOADS_REFUSED"
+    sentence = "The memory server at {url} takes no files from this machine: it does not offer {tools}."
+    hint = (
+        'Its setting memory.toolsets must have "documents" and "maintenance", it must not be read-only, and '
+        "the token must allow these tools."
+    )
 
 
 class NotInARepository(RagChatError):

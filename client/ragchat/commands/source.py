@@ -14,6 +14,7 @@ from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
 from ragchat.ingest.loading import source_uri, sync_files, without_urls
 from ragchat.ingest.report import Document, InjectReport
+from ragchat.ingest.uploading import forget_uploads
 from ragchat.memory.history import can_restore, new_group
 from ragchat.ui.render.progress import loading_bar
 from ragchat.uris import references, short_uri
@@ -124,6 +125,8 @@ async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) 
         if source and source.documents:
             documents = counted(source.documents, "document")
             forget = confirm(f"Remove its {documents} from memory, too?")
+    if forget:
+        await forget_uploads(memory, path, group)
     return await memory.remove_source(source_uri(path), forget=forget, group=group, machine=machine)
 
 

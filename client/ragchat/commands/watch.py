@@ -72,7 +72,8 @@ class Watch:
         self._run = run
         self._memory = memory
         self._roots = roots
-        self._memory_file = run.settings.memory_path.resolve()
+        own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
+        self._memory_file = own.resolve()
 
     async def run(self) -> NoReturn:
         """Runs until cancelled. Raises NotWatched, and RagChatError if the first sync fails."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, RagChatError
-from ragchat.ingest.report import Document, InjectReport
+from ragchat.ingest.report import Document, InjectReport, OnProgress, Progress
+from ragchat.ingest.uploading import check_offered, upload
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import Ingestion
 
@@ -28,18 +28,6 @@ WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
 URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-
-
-class Progress(Struct):
-    """The progress of a load, in files and in the bytes of the files."""
-
-    files: int
-    bytes: int
-    done_files: int = 0
-    done_bytes: int = 0
-
-
-OnProgress = Callable[[Progress], None]
 
 
 async def load_files(
@@ -91,7 +79,26 @@ async def _load(
     on_progress: OnProgress | None,
     report: InjectReport,
 ) -> None:
-    """Start a job, and fill the report until it ends."""
+    """Start a job, and fill the report until it ends.
+
+    For a server on another machine, the files are read first, and reported when they are uploaded.
+    """
+    if memory.mirror is None:
+        await _run(memory, start, on_progress, report)
+        return
+    await check_offered(memory)
+    read = InjectReport(group=report.group)
+    job = await _run(memory, start, on_progress, read)
+    await upload(memory, memory.mirror, job, read.outcomes, on_progress, report)
+
+
+async def _run(
+    memory: MemoryClient,
+    start: Callable[[], Awaitable[Ingestion]],
+    on_progress: OnProgress | None,
+    report: InjectReport,
+) -> Ingestion:
+    """Start a job, and fill the report until it ends. Returns the job."""
     job = await start()
     try:
         job = await _follow(memory, job, report, on_progress)
@@ -106,6 +113,7 @@ async def _load(
         raise
     if job.error is not None:
         raise MemoryRefused(job.error.code, job.error.message, job.error.hint)
+    return job
 
 
 async def _follow(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -16,6 +16,18 @@ from ragcommon.files.uris import path_of
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")
+
+
+class Progress(Struct):
+    """The progress of a load, in files and in their bytes; of an upload, in their characters."""
+
+    files: int
+    bytes: int
+    done_files: int = 0
+    done_bytes: int = 0
+
+
+OnProgress = Callable[[Progress], None]
 
 
 class Document(Struct, frozen=True):

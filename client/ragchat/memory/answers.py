@@ -26,7 +26,7 @@ from ragmcp.protocol.schema.tools import ToolCallResult
 
 T = TypeVar("T")
 
-UNAUTHORIZED = 401
+UNAUTHORIZED, TOO_LARGE = 401, 413
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
 # A shared server may offer fewer toolsets than our own process.
 TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
@@ -87,6 +87,8 @@ def mapped_errors(tool: str) -> Iterator[None]:
     except (ServerNotStarted, ConnectionClosed) as error:
         raise MemoryUnavailable(error.reason or str(error)) from error
     except HttpRefused as error:
+        if error.status == TOO_LARGE:
+            raise MemoryRefused(error.code, str(error), error.hint) from error
         unavailable = MemoryUnavailable(str(error))
         unavailable.hint = TOKEN_HINT if error.status == UNAUTHORIZED else error.hint
         raise unavailable from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -97,13 +98,29 @@ class Server(Protocol):
     ) -> T: ...
 
 
+class Mirror(NamedTuple):
+    """A memory of this machine that has read the files of this machine for a server on another one.
+
+    Jobs and sources are those of the mirror; `ragchat.ingest.uploading` sends its documents to the server.
+    """
+
+    memory: MemoryClient
+    machine: str  # the name of this machine
+    path: Path  # of the file of the mirror
+
+
 class MemoryClient:
     """Every method raises MemoryUnavailable, MemoryTimedOut, or MemoryRefused with the server's message."""
 
-    def __init__(self, server: Server, url: str = "") -> None:
-        """`url` is the address of the server; "": it is a process of our own."""
+    def __init__(self, server: Server, url: str = "", mirror: Mirror | None = None) -> None:
+        """`url` is the address of the server; "": it is a process of our own.
+
+        `mirror` is needed if the server is on another machine, whose files are others.
+        """
         self._server = server
         self.url = url
+        self.mirror = mirror
+        self._files = self if mirror is None else mirror.memory
 
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
         arguments: dict[str, Any] = {"query": text, "top_k": top_k}
@@ -127,7 +144,7 @@ class MemoryClient:
     async def start_ingestion(self, paths: list[str], *, prune: bool = False, group: str = "") -> Ingestion:
         """Start loading files and folders (paths or file URIs) in the background."""
         arguments = {"paths": paths, "prune": prune, "group": group}
-        return await self._typed("start_ingestion", arguments, Ingestion)
+        return await self._files._typed("start_ingestion", arguments, Ingestion)
 
     async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion:
         """Start syncing memory with files and folders, by default all sources, in the background.
@@ -135,18 +152,18 @@ class MemoryClient:
         `within` limits the sync to these files and folders.
         """
         arguments = {"paths": paths, "within": within, "group": group}
-        return await self._typed("sync_sources", arguments, Ingestion)
+        return await self._files._typed("sync_sources", arguments, Ingestion)
 
     async def add_sources(self, paths: list[str]) -> list[AddedSource]:
         """Register files and folders (paths or file URIs) as sources."""
-        return (await self._typed("add_sources", {"paths": paths}, AddedSources)).sources
+        return (await self._files._typed("add_sources", {"paths": paths}, AddedSources)).sources
 
     async def sources(self) -> list[Source]:
         """The registered files and folders."""
         sources: list[Source] = []
         arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
         while True:
-            page = await self._typed("list_sources", arguments, SourcePage)
+            page = await self._files._typed("list_sources", arguments, SourcePage)
             sources += page.sources
             if not page.next_cursor:
                 return sources
@@ -160,7 +177,7 @@ class MemoryClient:
         `forget` also removes its documents.
         """
         arguments = {"source": source, "forget": forget, "group": group, "machine": machine}
-        return await self._typed("remove_source", arguments, RemovedSource, timeout=None)
+        return await self._files._typed("remove_source", arguments, RemovedSource, timeout=None)
 
     async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus:
         """The status of a job, with the outcomes of its files from number `after` on.
@@ -168,11 +185,11 @@ class MemoryClient:
         Waits up to `wait_seconds` for its end.
         """
         arguments = {"job_id": job_id, "after": after, "wait_seconds": wait_seconds}
-        return await self._typed("get_ingestion_status", arguments, IngestionStatus)
+        return await self._files._typed("get_ingestion_status", arguments, IngestionStatus)
 
     async def cancel_ingestion(self, job_id: str) -> Ingestion:
         """Cancel a job; documents that it has stored remain."""
-        return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
+        return await self._files._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         """The first `limit` documents by URI (None: all) that match a filter as for `query`."""
@@ -258,9 +275,12 @@ class MemoryClient:
         arguments = {"path": path, "force": force}
         return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
 
-    async def export(self, cursor: str = "", *, vectors: bool = False) -> ExportPage:
-        """A page of the documents with their texts."""
-        return await self._typed("export_documents", {"cursor": cursor, "vectors": vectors}, ExportPage)
+    async def export(
+        self, cursor: str = "", *, vectors: bool = False, uris: Sequence[str] = ()
+    ) -> ExportPage:
+        """A page of the documents with their texts; with `uris`, only these."""
+        arguments = {"cursor": cursor, "vectors": vectors, **({"uris": uris} if uris else {})}
+        return await self._typed("export_documents", arguments, ExportPage)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], group: str

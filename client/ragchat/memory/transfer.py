@@ -18,7 +18,7 @@ from ragcommon.files.writing import appearing
 FORMAT, VERSION = "ragchat-memory", 1
 
 # The limits of one import call: bytes and number of lines.
-_BATCH_BYTES, _BATCH = 1_000_000, 200
+BATCH_BYTES, BATCH = 1_000_000, 200
 # The maximum length of a header: other files may be a single long line.
 _HEADER_BYTES = 1 << 16
 
@@ -53,8 +53,8 @@ def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
     while line:
         documents: dict[int, PortableDocument] = {}
         errors: dict[int, str] = {}
-        end = read + _BATCH_BYTES
-        while len(documents) < _BATCH and read < end and (line := file.readline()):
+        end = read + BATCH_BYTES
+        while len(documents) < BATCH and read < end and (line := file.readline()):
             number, read = number + 1, read + len(line)
             if line.isspace():
                 continue

@@ -106,7 +106,7 @@ class ServerManager:
         self._cancel(memory.name)
         self.memory = memory
         await self._tasks.start(self._keep_open, memory)
-        return MemoryClient(memory, memory.url)
+        return memory.client()
 
     def separate_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
         """The memory that these settings name, in addition to the one in use. Raises SettingsError."""

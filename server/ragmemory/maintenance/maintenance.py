@@ -93,9 +93,9 @@ class Maintenance:
         size = await self._store.engine.backup(place, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await self._store.stats()).documents)
 
-    async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:
+    async def export(self, after: int = 0, *, vectors: bool = False, uris: Sequence[str] = ()) -> ExportPage:
         """A page of the documents with their texts: see `transfer`."""
-        return await transfer.export_page(self._store, after, vectors=vectors)
+        return await transfer.export_page(self._store, after, vectors=vectors, uris=uris)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], origin: Origin

@@ -34,13 +34,16 @@ _PAGE_BYTES = 1_000_000
 _VERSIONS_BYTES = 10_000_000
 
 
-async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
-    """The documents after the one with this number, 0 for the first. Raises MemoryDamaged."""
+async def export_page(store: Store, after: int, *, vectors: bool, uris: Sequence[str] = ()) -> ExportPage:
+    """The documents after the one with this number, 0 for the first; with `uris`, only these.
+
+    Raises MemoryDamaged.
+    """
     identity, dimensions = (await store.embedder() if vectors else None) or ("", 0)
     documents: list[PortableDocument] = []
     size = 0
     next_cursor: str | UnsetType = UNSET
-    while found := await store.documents.after(after):
+    while found := await store.documents.after(after, uris):
         after, uri, document = found
         size += len(document.text.encode())
         versions = await _versions(store, uri)
@@ -140,7 +143,8 @@ def _as_document(version: PortableVersion) -> PortableDocument:
 
 def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:
     try:
-        document = replace(make_document(portable.text, portable.metadata), places=portable.places)
+        document = make_document(portable.text, portable.metadata)
+        document = replace(document, places=portable.places, machine=portable.machine)
         added_at = _time("added_at", portable.added_at)
         updated_at = _time("updated_at", portable.updated_at)
         known = _known(portable)

@@ -20,8 +20,10 @@ from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
 _INFO = (
     "document_id, uri, title, chunks, characters, added_at, updated_at, metadata, machine,"
-    f" {journal.WRITTEN_BY} AS written_by"
+    f" digest, {journal.WRITTEN_BY} AS written_by"
 )
+# Enough to tell whether a text has changed.
+_DIGEST_DIGITS = 16
 # One document by its id or uri. The uri of one may be the id of another: the id takes precedence.
 _NAMED = "hidden = 0 AND (document_id = ?1 OR uri = ?1) ORDER BY document_id = ?1 DESC LIMIT 1"
 # A condition on documents, with the parameters of `range_under`.
@@ -149,13 +151,17 @@ class DocumentStore(StorePart):
         )
         return [row[0] for row in rows]
 
-    async def after(self, number: int) -> tuple[int, str, PortableDocument] | None:
-        """The document with the next higher number, that number and its uri; None if there is none."""
+    async def after(self, number: int, uris: Sequence[str] = ()) -> tuple[int, str, PortableDocument] | None:
+        """The document with the next higher number, that number and its uri; None if there is none.
+
+        With `uris`, only these documents.
+        """
+        among, parameters = self._engine.dialect.among("uri", uris) if uris else ("TRUE", [])
         async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT number, uri, added_at, updated_at, metadata FROM documents"
-                " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT 1",
-                [number],
+                f" WHERE number > ? AND hidden = 0 AND {among} ORDER BY number LIMIT 1",
+                [number, *parameters],
             )
             for found, uri, added_at, updated_at, metadata in rows:
                 text, places = await chunks.text_of(connection, found)
@@ -203,7 +209,7 @@ class DocumentStore(StorePart):
 
     def _info(self, row: Sequence[Any]) -> DocumentInfo:
         """From the columns of _INFO. Raises MemoryDamaged."""
-        *columns, metadata, machine, written_by = row
+        *columns, metadata, machine, digest, written_by = row
         decoded = decode_metadata(metadata, self._engine.place, "the metadata of a document")
         other = "" if machine == self._engine.machine else machine
-        return DocumentInfo(*[*columns, decoded, written_by, other])
+        return DocumentInfo(*[*columns, decoded, written_by, other, digest.hex()[:_DIGEST_DIGITS]])

@@ -40,6 +40,7 @@ class DocumentInfo(Struct, frozen=True):
     metadata: Metadata = field(default_factory=dict)
     written_by: str | None = None  # the program that stored it; None: it is not known
     machine: str = ""  # the other machine that has its file; "": this one, or it has no file
+    digest: str = ""  # of its text: the first 16 hexadecimal digits of the SHA-256
 
 
 class DocumentPage(Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcommon.contract.documents import Metadata
 from ragcommon.text.places import Place
@@ -30,6 +30,8 @@ class PortableDocument(Struct, frozen=True):
     # Embeddings in base64 by the digests, in hexadecimal, of what was embedded: see `preparation.digest_of`.
     vectors: dict[str, str] | UnsetType = UNSET
     versions: list[PortableVersion] | UnsetType = UNSET  # the earlier ones, the oldest first
+    # That has its file, if it was uploaded; "": an import keeps what is known. Never exported.
+    machine: Annotated[str, Meta(max_length=100, pattern="^[a-z0-9-]*$")] = ""
 
 
 class ExportPage(Struct, frozen=True):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ragchat.errors import MemoryRefused
-from ragchat.ingest.loading import Progress, load_files
-from ragchat.ingest.report import Document, InjectReport
+from ragchat.ingest.loading import load_files
+from ragchat.ingest.report import Document, InjectReport, Progress
 from tests.support.memories import SwitchableEmbedder
 from tests.support.memory import memory_in
 

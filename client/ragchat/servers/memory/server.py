@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
+from msgspec.structs import replace
 
 from ragchat.errors import FilesElsewhere
-from ragchat.memory.client import MemoryClient
+from ragchat.memory.client import MemoryClient, Mirror
 from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.process import STDERR_FILE, supervised
 from ragchat.servers.memory.running import find_running, named, opened
@@ -43,6 +44,8 @@ FILE_TOOLS = frozenset(
     }
 )
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+# Why the mirror has other settings than the memory of this machine.
+ORIGIN = "a mirror of uploaded files"
 # Seconds that `/mcp` waits for the tools of a server that has just died.
 LISTING_SECONDS = 5.0
 
@@ -51,7 +54,8 @@ class MemoryServer(ManagedServer):
     """An async context manager: entering starts the server in the background.
 
     `url` is the address of a running server; "": our own process. Our own process replaces a found server for
-    FILE_TOOLS, and for all tools once that server has ended.
+    FILE_TOOLS, and for all tools once that server has ended. For a server on another machine, `mirror` is the
+    process of our own that reads files, and its settings.
     """
 
     def __init__(
@@ -60,24 +64,37 @@ class MemoryServer(ManagedServer):
         settings: Settings,
         url: str = "",
         found: AbstractAsyncContextManager[Client] | None = None,
+        mirror: tuple[Supervised, Settings] | None = None,
     ) -> None:
         self._own = f"{SERVER_NAME} --memory {settings.memory_place}"
         super().__init__(SERVER_NAME, url or self._own, settings.home.state / STDERR_FILE)
         self.url = url
         self._server = server
         self._found = found
-        self._is_elsewhere = found is None and bool(url) and urlsplit(url).hostname not in LOOPBACK
+        self._mirror = mirror
         self._client: Client | None = None  # of the found server
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(background_task(self._server.run))
+        if self._mirror is not None:
+            await self._stack.enter_async_context(background_task(self._mirror[0].run))
         if self._found is not None:
             self._client = await self._stack.enter_async_context(self._found)
         return self
 
     async def __aexit__(self, *error: Any) -> bool | None:
         return await self._stack.__aexit__(*error)
+
+    def client(self) -> MemoryClient:
+        """The typed calls to this server."""
+        if self._mirror is None:
+            return MemoryClient(self, self.url)
+        from ragconfig.machine import machine_name
+
+        process, settings = self._mirror
+        mirror = Mirror(MemoryClient(process), machine_name(settings.home), settings.memory_path)
+        return MemoryClient(self, self.url, mirror)
 
     @property
     def state(self) -> ServerState:
@@ -119,7 +136,7 @@ class MemoryServer(ManagedServer):
         """Like `Supervised.ask`. Raises FilesElsewhere for FILE_TOOLS if the server is on another machine."""
         if what in FILE_TOOLS:
             # A path would refer to another file there.
-            if self._is_elsewhere:
+            if self._mirror is not None:
                 raise FilesElsewhere(self.url)
         elif self._client is not None:
             try:
@@ -144,7 +161,7 @@ async def open_memory(
     Raises SettingsError.
     """
     async with await find_memory_server(settings, config_file, verbose=verbose) as server:
-        yield MemoryClient(server, server.url)
+        yield server.client()
 
 
 async def find_memory_server(
@@ -156,9 +173,23 @@ async def find_memory_server(
     """
     if settings.tables["memory_server"]["url"]:
         server, url = named(settings)
-        return MemoryServer(server, settings, url)
+        if urlsplit(url).hostname in LOOPBACK:
+            return MemoryServer(server, settings, url)
+        of_mirror = _mirror_settings(settings, url)
+        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True)
+        return MemoryServer(server, settings, url, mirror=(mirror, of_mirror))
     note = await find_running(settings)
     own = supervised(settings, config_file, verbose=verbose, lazy=note is not None)
     if note is None:
         return MemoryServer(own, settings)
     return MemoryServer(own, settings, note.url, opened(settings, note.url + OWNER_PATH, note.key))
+
+
+def _mirror_settings(settings: Settings, url: str) -> Settings:
+    """Those of the memory of this machine that reads files for the server at `url`."""
+    import hashlib
+
+    name = hashlib.sha256(url.encode()).hexdigest()[:16]
+    own = settings.with_memory(settings.home.data / "uploads" / f"{name}.db", ORIGIN)
+    # It is not searched: its texts are not worth a request to an embedder elsewhere.
+    return replace(own, tables={**own.tables, "embedder": {**own.tables["embedder"], "kind": "local"}})

@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 from ragchat.console import is_styled
 
 if TYPE_CHECKING:
-    from ragchat.ingest.loading import OnProgress as OnLoading
-    from ragchat.ingest.loading import Progress
+    from ragchat.ingest.report import OnProgress as OnLoading
+    from ragchat.ingest.report import Progress
     from ragmcp.client.features import OnProgress
 
 

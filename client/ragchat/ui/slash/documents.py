@@ -16,8 +16,7 @@ from ragchat.uris import short_uri
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 if TYPE_CHECKING:
-    from ragchat.ingest.loading import OnProgress
-    from ragchat.ingest.report import InjectReport
+    from ragchat.ingest.report import InjectReport, OnProgress
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 50

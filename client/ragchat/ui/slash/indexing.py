@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ragchat.errors import CommandNotPossible, NotInARepository, RagChatError
 
 if TYPE_CHECKING:
-    from ragchat.ingest.loading import Progress
+    from ragchat.ingest.report import Progress
     from ragchat.ui.context import ChatContext
 
 log = logging.getLogger("ragchat")

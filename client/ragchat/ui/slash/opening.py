@@ -105,7 +105,9 @@ async def _machine(context: ChatContext, place: CitedPlace) -> str:
     """The other machine that has the cited file; "" if this one has it, or memory does not answer."""
     with suppress(RagChatError):
         found = await context.memory.documents(1, {"uri": exact_glob(place.citation.uri)})
-        return next((document.machine for document in found.documents), "")
+        machine = next((document.machine for document in found.documents), "")
+        mirror = context.memory.mirror
+        return "" if mirror is not None and machine == mirror.machine else machine
     return ""
 
 

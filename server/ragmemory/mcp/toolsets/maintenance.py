@@ -36,6 +36,8 @@ Vectors = Annotated[
     bool,
     Meta(description="With the embeddings: import_documents into a memory of the same embedder uses them."),
 ]
+_Uris = Annotated[list[str], Meta(max_length=MAX_IMPORTED_DOCUMENTS)]
+Uris = Annotated[_Uris | None, Meta(description="Only the documents with these uris.")]
 Documents = Annotated[
     list[PortableDocument],
     Meta(
@@ -107,9 +109,12 @@ def _copying_tools(memory: Memory) -> list[Tool]:
         return await (await memory()).maintenance.backup(path, call.progress, force=force)
 
     @tool(read_only=True)
-    async def export_documents(call: Call, cursor: NumberCursor = "", vectors: Vectors = False) -> ExportPage:
+    async def export_documents(
+        call: Call, cursor: NumberCursor = "", vectors: Vectors = False, uris: Uris = None
+    ) -> ExportPage:
         """Return whole documents with metadata, times and earlier versions: about 1 MB, and a cursor."""
-        return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)
+        service = await memory()
+        return await service.maintenance.export(int(cursor or 0), vectors=vectors, uris=uris or ())
 
     @tool(idempotent=True, background=True)
     async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:

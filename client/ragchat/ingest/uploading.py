@@ -1,0 +1,205 @@
+"""Uploading files to a memory server on another machine.
+
+A memory of this machine, the mirror, has read the files. What it holds and the server does not is sent, and
+what it no longer holds is removed there. Nothing else is remembered: after a kill, the same command finishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ragchat.errors import MemoryRefused, UploadsRefused
+from ragchat.ingest.report import InjectReport, OnProgress, Progress
+from ragchat.memory.transfer import BATCH, BATCH_BYTES
+from ragchat.uris import exact_glob, references
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
+from ragcommon.contract.files import FileOutcome
+from ragcommon.contract.maintenance import ImportOutcome
+from ragcommon.files.uris import path_of
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient, Mirror
+    from ragcommon.contract.documents import DocumentInfo
+    from ragcommon.contract.files import Ingestion
+    from ragcommon.contract.maintenance import PortableDocument
+
+    Documents = Mapping[str, DocumentInfo]
+
+# The tools of the server that an upload calls.
+TOOLS = frozenset({"list_documents", "import_documents", "delete_document"})
+# The documents are listed place by place; for more places, those of all files are.
+_MAX_PLACES = 16
+_ALL_FILES = "file:*"
+
+
+async def check_offered(memory: MemoryClient) -> None:
+    """Raises UploadsRefused if the server lacks a tool."""
+    if missing := TOOLS - {tool.name for tool in await memory.tools()}:
+        raise UploadsRefused(memory.url, sorted(missing))
+
+
+async def upload(
+    memory: MemoryClient,
+    mirror: Mirror,
+    job: Ingestion,
+    outcomes: Sequence[FileOutcome],
+    on_progress: OnProgress | None,
+    report: InjectReport,
+) -> None:
+    """Bring the server in step with what a job of the mirror has read, and fill the report.
+
+    `outcomes` are those of the job. Of two texts that machines have for one document, the later one stays.
+    """
+    places = _places(job)
+    ours, theirs = await _documents(mirror.memory, places), await _documents(memory, places)
+    changed: dict[str, FileOutcome] = {}
+    gone = {uri for uri, stored in theirs.items() if uri not in ours and stored.machine == mirror.machine}
+    for outcome in outcomes:
+        own, stored = ours.get(outcome.uri), theirs.get(outcome.uri)
+        if outcome.status == "missing":
+            if stored is not None and stored.machine == mirror.machine:
+                report.outcomes.append(outcome)
+        elif own is not None and outcome.document_id:
+            if stored is None or _is_changed(own, stored, mirror):
+                changed[outcome.uri] = outcome
+            else:
+                report.outcomes.append(replace(outcome, status="unchanged", chunks=stored.chunks))
+        elif outcome.status != "removed":
+            report.outcomes.append(outcome)
+    report.files, report.done = job.files, job.files - len(changed)
+    report.begun = report.done
+    progress = Progress(len(changed), sum(ours[uri].characters for uri in changed))
+    for batch in _batches(ours[uri] for uri in changed):
+        report.begun += len(batch)
+        for uri, done in (await _send(memory, mirror, batch, theirs, report.group)).items():
+            document_id = changed[uri].document_id if done.status != "failed" else None
+            outcome = replace(changed[uri], status=done.status, document_id=document_id, error=done.error)
+            report.outcomes.append(outcome)
+        report.done += len(batch)
+        progress.done_files += len(batch)
+        progress.done_bytes += sum(ours[uri].characters for uri in batch)
+        if on_progress is not None:
+            on_progress(progress)
+    removed = {outcome.uri: outcome for outcome in outcomes if outcome.status == "removed"}
+    if job.prune and job.files:  # What an interrupted sync has removed from the mirror.
+        kept = {outcome.uri for outcome in outcomes}
+        removed |= {uri: FileOutcome(uri, "removed") for uri in gone - kept}
+    for uri in [uri for uri in removed if uri in gone]:
+        await _forget(memory, uri, report.group)
+        report.outcomes.append(removed[uri])
+    report.outcomes.sort(key=lambda outcome: outcome.number)
+
+
+def _is_changed(own: DocumentInfo, stored: DocumentInfo, mirror: Mirror) -> bool:
+    """Whether to replace the document of the server by our own."""
+    if (own.digest, own.metadata) == (stored.digest, stored.metadata):
+        return False
+    return stored.machine == mirror.machine or own.updated_at > stored.updated_at
+
+
+async def forget_uploads(memory: MemoryClient, source: str, group: str) -> None:
+    """Remove from the server what this machine has uploaded of a source alone: a path or URI.
+
+    The mirror still has the source then, so that an interrupted command can be repeated.
+    """
+    if (mirror := memory.mirror) is None:
+        return
+    sources = {one.uri for one in await memory.sources()}
+    found = next((uri for uri in references(source) if uri in sources), None)
+    if found is None:  # The mirror says so.
+        return
+    others = {uri for uri in sources if uri != found and not _is_within(found, {uri})}
+    for uri, document in (await _documents(memory, {found})).items():
+        if document.machine == mirror.machine and not _is_within(uri, others):
+            await _forget(memory, uri, group)
+
+
+async def _forget(memory: MemoryClient, uri: str, group: str) -> None:
+    try:
+        await memory.forget(uri, group)
+    except MemoryRefused as error:
+        if error.word != DOCUMENT_NOT_FOUND:
+            raise
+
+
+def _places(job: Ingestion) -> set[str]:
+    """The URIs of the resolved files and folders of a job."""
+    places = set()
+    for uri in job.within or job.sources:
+        with suppress(ValueError, OSError, RuntimeError):  # The walk has reported it.
+            places.add(path_of(uri).resolve().as_uri())
+    return places
+
+
+def _is_within(uri: str, places: Collection[str]) -> bool:
+    """Whether a URI is one of the places or below one."""
+    parts = uri.split("/")
+    return any("/".join(parts[:end]) in places for end in range(len(parts), 0, -1))
+
+
+async def _documents(memory: MemoryClient, places: Collection[str]) -> Documents:
+    """The documents at and below these places, by URI."""
+    # The root of a disk has a slash at its end.
+    places = {place.rstrip("/") for place in places}
+    globs = [f"{exact_glob(place)}*" for place in places] if len(places) <= _MAX_PLACES else [_ALL_FILES]
+    found: dict[str, DocumentInfo] = {}
+    for glob in globs:
+        page = await memory.documents(None, {"uri": glob})
+        found |= {one.uri: one for one in page.documents if _is_within(one.uri, places)}
+    return found
+
+
+def _batches(documents: Iterable[DocumentInfo]) -> Iterator[list[str]]:
+    """The URIs of documents that are sent at once."""
+    batch: list[str] = []
+    size = 0
+    for document in documents:
+        if batch and (len(batch) == BATCH or size + document.characters > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(document.uri)
+        size += document.characters
+    if batch:
+        yield batch
+
+
+async def _send(
+    memory: MemoryClient, mirror: Mirror, uris: Sequence[str], theirs: Documents, group: str
+) -> dict[str, ImportOutcome]:
+    """Send documents of the mirror; the outcomes by URI."""
+    documents: dict[str, PortableDocument] = {}
+    cursor = ""
+    while True:
+        page = await mirror.memory.export(cursor, uris=uris)
+        for one in page.documents:
+            uri = one.metadata["uri"]
+            # The server keeps versions of its own.
+            versions = UNSET if uri in theirs else one.versions
+            documents[uri] = replace(one, machine=mirror.machine, versions=versions)
+        if not page.next_cursor:
+            break
+        cursor = page.next_cursor
+    outcomes = await _imported(memory, [*documents.values()], group)
+    return dict(zip(documents, outcomes, strict=True))
+
+
+async def _imported(
+    memory: MemoryClient, documents: Sequence[PortableDocument], group: str
+) -> list[ImportOutcome]:
+    """Store documents on the server; one that it refuses does not affect the others."""
+    try:
+        return await memory.import_documents(documents, group) if documents else []
+    except MemoryRefused as error:
+        if error.word in FATAL:
+            raise
+        if len(documents) == 1:
+            return [ImportOutcome("failed", error=str(error))]
+    # Together they may be too large for it, or for a proxy.
+    middle = len(documents) // 2
+    first = await _imported(memory, documents[:middle], group)
+    return first + await _imported(memory, documents[middle:], group)
