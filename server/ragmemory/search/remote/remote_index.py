@@ -61,6 +61,8 @@ _DOWN_SECONDS = 5.0
 _MORE = 1.5
 # Unknown words of a query that are corrected; each asks for the frequencies of up to 500 other words.
 _CORRECTED = 8
+# Words, the rarest, that the full text of the store is asked for without a server: twice as many statements.
+_SOUGHT_WORDS = 8
 # Equals no version of a store.
 _UNKNOWN = (0, 0)
 
@@ -372,7 +374,7 @@ class RemoteSearcher:
             notices.append(f"Searched by some of the words alone. {error} {error.hint}")
         words = content_words(query.text)
         rarest = sorted(words, key=dict(zip(words, self.word_weights(words), strict=True)).__getitem__)[::-1]
-        return found + await index.store.passages.holding_some(rarest[:MAX_TERMS], wanted)
+        return found + await index.store.passages.holding_some(rarest[:_SOUGHT_WORDS], wanted)
 
     def _sought_terms(self, query: ParsedQuery) -> list[SoughtTerm]:
         counted = Counter(query_terms(query.text))

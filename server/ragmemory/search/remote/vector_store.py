@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragmemory.types.changes import Checkpoint
 
 # Terms by which candidates are chosen, the rarest; the others hardly change the order.
-MAX_TERMS = 16
+MAX_TERMS = 64
 
 
 class Held(NamedTuple):
