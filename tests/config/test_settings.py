@@ -96,7 +96,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
         (
             "[qqq]\nzzz = 'x'",
             "Unknown setting qqq.zzz in {file}.",
-            "The nearest one that exists is log.form.",
+            "The nearest one that exists is index.quantization.",
         ),
         ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
     ],

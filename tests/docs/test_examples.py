@@ -22,6 +22,7 @@ from ragchat.ui.slash.table import BY_NAME
 from ragconfig.prompt_files import read_template
 from ragconfig.settings import load_settings
 from ragmemory.cli import _parser as make_server_parser
+from ragmemory.http.memories_file import read_memories
 from tests.docs.pages import (
     PAGES,
     ROOT,
@@ -34,6 +35,7 @@ from tests.docs.pages import (
     run_line,
     steps,
 )
+from tests.support.memories import settings_for
 from tests.support.program import Program
 
 KINDS = ("console", "chat", "sh", "toml", "json", "markdown", "python", "text")
@@ -109,6 +111,8 @@ def test_every_settings_block_is_accepted(block: Block, tmp_path: Path) -> None:
         ragchat = folder_of_examples(tmp_path)
         path.replace(ragchat.folder / path.name)
         assert "steps passed" in run_line(ragchat, f"ragchat run {path.name} || echo failed").splitlines()[-1]
+    elif block.text.startswith("[notes]"):
+        assert set(read_memories(path, settings_for(tmp_path))) == {"notes", "plans"}
     else:
         load_settings(path, environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragconfig.settings import is_database
 from ragmemory.service import MemoryService
-from tests.support.memories import SwitchableEmbedder, service_for
+from tests.support.memories import SwitchableEmbedder, place_of, service_for
 
 
 @pytest.fixture
@@ -22,6 +23,13 @@ def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """The test runs in each engine: see `memories.place_of`."""
     if request.param == "postgres":
         monkeypatch.setattr("tests.support.memories.database", request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def memory_url(_engine: None, tmp_path: Path) -> str:
+    """The URL of the test's memory; "" for a file."""
+    place = place_of(tmp_path / "memory.db")
+    return place if is_database(place) else ""
 
 
 @pytest.fixture

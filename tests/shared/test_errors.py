@@ -99,6 +99,10 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         "Pages from 'https://evil.example' may not use this server.",
     ),
     (access.Unauthorized("none was sent"), "This server requires its token: none was sent."),
+    (
+        access.InsufficientScope("undo_writes", "write"),
+        "This token may not use undo_writes, which needs the right 'write'.",
+    ),
     (access.RateLimited(3), "Too many requests; try again in 3 s."),
     (
         errors.ServerUnreachable("http://127.0.0.1:1/mcp", "nothing listens there"),

@@ -288,7 +288,7 @@ def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path) -> None:
 
 WRITES = {
     *("Inject", "ingest_document", "delete_document", "create_document", "insert_block", "update_block"),
-    *("delete_block", "restore_version", "undo_writes"),
+    *("delete_block", "restore_version", "undo_writes", "import_documents"),
 }
 ADMINISTERS = {
     *("start_ingestion", "cancel_ingestion", "add_sources", "remove_source", "sync_sources", "build_index"),

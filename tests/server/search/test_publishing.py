@@ -1,4 +1,7 @@
-"""A machine publishes its index in the database, and another one begins with it."""
+"""A machine publishes its index in the database, and another one begins with it.
+
+Covers `ragmemory.stores.published`.
+"""
 
 from __future__ import annotations
 
