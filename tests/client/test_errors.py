@@ -35,7 +35,14 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.FilesElsewhere("http://nas:8765"),
         "The memory server at http://nas:8765 is on another machine and cannot use the files of this one.",
-        "Run the command there, or send a text: `ragchat inject - --uri NAME < FILE`.",
+        "Run the command there. `ragchat inject` sends it files of this machine.",
+    ),
+    (
+        errors.UploadsRefused("http://nas:8765", ["delete_document", "import_documents"]),
+        "The memory server at http://nas:8765 takes no files from this machine: it does not offer "
+        "delete_document, import_documents.",
+        'Its setting memory.toolsets must have "documents" and "maintenance", it must not be read-only, and '
+        "the token must allow these tools.",
     ),
     (
         errors.NotInARepository("/notes"),

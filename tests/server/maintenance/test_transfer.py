@@ -224,6 +224,27 @@ async def test_an_export_comes_in_pages(tmp_path: Path) -> None:
         page = await memory.maintenance.export()
         assert (len(page.documents), page.total) == (2, 3)
         assert [document.metadata["uri"] for document in await exported(memory)] == ["0", "1", "2"]
+        chosen = (await memory.maintenance.export(uris=["2", "0", "3"])).documents
+        assert [document.metadata["uri"] for document in chosen] == ["0", "2"]
+
+
+async def test_a_document_is_of_the_machine_that_has_sent_its_file(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+
+        async def machine() -> str:
+            return (await memory.documents.find("file:///tea.md")).machine
+
+        sent = PortableDocument("Tea.", {"uri": "file:///tea.md"}, machine="annes-laptop-3f9a12c4")
+        await memory.maintenance.import_documents([sent], ORIGIN)
+        assert await machine() == "annes-laptop-3f9a12c4"
+        [document] = await exported(memory)
+        assert document.machine == ""
+        # From a file of exports.
+        await memory.maintenance.import_documents([replace(document, text="Green tea.")], ORIGIN)
+        assert await machine() == "annes-laptop-3f9a12c4"
+        # From a file of the server itself.
+        await memory.writer.inject("Black tea.", sent.metadata, ORIGIN, stamp="1:2:3")
+        assert await machine() == ""
 
 
 async def test_a_refused_document_does_not_keep_the_others_out(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ import pytest
 from ragchat import __version__
 from ragchat.errors import FilesElsewhere, MemoryRefused, MemoryUnavailable
 from ragchat.ingest.loading import load_files
-from ragchat.memory.client import MemoryClient
 from ragchat.servers.memory import running
 from ragchat.servers.memory.running import PROOF_SECONDS, is_proved
 from ragchat.servers.memory.server import find_memory_server, open_memory
@@ -284,8 +283,9 @@ async def test_a_named_server_that_dies_is_reported_and_used_again_when_it_is_ba
 
 async def test_files_of_this_machine_are_not_asked_of_another(tmp_path: Path) -> None:
     url = "http://memory.example:8765/mcp"
-    memory = MemoryClient(await find_memory_server(settings_in(tmp_path, memory_server__url=url)))
-    for ask in (memory.start_ingestion(["a"]), memory.sync_sources([], []), memory.backup("copy.db")):
+    memory = (await find_memory_server(settings_in(tmp_path, memory_server__url=url))).client()
+    # A model's call would load the files into the mirror only.
+    for ask in (memory.call("start_ingestion", {"paths": ["a"]}), memory.backup("copy.db")):
         with pytest.raises(FilesElsewhere, match=r"http://memory\.example:8765 is on another machine"):
             await ask
 

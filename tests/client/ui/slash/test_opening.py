@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ragchat.memory.client import Mirror
 from tests.client.ui.slash.test_table import Room, open_room
 from tests.support.documents import archive, odt_members, pdf
 
@@ -128,6 +129,10 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
         memory.execute("UPDATE documents SET machine = 'annes-laptop-3f9a12c4'")
     assert "flat.md is on annes-laptop-3f9a12c4." in (await desk.open("1"))[0]
     assert "flat.md is on annes-laptop-3f9a12c4" in (await desk.open("1 --original"))[0]
+    # It was uploaded from here, to a server on another machine.
+    memory_client = desk.room.context.memory
+    memory_client.mirror = Mirror(memory_client, "annes-laptop-3f9a12c4", Path("mirror.db"))
+    assert "flat.md does not hold the passage as memory has it." in (await desk.open("1"))[0]
     await desk.room.run("/forget flat.md")
     shown, noted = await desk.open("1")
     assert "Memory does not have this passage now" in shown
