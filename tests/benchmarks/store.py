@@ -212,13 +212,11 @@ def _report(sqlite: Figures, postgres: Figures) -> None:
         f"A memory of {CHUNKS:,} chunks",
         ["", "SQLite", "PostgreSQL", "ratio", "goal"],
         [
-            [
-                what,
-                f"{value:,.3g}",
-                f"{postgres[what]:,.3g}",
-                f"{postgres[what] / value:.2f}",
-                GOALS.get(what, ""),
-            ]
-            for what, value in sqlite.items()
+            [what, _shown(one), _shown(postgres[what]), f"{postgres[what] / one:.2f}", GOALS.get(what, "")]
+            for what, one in sqlite.items()
         ],
     )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -188,6 +188,5 @@ def steady_load(folder: Path, count: int, chance: Random) -> Outcome:
         with team.load():
             Event().wait(count)
         outcome = _checked(team)
-        outcome.lost += [f"{code} without a reason" for code in team.refused]
         outcome.count = count
         return outcome
