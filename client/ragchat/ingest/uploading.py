@@ -130,7 +130,7 @@ async def _forget(memory: MemoryClient, uri: str, group: str) -> None:
 def _places(job: Ingestion) -> set[str]:
     """The URIs of the resolved files and folders of a job."""
     places = set()
-    for uri in job.within or job.sources:
+    for uri in filter(None, job.within or job.sources):  # "" is not the working folder
         with suppress(ValueError, OSError, RuntimeError):  # The walk has reported it.
             places.add(path_of(uri).resolve().as_uri())
     return places

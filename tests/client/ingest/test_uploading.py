@@ -5,6 +5,7 @@ The server runs on this machine, of course; the clients do not count its address
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from ragchat.servers.memory.server import open_memory
 from ragconfig.settings import load_settings
 from tests.support.documents import pdf
 from tests.support.http_memory import HttpMemory, http_memory
+from tests.support.processes import RAGMEMORY
 
 TOKEN = "correct-horse"
 TOOLSETS = "memory,documents,maintenance,history"
@@ -222,7 +224,7 @@ async def test_an_interrupted_sync_is_finished_by_the_next(laptop: MemoryClient,
 
 @pytest.mark.full
 async def test_a_lost_mirror_removes_nothing_that_was_not_to_be_removed(
-    tmp_path: Path, server: HttpMemory, notes: Path
+    tmp_path: Path, server: HttpMemory, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "laptop"
     async with machine(home, server.url) as memory:
@@ -236,6 +238,10 @@ async def test_a_lost_mirror_removes_nothing_that_was_not_to_be_removed(
     async with machine(home, server.url) as memory:
         assert counts(await load_files(memory, [notes])) == {"unchanged": 1}
         assert sorted(await stored(memory)) == ["coffee.md", "tea.md"]
+        (tmp_path / "other").mkdir()
+        write(tmp_path / "other", "milk.md", "Milk.")
+        monkeypatch.chdir(notes)
+        assert counts(await sync_files(memory, ["", tmp_path / "other"])) == {"added": 1, "failed": 1}
         (notes / "coffee.md").rename(tmp_path / "coffee.md")
         assert "removed" not in counts(await sync_files(memory, [notes]))  # perhaps an unmounted disk
         assert "tea.md" in await stored(memory)
@@ -266,3 +272,20 @@ async def test_a_server_that_lacks_the_tools_is_named_with_what_it_needs(tmp_pat
                 await load_files(memory, [notes])
     assert caught.value.tools == ["delete_document", "import_documents", "list_documents"]
     assert '"documents" and "maintenance"' in caught.value.hint
+
+
+@pytest.mark.full
+async def test_a_server_on_postgresql_takes_uploads_as_well(
+    tmp_path: Path, database: str, notes: Path
+) -> None:
+    (tmp_path / "server").mkdir()
+    url = f"{database}&schema=test_{secrets.token_hex(6)}"
+    command = [*RAGMEMORY, "--memory", url, "http", "--toolsets", TOOLSETS]
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(http_memory(tmp_path / "server", command=command, RAGMEMORY_TOKEN=TOKEN))
+        memory = await stack.enter_async_context(machine(tmp_path / "laptop", server.url))
+        assert counts(await sync_files(memory, [notes])) == {"added": 2}
+        (notes / "tea.md").unlink()
+        assert counts(await sync_files(memory, [notes])) == {"removed": 1, "unchanged": 1}
+        assert memory.mirror is not None
+        assert await stored(memory) == {"coffee.md": memory.mirror.machine}
