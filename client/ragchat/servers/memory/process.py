@@ -23,7 +23,7 @@ OWN_PREFIXES: tuple[str, ...] = (
     *("OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
     # The settings of memory, but not those of the chat: model.base_url may hold a password.
     *("RAGCHAT_MEMORY", "RAGCHAT_STORE_", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_"),
-    *("RAGCHAT_RANKING_", "RAGCHAT_HTTP_", "RAGCHAT_RERANKER_", "RAGCHAT_INDEX_"),
+    *("RAGCHAT_RANKING_", "RAGCHAT_HTTP_", "RAGCHAT_RERANKER_", "RAGCHAT_INDEX_", "RAGCHAT_LOG_"),
 )
 OPENAI_PREFIX = "OPENAI_"
 # libpq's variables: the password among them.
