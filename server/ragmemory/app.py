@@ -82,7 +82,9 @@ def _indexing(
 def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSettings) -> VectorStore:
     if url == PGVECTOR:
         from ragmemory.search.remote.pgvector import PgVector
+        from ragmemory.stores.postgres.database import PostgresEngine
 
+        assert isinstance(store.engine, PostgresEngine)  # `index_url` has checked it.
         return PgVector(store.engine, ranking)
     from ragconfig.keys import read_key
     from ragmemory.search.remote.qdrant import KEY_VARIABLE, IndexSettings, Qdrant, connect

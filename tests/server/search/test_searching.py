@@ -31,9 +31,6 @@ from tests.support.memories import (
     service_for,
     uris,
 )
-from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY
-
-pytestmark = BOTH_ENGINES
 
 
 async def test_what_was_injected_is_found_with_its_source(memory: MemoryService) -> None:
@@ -121,7 +118,6 @@ async def _nothing(*_: object) -> None:
     """Reports no progress."""
 
 
-@SQLITE_ONLY
 async def test_a_memory_from_before_tables_repeated_their_header_opens_and_changes_with_its_documents(
     tmp_path: Path,
 ) -> None:

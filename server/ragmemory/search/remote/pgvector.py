@@ -15,15 +15,18 @@ import numpy as np
 
 from ragmemory.errors import DatabaseUnavailable, IndexUnavailable, MemoryDamaged
 from ragmemory.search.remote.vector_store import Held, nothing
+from ragmemory.stores.postgres.connection import READ_SECONDS, WRITE_SECONDS
 
 if TYPE_CHECKING:
     from ragmemory.search.remote.vector_store import Commit, Page, Sought, SoughtTerm, StoredChunk
     from ragmemory.settings import RankingSettings
-    from ragmemory.stores.engine import Connection, Engine
+    from ragmemory.stores.engine import Connection
+    from ragmemory.stores.postgres.database import PostgresEngine
     from ragmemory.types.changes import Checkpoint
 
 # Of a million chunks, a search with this finds .97 of the nearest hundred.
 EF_SEARCH = 200
+_SEARCH = {"hnsw.ef_search": str(EF_SEARCH), "hnsw.iterative_scan": "relaxed_order"}
 # Chunks that are ranked by their words. Each takes about 10 µs.
 RANKED = 1_000
 # A weighted frequency is stored as a byte, in these parts of one.
@@ -37,11 +40,11 @@ _INSTALL = (
 
 
 class PgVector:
-    """See `VectorStore`. `engine` is that of PostgreSQL."""
+    """See `VectorStore`."""
 
     kind = "pgvector"
 
-    def __init__(self, engine: Engine, ranking: RankingSettings) -> None:
+    def __init__(self, engine: PostgresEngine, ranking: RankingSettings) -> None:
         self._engine = engine
         self._ranking = ranking
         self._schema = ""  # where the extension is
@@ -88,14 +91,14 @@ class PgVector:
         return Held(len(rows), sum(row[0] for row in rows), total, terms)
 
     async def complete(self, name: str) -> None:  # noqa: ARG002
-        # Faster for all vectors at once than one by one. Not in a transaction, whose end the program would
+        # Faster for all vectors at once than one by one. Not in a `transaction`, whose end the program would
         # wait for when it stops.
         if not await self._engine.read(
             "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema()"
             " AND indexname = 'remote_chunks_vectors'"
         ):
             schema = await self._extension()
-            async with self._engine.reading() as connection:
+            async with self._engine.session({}, WRITE_SECONDS) as connection:
                 await connection.execute(
                     "CREATE INDEX remote_chunks_vectors ON remote_chunks"
                     f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
@@ -112,12 +115,7 @@ class PgVector:
         schema = await self._extension()
         condition, parameters = sought.filter or ("TRUE", [])
         documents = "JOIN documents ON number = document" if sought.filter else ""
-        async with self._engine.reading() as connection:
-            await connection.execute_fetchall(
-                "SELECT set_config('hnsw.ef_search', ?, FALSE),"
-                " set_config('hnsw.iterative_scan', 'relaxed_order', FALSE)",
-                [str(EF_SEARCH)],
-            )
+        async with self._engine.session(_SEARCH, READ_SECONDS) as connection:
             rows = await connection.execute_fetchall(
                 f"SELECT chunk_id FROM remote_chunks {documents} WHERE {condition}"
                 f" ORDER BY vector OPERATOR({schema}.<#>) CAST(? AS {schema}.halfvec) LIMIT ?",

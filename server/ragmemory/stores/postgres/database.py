@@ -46,7 +46,7 @@ from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
 from ragmemory.stores.postgres.schema import MIGRATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from psycopg import AsyncConnection
 
@@ -158,12 +158,8 @@ class PostgresEngine:
             "lock_timeout": f"{max(1, int(1_000 * self._busy_seconds))}ms",  # 0: forever
             "statement_timeout": f"{READ_SECONDS}s",
         }
-        # set_config takes parameters.
-        calls = ", ".join(["set_config(?, ?, false)"] * len(settings))
         try:
-            await PostgresConnection(connection, READ_SECONDS).execute(
-                f"SELECT {calls}", [word for setting in settings.items() for word in setting]
-            )
+            await _configure(PostgresConnection(connection, READ_SECONDS), settings, is_local=False)
         except BaseException:
             await close(connection)
             raise
@@ -232,6 +228,21 @@ class PostgresEngine:
                 await self._end(connection)
         if ordered:
             self.on_commit()
+
+    @asynccontextmanager
+    async def session(self, settings: Mapping[str, str], seconds: float) -> AsyncIterator[PostgresConnection]:
+        """Statements on one connection with some settings, each of which may take some seconds.
+
+        Unlike a `transaction` it has no lock, also reads if the memory is only read, and can be cancelled.
+        """
+        await self.ensure_open()
+        async with self._mapped():
+            connection, _ = await self._pool.begin(partial(_begin_session, settings, seconds))
+            try:
+                yield connection
+                await connection.execute("COMMIT")
+            finally:
+                await self._end(connection)
 
     async def _commit(self, connection: PostgresConnection) -> None:
         connection.answer_seconds = READ_SECONDS
@@ -338,6 +349,18 @@ _NUMBERED = (("journal", "seq"), ("sources", "number"), ("removed_embeddings", "
 async def _tables(connection: PostgresConnection, schema: str) -> set[str]:
     rows = await connection.execute_fetchall("SELECT tablename FROM pg_tables WHERE schemaname = ?", [schema])
     return {name for [name] in rows}
+
+
+async def _configure(connection: PostgresConnection, settings: Mapping[str, str], *, is_local: bool) -> None:
+    """Set what SET would, which takes no parameters; `is_local`: until the end of the transaction."""
+    calls = ", ".join([f"set_config(?, ?, {is_local})"] * len(settings))
+    await connection.execute(f"SELECT {calls}", [word for setting in settings.items() for word in setting])
+
+
+async def _begin_session(settings: Mapping[str, str], seconds: float, connection: PostgresConnection) -> None:
+    await connection.execute("BEGIN")
+    await _configure(connection, {**settings, "statement_timeout": f"{seconds:g}s"}, is_local=True)
+    connection.answer_seconds = seconds + READ_SECONDS
 
 
 async def _begin(connection: PostgresConnection, *, ordered: bool) -> None:
