@@ -322,10 +322,10 @@ async def test_undo_brings_places_back_and_a_hit_names_them(memory: MemoryServic
 
 
 async def test_a_document_that_is_replaced_during_a_search_is_found(
-    tmp_path: Path, memory: MemoryService
+    tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
 ) -> None:
     embedder = InterruptedEmbedder()
-    async with service_for(tmp_path, embedder) as asked:
+    async with service_for(tmp_path, embedder, url=memory_url, index=index_url) as asked:
         await put(memory, FOX, uri="fox", title="Old")
         embedder.meanwhile = partial(put, memory, FOX, uri="fox", title="New")
         assert [hit.title for hit in (await asked.search.query("brown fox", 8)).hits] == ["New"]

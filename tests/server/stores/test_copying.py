@@ -86,8 +86,7 @@ async def test_everything_is_in_the_copy(memory: MemoryService, target: Engine) 
     assert (await copy.verify(ignore)).ok
     # It can be written: ids go on after those of the source.
     await copy.close()
-    url = "" if is_file(copy) else copy.place
-    async with service_for(copy.path.parent, url=url) as there:
+    async with service_for(copy.path.parent, url=copy.place) as there:
         [hit] = (await there.search.query("Where does Sentence1234 stand?", 1)).hits
         assert "Sentence1234" in hit.text
         await put(there, "A cat sleeps on the sofa.", uri="notes/cat.md")
