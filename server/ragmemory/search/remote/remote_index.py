@@ -88,7 +88,7 @@ class RemoteIndex:
         """Whether some chunks must not be found although they are stored."""
         self._is_empty = True
         self._fingerprint = ""
-        self._version = _UNKNOWN
+        self.version = _UNKNOWN
         self._follower = Follower(store, vectors, ranking)
         self._has_written = False
         self._stalled_at = -1  # the checkpoint of a server that did not come closer
@@ -176,10 +176,10 @@ class RemoteIndex:
         """Read the tail; what the server holds is not waited for."""
         async with self.lock:
             version = await self.store.changes.version()
-            if version != self._version:
+            if version != self.version:
                 await self._read_tail()
                 self._is_empty = self.tail is None or await self.remote.is_empty()
-                self._version = version
+                self.version = version
             return not self._is_empty
 
     async def _read_tail(self) -> None:
@@ -248,7 +248,7 @@ class RemoteIndex:
             done, tail = state.checkpoint.chunk_id, self.tail
             if tail is not None and done < start_of(tail) <= tail.checkpoint.chunk_id <= done + MAX_TAIL:
                 # The index on the server was made again, and the tail can close the gap.
-                self._version = _UNKNOWN
+                self.version = _UNKNOWN
                 await self.bring_up_to_date()
                 continue
             async with self.lock:
@@ -335,6 +335,8 @@ class RemoteSearcher:
         ids = {one for one in found if one <= self._after}
         ids.update(sorted(one for one in boosted if one <= self._after)[: index.ranking.candidates])
         chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
+        if len(chunks.chunk_ids) < len(ids) and await store.changes.version() != index.version:
+            index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
         allowed = None
         if filter:
             newer = await store.passages.allowed(filter, self._after) if self._segments else []
