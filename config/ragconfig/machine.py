@@ -8,6 +8,7 @@ import re
 import secrets
 import socket
 from contextlib import suppress
+from pathlib import Path
 
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import private_folder, write_temporary
@@ -35,10 +36,21 @@ def machine_name(home: Home) -> str:
                 try:
                     # A link fails if another process was first: all of them read the same name.
                     with suppress(FileExistsError):
-                        os.link(folder.path / temporary, path)
+                        _link(folder.path / temporary, path)
                 finally:
                     folder.remove(temporary)
         return path.read_text(encoding="utf-8").strip() or name
     except OSError as error:
         logger.warning("The name of this machine is not kept in %s: %s", path, error)
         return name
+
+
+def _link(made: Path, path: Path) -> None:
+    """Put a file at a second path where there is none. Raises FileExistsError, OSError."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        raise
+    except OSError:  # Some file systems have no links.
+        with path.open("xb") as file:
+            file.write(made.read_bytes())

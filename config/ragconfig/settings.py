@@ -125,6 +125,9 @@ class Settings(Struct):
         if url and url != PGVECTOR and not url.startswith(("http://", "https://")):
             reason = f'it is "{PGVECTOR}" or begins with http:// or https://, not as {_shown(url)}'
             raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+        if url != PGVECTOR and "@" in url:
+            reason = "it has a user or a password; a key belongs in QDRANT_API_KEY or index.key_file"
+            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
         if url == PGVECTOR and not self.store_url:
             reason = f'"{PGVECTOR}" needs a memory in PostgreSQL; {self.memory_path} is a file'
             raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))

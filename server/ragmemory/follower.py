@@ -1,7 +1,8 @@
 """Follows the journal: notices what any process writes to the memory, this one included.
 
 Writes of this process are looked for at once, those of others when the database hints at them, and in any
-case once a second. Nothing is read while no client subscribes to changes.
+case once a second. Nothing is read while no client subscribes to changes; one of an older revision always
+does.
 """
 
 from __future__ import annotations

@@ -419,6 +419,10 @@ def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
     ("url", "reason"),
     [
         ("pgvector", '"pgvector" needs a memory in PostgreSQL; /m.db is a file'),
+        (
+            "http://:secret@qdrant.example:6333",
+            "it has a user or a password; a key belongs in QDRANT_API_KEY or index.key_file",
+        ),
         ("qdrant:6333", "it is \"pgvector\" or begins with http:// or https://, not as 'qdrant:6333'"),
     ],
 )

@@ -125,7 +125,7 @@ async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) 
         if source and source.documents:
             documents = counted(source.documents, "document")
             forget = confirm(f"Remove its {documents} from memory, too?")
-    if forget:
+    if forget and not machine:
         await forget_uploads(memory, path, group)
     return await memory.remove_source(source_uri(path), forget=forget, group=group, machine=machine)
 

@@ -86,9 +86,12 @@ async def upload(
         if on_progress is not None:
             on_progress(progress)
     removed = {outcome.uri: outcome for outcome in outcomes if outcome.status == "removed"}
-    if job.prune and job.files:  # What an interrupted sync has removed from the mirror.
+    if job.prune:  # What an interrupted sync has removed from the mirror.
+        # Not of a place of which the mirror has nothing: its disk may not be mounted, or the mirror is new.
+        read = {place for place in places if any(_is_within(uri, {place}) for uri in ours)}
         kept = {outcome.uri for outcome in outcomes}
-        removed |= {uri: FileOutcome(uri, "removed") for uri in gone - kept}
+        lost = {uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)}
+        removed |= {uri: FileOutcome(uri, "removed") for uri in lost}
     for uri in [uri for uri in removed if uri in gone]:
         await _forget(memory, uri, report.group)
         report.outcomes.append(removed[uri])

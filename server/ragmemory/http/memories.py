@@ -114,6 +114,8 @@ class NamedMemory:
         except Exception:  # One memory must not end the others.
             log.exception("A named memory failed")
         finally:
+            self.ready.set()  # Whoever waits finds that it is leaving.
+            self.close()
             self.closed.set()
 
     def close(self) -> None:
@@ -310,8 +312,13 @@ class NamedMemories:
             _, settings = self._entries[name]
             memory = NamedMemory(settings, self._limits, self._form, self._metadata(name))
             self._in_use[name] = memory
-            self._tasks.start_soon(memory.run)
+            self._tasks.start_soon(self._run, name, memory)
         return self._in_use[name]
+
+    async def _run(self, name: str, memory: NamedMemory) -> None:
+        await memory.run()
+        if self._in_use.get(name) is memory:  # It failed: the next request opens it again.
+            del self._in_use[name]
 
 
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:

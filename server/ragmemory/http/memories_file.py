@@ -24,7 +24,7 @@ from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import replace_file
 from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile, reason_of
 from ragconfig.home import user_path
-from ragconfig.settings import Settings
+from ragconfig.settings import PGVECTOR, Settings
 from ragconfig.toml_files import NotToml, decode_toml
 from ragmemory.mcp.toolsets import Right
 
@@ -115,8 +115,10 @@ def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Set
     roots = [root if root == "*" else absolute(root) for root in entry.roots]
     memory = {**named.tables["memory"], "roots": roots}
     tables = {**named.tables, "memory": memory, "store": {"url": entry.url}}
+    if entry.url or settings.tables["index"]["url"] != PGVECTOR:  # A file has no pgvector.
+        tables["index"] = settings.tables["index"]
     found = replace(named, tables=tables, origins={**named.origins, "store.url": origin})
-    found.memory_place  # noqa: B018 (it checks the URL)
+    found.memory_place, found.index_url  # noqa: B018 (they check the URLs)
     return found
 
 

@@ -85,6 +85,8 @@ class SharedIndex:
         try:
             known = there.sizes if there else {}
             sizes = {file: known.get(file) or await self._send(file) for file in manifest.files}
+            if not all(sizes.values()):
+                return
             index = Published(manifest.fingerprint, chunk_id, encoded(manifest), sizes)
             if await self._published.publish(FORMAT, index, self._holder):
                 logger.info("Published the index up to chunk %s.", chunk_id)
@@ -94,12 +96,12 @@ class SharedIndex:
             await self._leases.give_up(LEASE, self._holder)
 
     async def _send(self, file: str) -> int:
-        """Copy a file into the database; return its size."""
+        """Copy a file into the database; return its size, 0 if another process publishes by now."""
         part = 0
         with (self._folder.path / file).open("rb") as content:
             while data := await to_thread.run_sync(content.read, PART_BYTES):
-                await self._published.add(FORMAT, file, part, data)
-                await self._leases.take(LEASE, self._holder)
+                if not await self._published.add(FORMAT, file, part, data, self._holder):
+                    return 0
                 part += 1
             return content.tell()
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragmemory.stores import chunks, meta
 from ragmemory.stores.changes import MAX_ID
-from ragmemory.stores.engine import Engine, OnProgress
+from ragmemory.stores.engine import Connection, Engine, OnProgress
 from ragmemory.stores.repairing import RepairStore
 
 # Rows that are compared at a time.
@@ -86,14 +86,17 @@ class Copying:
             if not await self._pass() and await self._source.version() == version:
                 break
         else:
-            # Others write all the time. They wait until the rest is copied.
-            async with self._source.transaction():
-                while await self._pass():
+            # Others write all the time. Now they wait, or are told that the memory is busy.
+            async with self._source.transaction() as connection:
+                while await self._pass(connection):
                     pass
         await RepairStore(self._target).fulltext()
 
-    async def _pass(self) -> bool:
-        """Make every table of the target equal to that of the source; whether there was a difference."""
+    async def _pass(self, lock: Connection | None = None) -> bool:
+        """Make every table of the target equal to that of the source; whether there was a difference.
+
+        `lock` has the lock of the source, and is used now and then: a database ends an idle transaction.
+        """
         counts = [(await self._source.read(f"SELECT count(*) FROM {table.name}"))[0][0] for table in TABLES]
         done, total = 0, sum(counts)
         is_changed = await self._copy_meta()
@@ -103,6 +106,8 @@ class Copying:
             while not is_last:
                 rows = await _page(self._source, table, after, end, _PAGE)
                 is_last = len(rows) < _PAGE
+                if lock is not None:
+                    await lock.execute_fetchall("SELECT 1")
                 upto = end if is_last else rows[-1][0]
                 is_changed |= await self._equalize(table, after, upto, rows)
                 after = upto

@@ -53,14 +53,20 @@ class PublishedStore(StorePart):
                 yield data
             after = rows[-1][0]
 
-    async def add(self, form: int, file: str, part: int, data: bytes) -> None:
-        """Add a part of a file, which is not used before `publish`. An earlier one is replaced."""
+    async def add(self, form: int, file: str, part: int, data: bytes, holder: str) -> bool:
+        """Add a part of a file, which is not used before `publish`. An earlier one is replaced.
+
+        False if the lease of the holder has ended.
+        """
         async with self._engine.transaction(ordered=False) as connection:
+            if not await prolong(connection, LEASE, holder):
+                return False
             await connection.execute(
                 "INSERT INTO published_files(form, file, part, data) VALUES(?, ?, ?, ?)"
                 " ON CONFLICT(form, file, part) DO UPDATE SET data = excluded.data",
                 [form, file, part, data],
             )
+            return True
 
     async def publish(self, form: int, index: Published, holder: str) -> bool:
         """Put an index in the place of that of this format; False if another process publishes by now.

@@ -252,8 +252,8 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     document = step.write.document
     added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
     updated_at = step.write.updated_at or journal.iso(at)
-    # A stamp is that of a file on the machine of this process, which in SQLite has no name.
-    stored = None if document.stamp else step.stored
+    # A stamp is that of a file on the machine of this process, which in SQLite has no name. An edit keeps it.
+    stored = step.stored if step.write.edit or not document.stamp else None
     machine = document.machine or (stored.machine if stored else "")
     created = document.created
     if created is None:

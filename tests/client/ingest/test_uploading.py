@@ -244,6 +244,7 @@ async def test_a_lost_mirror_removes_nothing_that_was_not_to_be_removed(
         assert counts(await sync_files(memory, ["", tmp_path / "other"])) == {"added": 1, "failed": 1}
         (notes / "coffee.md").rename(tmp_path / "coffee.md")
         assert "removed" not in counts(await sync_files(memory, [notes]))  # perhaps an unmounted disk
+        assert "removed" not in counts(await sync_files(memory, [notes, tmp_path / "other"]))
         assert "tea.md" in await stored(memory)
 
 

@@ -284,7 +284,7 @@ async def test_a_file_of_another_machine_is_neither_gone_nor_changed(
     with pytest.raises(NotWrittenBack, match=f"its file is on {one.name}"):
         await editor.edit(uri, block.version, change, ORIGIN, write_back=True)
     await editor.edit(uri, block.version, change, ORIGIN)
-    assert (await one.memory.documents.find(uri)).machine == ""  # an edit of memory does not move the file
+    assert (await two.memory.documents.find(uri)).machine == one.name  # an edit does not move the file
     assert (await put(two.memory, "A text without a file.", uri="note")).status == "added"
     assert (await one.memory.documents.find("note")).machine == ""
 

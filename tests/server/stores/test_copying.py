@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from ragmemory.errors import CopyFailed
@@ -163,6 +164,20 @@ async def test_nul_characters_of_an_old_memory_are_replaced_and_counted(
     assert copying.replaced == 1
     assert sum("f\ufffdx" in str(text) for text in texts) == 1
     assert (await target.verify(ignore)).ok
+
+
+@pytest.mark.full
+async def test_a_schema_that_an_administrator_has_made_is_filled(
+    memory: MemoryService, database: str, tmp_path: Path
+) -> None:
+    await put(memory, FOX, uri="fox.md")
+    schema = f"Made-{secrets.token_hex(6)}"
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as connection:
+        await connection.execute(f'CREATE SCHEMA "{schema}"'.encode())
+    target = PostgresEngine(f"{database}&schema={schema}", tmp_path / "copy.db", 5)
+    assert not await target.exists()
+    assert (await rows(await copied(memory._store.engine, target)))["chunks"]
+    await target.close()
 
 
 async def test_nothing_is_copied_over_something(memory: MemoryService, target: Engine) -> None:

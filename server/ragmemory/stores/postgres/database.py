@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -326,7 +327,7 @@ class PostgresEngine:
         """See `Engine.unfinished`."""
         copy = PostgresEngine(self.place, self.path, self._busy_seconds, machine=self.machine)
         # PostgreSQL cuts names after 63 bytes.
-        copy._schema = f"{self._schema[:40]}_copying"
+        copy._schema = f"copying_{sha256(self._schema.encode()).hexdigest()[:32]}"
         return copy
 
     async def take(self, copy: PostgresEngine) -> None:
@@ -338,6 +339,8 @@ class PostgresEngine:
                 await connection.execute(
                     f"SELECT setval(pg_get_serial_sequence('{table}', '{key}'), max({key})) FROM {table}"
                 )
+            # An administrator may have made the schema. It is empty.
+            await connection.execute(f"DROP SCHEMA IF EXISTS {quoted(self._schema)} RESTRICT")
             await connection.execute(f"ALTER SCHEMA {quoted(copy._schema)} RENAME TO {quoted(self._schema)}")
         await copy.close()
 
