@@ -112,8 +112,11 @@ class Cluster:
             self.servers.append(server)
 
     def is_writing(self, server: HttpMemory) -> bool:
-        """Whether PostgreSQL waits for the next statement of a transaction of a server."""
-        sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'idle in transaction'"
+        """Whether PostgreSQL waits for the next statement of a transaction in which a server has written."""
+        sql = (
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'idle in transaction'"
+            " AND backend_xid IS NOT NULL"
+        )
         with psycopg.connect(self.database.url) as connection:
             return bool(connection.execute(sql, [self._names[server.process.pid]]).fetchall())
 

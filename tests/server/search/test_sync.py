@@ -30,8 +30,10 @@ from tests.support.memories import (
 )
 
 
-async def test_what_another_writes_is_found_at_the_next_query(tmp_path: Path, memory: MemoryService) -> None:
-    async with service_for(tmp_path) as other:
+async def test_what_another_writes_is_found_at_the_next_query(
+    tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
+) -> None:
+    async with service_for(tmp_path, url=memory_url, index=index_url) as other:
         assert await uris(other, "fox") == []
         await put(memory, FOX, uri="fox")
         assert await uris(other, "fox") == ["fox"]
