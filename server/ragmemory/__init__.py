@@ -1,8 +1,9 @@
 """The memory: takes text, embeds it, stores it, finds it again. Never talks to a chat model.
 
 `service.MemoryService` joins its parts: `search`, `ingest`, `history`, `blocks`, `code`, `files` and
-`maintenance`. `app` builds it from settings, `mcp` and `http` offer it, `stores` is its file. `Memory` is
-the same for scripts, imported at its first use.
+`maintenance`. `app` builds it from settings, `mcp` and `http` offer it, `stores` keeps it in a file or in
+PostgreSQL. `follower` notices what any process writes, `log` writes the log as JSON. `Memory` is the same for
+scripts, imported at its first use.
 """
 
 import os

@@ -36,7 +36,7 @@ class Follower:
         self, store: Store, indexing: Indexing, on_change: Callable[[str, Action, bool], None]
     ) -> None:
         self.is_wanted: Callable[[], bool] = lambda: False
-        """Whether there is somebody to notify."""
+        """Whether changes are to be noticed: a client subscribes, or the program asks for it."""
         self._store = store
         self._indexing = indexing
         self._on_change = on_change

@@ -13,7 +13,6 @@ import pytest
 
 from ragcommon.hosts import TOKEN_VARIABLE
 from ragconfig.settings import Settings, load_settings
-from ragmcp.protocol.eras import MODERN_REVISIONS
 from ragmemory import __version__
 from tests.docs.pages import ROOT, read
 from tests.support.http_memory import http_memory
@@ -114,14 +113,14 @@ def test_every_secret_and_volume_that_a_service_uses_is_declared() -> None:
 def test_the_proxy_names_every_server_and_its_port() -> None:
     servers = [name for name, service in COMPOSE["services"].items() if "build" in service]
     port = COMPOSED.tables["http"]["port"]
-    [upstreams] = re.findall(r"^\tto (.*)$", CADDYFILE, re.MULTILINE)
+    [upstreams] = re.findall(r"^\t+to (.*)$", CADDYFILE, re.MULTILINE)
     assert upstreams.split() == [f"{name}:{port}" for name in servers]
     assert CONTAINER["ports"][0]["containerPort"] == port
     assert f"EXPOSE {port}\n" in DOCKERFILE
 
 
-def test_the_proxy_lets_stateless_requests_take_turns() -> None:
-    assert re.findall(r"MCP-Protocol-Version (.*)", CADDYFILE) == [*MODERN_REVISIONS]
+def test_each_client_stays_with_one_server_which_alone_knows_its_tasks() -> None:
+    assert re.findall(r"lb_policy (.*)", CADDYFILE) == ["ip_hash"]
 
 
 def test_the_times_of_the_proxy_and_of_the_servers_fit() -> None:

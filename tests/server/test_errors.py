@@ -101,8 +101,8 @@ SENTENCES = [
     ),
     (NothingToUndo(), "There is nothing to undo."),
     (
-        CopyFailed("/c.db", "there is something already"),
-        "The memory cannot be copied to /c.db: there is something already.",
+        CopyFailed("/c.db", "it already exists"),
+        "The memory cannot be copied to /c.db: it already exists.",
     ),
     (BackupFailed("/b.db", "it already exists"), "The backup /b.db cannot be written: it already exists."),
     (NotAWrite(7), "There is no write 7 in the journal that could be undone. Nothing was changed."),

@@ -1,7 +1,7 @@
 """A proxy that gives each request to the next server, and to another one if that is away.
 
-As with `deploy/Caddyfile`, requests of the stateless revision take turns, and all others go to the first
-server that runs.
+Requests of the stateless revision take turns, unlike with `deploy/Caddyfile`, so that all servers are used.
+All others go to the first server that runs.
 """
 
 from __future__ import annotations

@@ -125,8 +125,9 @@ class OnDemand:
 
     def __init__(self, settings: Settings) -> None:
         self.follows_always = False
-        self.has_warmed_up = False
         """Whether changes are noticed while no client subscribes."""
+        self.has_warmed_up = False
+        """Whether `warm_up` has ended, with or without an error."""
         self.servers: list[Server] = []
         """Their subscribers are notified of changes."""
         memory = settings.tables["memory"]

@@ -19,7 +19,7 @@ OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 OnCopied = Callable[[int, int], Awaitable[None]]
 Row = Any  # a sequence of its columns
 # Why a memory is not copied to a place.
-EXISTS = "there is something already"
+EXISTS = "it already exists"
 # An SQL condition, and its parameters.
 Condition = tuple[str, list[Any]]
 

@@ -60,7 +60,7 @@ class Unauthorized(HttpError):
     """No token, or a wrong one."""
 
     reason: str
-    # Where the resource metadata says who gives tokens (RFC 9728); "" where nobody does.
+    # Where the resource metadata says who gives tokens (RFC 9728); "" if there is no such metadata.
     metadata: str = ""
     code = "UNAUTHORIZED"
     status = 401

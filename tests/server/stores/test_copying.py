@@ -186,7 +186,7 @@ async def test_nothing_is_copied_over_something(memory: MemoryService, target: E
     await copied(source, target)
     copy = target.unfinished()
     await Copying(source, copy, ignore).run()
-    with pytest.raises(CopyFailed, match="there is something already"):
+    with pytest.raises(CopyFailed, match="it already exists"):
         await target.take(copy)
     await copy.close()
     assert await target.exists()
