@@ -144,7 +144,7 @@ class RemoteIndex:
         try:
             while await self._follower.step():
                 pass
-            self._warned, self._down = "", None
+            self._warned = ""
         except LeaseLost:
             logger.info("Another process follows the memory for its index by now.")
         except Exception as error:  # Searches go on without the server.
