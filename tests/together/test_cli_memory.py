@@ -513,7 +513,7 @@ def test_a_copy_of_a_memory_has_its_history_too(ragchat: Program) -> None:
     ("source", "target", "reason"),
     [
         ("no.db", "copy.db", "there is no memory {folder}/no.db."),
-        ("tea.md", "coffee.md", "The memory cannot be copied to {folder}/coffee.md: there is something"),
+        ("tea.md", "coffee.md", "The memory cannot be copied to {folder}/coffee.md: it already exists."),
         ("postgresql://me:secret@localhost/x", "copy.db", "it has a password"),
     ],
 )
