@@ -11,10 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 import msgspec
 import numpy as np
+from anyio import to_thread
 from msgspec import Struct
 
+from ragconfig.errors import SettingsError
 from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote.vector_store import Held, StoredChunk, nothing
 from ragmemory.types.changes import Checkpoint
@@ -79,15 +82,27 @@ class Qdrant:
         self._ranking = ranking
         self._connect = connect
         self._opened: AsyncQdrantClient | None = None
+        self._opening = anyio.Lock(fast_acquire=True)
+
+    async def _open(self) -> AsyncQdrantClient:
+        async with self._opening:
+            if self._opened is None:
+                try:
+                    # Its import takes seconds.
+                    self._opened = await to_thread.run_sync(self._connect)
+                except SettingsError as error:
+                    reason = str(error).rstrip(".")
+                    raise IndexUnavailable(self._settings.url, reason[:1].lower() + reason[1:]) from error
+            return self._opened
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[AsyncQdrantClient]:
         """The client; its errors are mapped."""
-        self._opened = self._opened or self._connect()
+        opened = await self._open()
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            yield self._opened
+            yield opened
         # ValueError: the local mode, of a collection that does not exist.
         except (ApiException, ValueError, OSError) as error:
             raise IndexUnavailable(self._settings.url, _reason_of(error)) from error
@@ -153,10 +168,14 @@ class Qdrant:
             for ids in _parts(page.removed):
                 points = await client.retrieve(page.name, ids, with_payload=True, with_vectors=True)
                 held = _sum(held, [point for point in points if int(point.id) <= page.counted])
-                await client.delete(page.name, list(ids), wait=True)
             await client.upsert(page.name, [_marker(page.checkpoint)], wait=True)
         async with self._store.engine.transaction(ordered=False) as connection:
             await commit(connection, held)
+        # Last: if the process is killed before the commit, the page that is repeated finds them again. Points
+        # that are left do no harm, since the store has no such chunks.
+        async with self._client() as client:
+            for ids in _parts(page.removed):
+                await client.delete(page.name, list(ids), wait=True)
 
     def _point(self, chunk: StoredChunk, page: Page) -> PointStruct:
         from qdrant_client.models import PointStruct, SparseVector
@@ -173,6 +192,7 @@ class Qdrant:
         """Qdrant indexes in the background."""
 
     async def candidates(self, sought: Sought) -> list[int]:
+        await self._open()
         from qdrant_client import models
 
         matching, wanted = await self._filter(sought)

@@ -26,6 +26,7 @@ from ragmemory.search.remote.following import PAGE, LeaseLost
 from ragmemory.search.remote.qdrant import Qdrant
 from ragmemory.search.remote.vector_store import Commit, Page
 from ragmemory.service import MemoryService
+from ragmemory.stores import leases
 from tests.server.search.conftest import QDRANT
 from tests.support.memories import (
     FOX,
@@ -365,6 +366,25 @@ async def test_a_follower_that_was_frozen_changes_nothing_when_it_wakes(
                 await catch_up(memory)
         assert await counted(memory) == 1
         assert await uris(memory, "fox") == await uris(other, "fox") == ["fox"]
+
+
+async def test_a_removal_that_is_sent_again_is_counted_once(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    await catch_up(memory)
+    assert await counted(memory) == 2
+    await memory.writer.forget("fox", ORIGIN)
+
+    async def ended(*_: object) -> bool:
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leases, "prolong", ended)
+        with pytest.raises(LeaseLost):
+            await catch_up(memory)
+    await catch_up(memory)
+    assert await counted(memory) == 1
+    assert await uris(memory, "fox") == ["pie"]
 
 
 async def test_without_the_right_to_make_the_extension_it_is_said_what_to_do(
