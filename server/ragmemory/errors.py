@@ -369,17 +369,6 @@ class NotStored(RagMemoryError):
     sentence = "The document {uri} could not be stored: {reason}."
 
 
-class AddressUnusable(RagMemoryError):
-    """The server cannot listen at this address."""
-
-    host: str
-    port: int
-    reason: str
-    code = "ADDRESS_UNUSABLE"
-    sentence = "The server cannot listen at {host}, port {port}: {reason}."
-    hint = "Choose another with --host or --port; port 0 takes any free one."
-
-
 class PathNotAllowed(RagMemoryError):
     """A job names a file or folder outside of those from which files may be read."""
 

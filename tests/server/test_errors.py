@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ragmemory.errors import (
-    AddressUnusable,
     BackupFailed,
     BadArgument,
     BlockNotFound,
@@ -125,10 +124,6 @@ SENTENCES = [
     (
         NotStored("a.md", "UNIQUE constraint failed"),
         "The document a.md could not be stored: UNIQUE constraint failed.",
-    ),
-    (
-        AddressUnusable("127.0.0.1", 80, "permission denied"),
-        "The server cannot listen at 127.0.0.1, port 80: permission denied.",
     ),
     (
         PathNotAllowed("file:///notes"),

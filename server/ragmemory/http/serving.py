@@ -25,9 +25,7 @@ from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
-from ragmemory import __version__
-from ragmemory.http.health import why_not_ready
-from ragmemory.http.listening import (
+from ragmcp.http.listening import (
     ConnectionLimits,
     Listener,
     bound,
@@ -35,6 +33,8 @@ from ragmemory.http.listening import (
     is_wildcard,
     raise_descriptor_limit,
 )
+from ragmemory import __version__
+from ragmemory.http.health import why_not_ready
 from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ragchat.markdown import split_finished
 from ragchat.ui.render.markdown import Markdown
-from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream, split_finished
+from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
 from tests.support.screens import pipe, terminal
 
 ANSWER = """# Tea

@@ -1,0 +1,95 @@
+"""What a request to the page can be refused for, and each error of the client as a response."""
+
+from __future__ import annotations
+
+import logging
+from typing import ClassVar
+
+import msgspec
+from starlette.responses import Response
+
+from ragchat.console import describe
+from ragchat.errors import RagChatError
+
+log = logging.getLogger(__name__)
+
+
+class WebError(RagChatError):
+    status: ClassVar[int] = 400
+
+
+class ForeignHost(WebError):
+    """DNS rebinding: a web page binds its own name to our address."""
+
+    host: str
+    code = "HOST_NOT_ALLOWED"
+    status = 403
+    sentence = "This page is not served as {host!r}."
+    hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
+
+
+class ForeignOrigin(WebError):
+    origin: str
+    code = "ORIGIN_NOT_ALLOWED"
+    status = 403
+    sentence = "Requests from {origin} are refused."
+    hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
+
+
+class NotSignedIn(WebError):
+    code = "NOT_SIGNED_IN"
+    status = 401
+    sentence = "This browser is not signed in."
+    hint = "Press Enter where `ragchat web` runs: it prints a new address."
+
+
+class BadRequest(WebError):
+    reason: str
+    code = "BAD_REQUEST"
+    sentence = "The request cannot be read: {reason}."
+
+
+class NotFound(WebError):
+    what: str
+    code = "NOT_FOUND"
+    status = 404
+    sentence = "There is no {what}."
+
+
+class Busy(WebError):
+    code = "SESSION_BUSY"
+    status = 409
+    sentence = "This conversation is still answering a question."
+    hint = "Wait for the answer, or stop it."
+
+
+class TooLarge(WebError):
+    what: str
+    limit: str
+    code = "TOO_LARGE"
+    status = 413
+    sentence = "{what} is larger than {limit}."
+
+
+class WebRefused(WebError):
+    """Starting the page without what protects it."""
+
+    reason: str
+    code = "WEB_REFUSED"
+    sentence = "The page cannot be served: {reason}."
+
+
+def error_document(error: BaseException) -> dict[str, object]:
+    """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
+    failure = describe(error)
+    if failure.code == "INTERNAL_ERROR":
+        log.error("a request failed", exc_info=error)
+    return {"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}}
+
+
+def error_response(error: BaseException) -> Response:
+    status = error.status if isinstance(error, WebError) else 500
+    if isinstance(error, RagChatError) and not isinstance(error, WebError):
+        status = 409  # The request is well-formed; what it asks for cannot be done now.
+    body = msgspec.json.encode(error_document(error))
+    return Response(body, status, media_type="application/json")
