@@ -60,7 +60,11 @@ async def caddy(ports: list[int], folder: Path) -> AsyncIterator[str]:
     with Held(command, stderr=subprocess.PIPE, cwd=folder, env=variables) as process:
         while b"serving initial configuration" not in (line := process.error_line()):
             assert line, "caddy ended at its start"
-        yield root
+        try:
+            yield root
+        finally:
+            process.kill()
+            sys.stderr.write(process.communicate()[1].decode())  # Shown if the test fails.
 
 
 async def smoke(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -85,7 +89,7 @@ async def test_a_team_goes_on_when_one_of_its_servers_is_killed(
         async with round_robin(ports) if proxy == "round robin" else caddy(ports, tmp_path) as root:
             named = [word for server in running for word in ("--server", server.root)]
             done = await smoke(root, *named, "--kill", f"kill -9 {running[0].process.pid}")
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, b""), done.stdout.decode()
     revisions = [line.split()[2] for line in done.stdout.decode().splitlines() if " revision " in line]
     assert revisions == [f"{revision}:" for revision in (*MODERN_REVISIONS, *LEGACY_REVISIONS)]
 

@@ -82,6 +82,10 @@ class Dialect(Protocol):
     def fulltext_condition(self) -> str:
         """The condition on `fulltext`, whose parameter is a `fulltext_query`."""
 
+    @property
+    def holding_some(self) -> str:
+        """Selects the ids of some chunks; the parameters are a `fulltext_query` and how many."""
+
     def fulltext_query(
         self, phrases: Iterable[str], prefixes: Iterable[str] = (), *, in_headings: bool = False
     ) -> str:

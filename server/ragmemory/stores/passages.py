@@ -49,11 +49,10 @@ class PassageStore(StorePart):
         From the full text alone: those with all words, else with the rarest ones, come first.
         """
         dialect = self._engine.dialect
-        sql = f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition} LIMIT ?"
         together = [words[:count] for count in range(len(words), 1, -1)]
         found: dict[int, None] = {}
         for sought in (*together, *([word] for word in words)):
-            rows = await self._engine.read(sql, [dialect.fulltext_query(sought), limit])
+            rows = await self._engine.read(dialect.holding_some, [dialect.fulltext_query(sought), limit])
             found |= dict.fromkeys(row[0] for row in rows)
             if len(found) >= limit:
                 break
@@ -71,11 +70,10 @@ class PassageStore(StorePart):
     async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """For each key the first candidate that is a word of any chunk, not only a form of its stem."""
         dialect = self._engine.dialect
-        sql = f"SELECT 1 FROM fulltext WHERE {dialect.fulltext_condition} LIMIT 1"
         chosen: dict[str, str] = {}
         for word, others in candidates.items():
             for other in others:
-                if await self._engine.read(sql, [dialect.fulltext_query([other])]):
+                if await self._engine.read(dialect.holding_some, [dialect.fulltext_query([other]), 1]):
                     chosen[word] = other
                     break
         return chosen

@@ -22,6 +22,7 @@ class PostgresDialect:
     # Not now(), which is when the transaction began: it may have waited for the lock.
     now = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
     fulltext_condition = "words @@ CAST(? AS tsquery)"
+    holding_some = "SELECT holding_some(CAST(? AS tsquery), ?)"
 
     def fulltext_query(
         self, phrases: Iterable[str], prefixes: Iterable[str] = (), *, in_headings: bool = False

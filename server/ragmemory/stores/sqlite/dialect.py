@@ -21,6 +21,7 @@ class SqliteDialect:
     ordered_join = "CROSS JOIN"
     now = "(julianday('now') - 2440587.5) * 86400.0"
     fulltext_condition = "fulltext MATCH ?"
+    holding_some = "SELECT rowid FROM fulltext WHERE fulltext MATCH ? LIMIT ?"
 
     def fulltext_query(
         self, phrases: Iterable[str], prefixes: Iterable[str] = (), *, in_headings: bool = False

@@ -110,6 +110,19 @@ async def test_what_an_earlier_release_has_stored_is_of_no_machine(
         assert await store.engine.read("SELECT job_id, machine FROM ingestions") == [("ended", "")]
 
 
+async def test_a_word_that_no_chunk_holds_is_not_searched_for_in_all_of_them(url: str) -> None:
+    scans = "SELECT pg_stat_get_xact_numscans(CAST('fulltext' AS regclass))"
+    async with opened(url) as store:
+        await put(store, "tea and leaves", "tea.md")
+        dialect = store.engine.dialect
+        async with store.engine.transaction() as connection:
+            before = await connection.execute_fetchall(scans)
+            for word, held in (("tea", 1), ("coffee", 0)):
+                sought = [dialect.fulltext_query([word]), 1]
+                assert len(await connection.execute_fetchall(dialect.holding_some, sought)) == held
+            assert await connection.execute_fetchall(scans) == before
+
+
 @pytest.mark.full
 async def test_a_follower_sees_every_chunk_of_many_writers_in_order(url: str) -> None:
     seen: list[int] = []
