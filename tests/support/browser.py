@@ -16,14 +16,13 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
 import httpx2
 import pytest
 
@@ -60,34 +59,41 @@ class Web:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(LONGEST_SECONDS)
 
-    def signed_in(self, **options: Any) -> httpx2.Client:
+    @contextmanager
+    def signed_in(self, **options: Any) -> Iterator[httpx2.Client]:
         """A client that has the cookie and sends the page's origin. The key is used for it."""
-        client = httpx2.Client(
-            base_url=self.origin, headers={"origin": self.origin}, timeout=LONGEST_SECONDS, **options
-        )
-        client.get(self.url).raise_for_status()
-        return client
+        headers = {"origin": self.origin}
+        with httpx2.Client(
+            base_url=self.origin, headers=headers, timeout=LONGEST_SECONDS, **options
+        ) as client:
+            client.get(self.url).raise_for_status()
+            yield client
 
 
-@asynccontextmanager
-async def serving(program: Program, *words: str, port: int = 0) -> AsyncIterator[Web]:
+@contextmanager
+def web_process(program: Program, *words: str) -> Iterator[Web]:
     """`ragchat web` with more arguments, until leaving."""
-    command = ["web", "--json", "--no-open", "--port", str(port), *words]
-    with program.started(*command) as process:
+    with program.started("web", "--json", "--no-open", *words) as process:
         printed = b""
-        while line := await anyio.to_thread.run_sync(process.line):
+        while not printed.endswith(b"}\n"):
+            line = process.line()
+            if not line:
+                assert process.stderr is not None
+                pytest.fail(f"ragchat web ended: {process.stderr.read().decode()}")
             printed += line
-            if line == b"}\n":
-                break
-        else:
-            assert process.stderr is not None
-            pytest.fail(f"ragchat web ended: {process.stderr.read().decode()}")
         web = Web(json.loads(printed)["url"], process)
         try:
             yield web
         finally:
             if process.poll() is None:
-                await anyio.to_thread.run_sync(web.stop)
+                web.stop()
+
+
+@asynccontextmanager
+async def serving(program: Program, *words: str) -> AsyncIterator[Web]:
+    """`web_process`, beside what a test waits for with `async with`."""
+    with web_process(program, *words) as web:
+        yield web
 
 
 def chromium() -> str:
