@@ -15,10 +15,9 @@ import anyio
 
 from ragchat.conversation import Conversation
 from ragchat.web.errors import NotFound
+from ragchat.web.streaming import Tell
 
 T = TypeVar("T")
-# Sends one event to a page.
-Tell = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,14 @@ with its name as `type`; text arrives as `blocks`, the rendered end of the answe
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from functools import partial
-from math import inf
 from typing import Any
 
 import anyio
 import msgspec
-from anyio.streams.memory import MemoryObjectSendStream
 from msgspec import structs
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from ragchat.conversation import Conversation
@@ -45,17 +41,16 @@ from ragchat.turn.events import (
 from ragchat.turn.scope import EVERYTHING, Scope
 from ragchat.turn.types import Turn
 from ragchat.web.asking import approve
-from ragchat.web.dialogs import RunningTurn, Tell
-from ragchat.web.errors import error_document
+from ragchat.web.dialogs import RunningTurn
 from ragchat.web.markup import nodes
 from ragchat.web.showing import turn_document, why_document
 from ragchat.web.site import Site, body, route
+from ragchat.web.streaming import Streamed, Tell
 
 # Deltas are collected for this long, because models send single words.
 DRAW_SECONDS = 0.05
 # A long block, which is rendered again as it grows, is drawn less often: after one second at this length.
 CHARACTERS_PER_SECOND = 200_000
-LINES = "application/x-ndjson"
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,9 +71,9 @@ Take = Callable[[Conversation, Ask, Emit, Approve], Awaitable[Turn]]
 def _asking(path: str, take: Take) -> Route:
     """A route that answers with the events of a turn, then `turn` or `error`."""
 
-    async def handler(site: Site, request: Request) -> StreamingResponse:
-        lines = _lines(site, request.path_params["session_id"], await body(request, Ask), take)
-        return StreamingResponse(lines, media_type=LINES, headers={"cache-control": "no-store"})
+    async def handler(site: Site, request: Request) -> Streamed:
+        asked = await body(request, Ask)
+        return Streamed(partial(_take_turn, site, request.path_params["session_id"], asked, take))
 
     return route(f"/api/sessions/{{session_id}}/{path}", handler, "POST")
 
@@ -151,43 +146,23 @@ ROUTES = (
 )
 
 
-async def _lines(site: Site, session_id: str, asked: Ask, take: Take) -> AsyncIterator[bytes]:
-    send, receive = anyio.create_memory_object_stream[dict[str, Any]](inf)
-    async with anyio.create_task_group() as tasks, receive:
-        tasks.start_soon(_run, site, session_id, asked, take, send)
-        async for event in receive:
-            yield msgspec.json.encode(event) + b"\n"
-        tasks.cancel_scope.cancel()
+async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: Tell) -> None:
+    written = Written(tell)
 
+    def emit(event: Event) -> None:
+        if isinstance(event, Delta):
+            written.add(event.text)
+        elif not isinstance(event, Shown):  # The finished turn has the cards.
+            tell(event_document(event))
 
-async def _run(
-    site: Site, session_id: str, asked: Ask, take: Take, send: MemoryObjectSendStream[dict[str, Any]]
-) -> None:
-    async with send:
-
-        def tell(event: dict[str, Any]) -> None:
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # The page is gone.
-                send.send_nowait(event)
-
-        written = Written(tell)
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Delta):
-                written.add(event.text)
-            elif not isinstance(event, Shown):  # The finished turn has the cards.
-                tell(event_document(event))
-
-        try:
-            async with site.chats.taking_turn(session_id, asked.last) as chat:
-                running = RunningTurn(chat, tell)
-                approving = partial(approve, site.dialogs, running, site.servers.permissions)
-                with site.dialogs.during(running):
-                    await _prepare(chat, asked)
-                    async with written:
-                        turn = await take(chat, asked, emit, approving)
-            tell({"type": "turn", "turn": turn_document(turn)})
-        except Exception as error:
-            tell({"type": "error", **error_document(error)})
+    async with site.chats.taking_turn(session_id, asked.last) as chat:
+        running = RunningTurn(chat, tell)
+        approving = partial(approve, site.dialogs, running, site.servers.permissions)
+        with site.dialogs.during(running):
+            await _prepare(chat, asked)
+            async with written:
+                turn = await take(chat, asked, emit, approving)
+    tell({"type": "turn", "turn": turn_document(turn)})
 
 
 async def _prepare(chat: Conversation, asked: Ask) -> None:
