@@ -70,6 +70,21 @@ class Busy(WebError):
     hint = "Wait for the answer, or stop it."
 
 
+class Outdated(WebError):
+    code = "SESSION_CHANGED"
+    status = 409
+    sentence = "This conversation has gone on elsewhere: it is shown as it is now."
+
+
+class NotAccepted(WebError):
+    """An answer to an open question that cannot be used; the question stays open."""
+
+    reason: str
+    code = "NOT_ACCEPTED"
+    status = 422
+    sentence = "{reason}"
+
+
 class TooLarge(WebError):
     what: str
     limit: str

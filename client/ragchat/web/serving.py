@@ -21,6 +21,7 @@ from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import LOOPBACK, Keys
 from ragchat.web.app import make_app
+from ragchat.web.asking import PageUser
 from ragchat.web.chats import Chats
 from ragchat.web.errors import WebRefused
 from ragchat.web.site import Site
@@ -56,6 +57,7 @@ async def serve(run: Invocation) -> None:
 
             async with Chats(make) as chats, SessionStore(sessions_path(run.settings)) as sessions:
                 site = Site(run.settings, run.config_file, memory, servers, sessions, chats)
+                servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
                 private = is_loopback(listening) and not table.public_url
                 app = make_app(site, keys, frozenset(origins), cookie, private=private)
