@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import plain, sessions, turns
+from ragchat.web import changes, library, plain, sessions, sources, turns, uploads
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.page import STATIC, view
 from ragchat.web.site import Site, read_body
@@ -76,6 +76,10 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> St
             Route("/health/live", live),
             *sessions.ROUTES,
             *turns.ROUTES,
+            *library.ROUTES,
+            *sources.ROUTES,
+            *uploads.ROUTES,
+            *changes.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Access, keys, origins, cookie)],

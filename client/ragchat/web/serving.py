@@ -23,6 +23,7 @@ from ragchat.web.access import LOOPBACK, Keys
 from ragchat.web.app import make_app
 from ragchat.web.chats import Chats
 from ragchat.web.errors import WebRefused
+from ragchat.web.loads import Loads
 from ragchat.web.site import Site
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
@@ -53,8 +54,12 @@ async def serve(run: Invocation) -> None:
                     run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
                 )
 
-            async with Chats(make) as chats, SessionStore(sessions_path(run.settings)) as sessions:
-                site = Site(run.settings, run.config_file, memory, servers, sessions, chats)
+            async with (
+                Chats(make) as chats,
+                Loads() as loads,
+                SessionStore(sessions_path(run.settings)) as sessions,
+            ):
+                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads)
                 app = make_app(site, keys, frozenset(origins), f"ragchat_{listening.getsockname()[1]}")
                 listener = Listener(app, _limits(run.settings), _tls(table))
                 async with background_task(partial(listener.run_on, listening)) as tasks:
