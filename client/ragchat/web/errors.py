@@ -71,6 +71,15 @@ class TooLarge(WebError):
     sentence = "{what} is larger than {limit}."
 
 
+class NotAdded(WebError):
+    """`reason` is the sentence."""
+
+    reason: str
+    code = "NOT_ADDED"
+    status = 409
+    sentence = "{reason}"
+
+
 class CopyFailed(WebError):
     name: str
     folder: str

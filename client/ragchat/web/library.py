@@ -63,7 +63,7 @@ async def verify(site: Site, _: Request) -> Streamed:
     """Check the memory's file for damage: `progress` events, then `verified`."""
 
     async def work(tell: Tell) -> None:
-        async def on_progress(done: float, total: float | None, _: str) -> None:
+        def on_progress(done: float, total: float | None, _: str | None) -> None:
             tell({"type": "progress", "done": done, "total": total})
 
         found = await site.memory.verify(on_progress)

@@ -30,14 +30,20 @@ class Load:
     started_at: str = field(default_factory=utc_now)
     progress: Progress = field(default_factory=lambda: Progress(0, 0))
     status: str = "running"
-    error: str = ""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    outcome: dict[str, Any] = field(default_factory=lambda: {"summary": "", "failures": [], "changes": False})
+
+    def end(self, status: str, error: str = "") -> None:
+        report, self.status = self.report, status
+        lines = [*filter(None, [error]), *report.failures(FAILURES, error), *report.remarks(FAILURES, "Sync")]
+        self.outcome = {
+            "summary": report.summary() if report.outcomes or report.texts or not error else "",
+            "failures": [one_line(line) for line in lines],
+            "changes": bool(report.count("added") + report.count("updated") + len(report.pruned)),
+        }
 
     def public(self) -> dict[str, Any]:
         report, progress = self.report, self.progress
-        failures = [self.error] if self.error else []
-        if self.status != "running":
-            failures += [*report.failures(FAILURES, self.error), *report.remarks(FAILURES, "The list below")]
         return {
             "id": report.group,
             "group": report.group,
@@ -48,9 +54,7 @@ class Load:
             "done": progress.done_files,
             "bytes": progress.bytes,
             "done_bytes": progress.done_bytes,
-            "summary": "" if self.status == "running" else report.summary(),
-            "failures": [one_line(line) for line in failures],
-            "changes": bool(report.count("added") + report.count("updated") + len(report.pruned)),
+            **self.outcome,
         }
 
 
@@ -102,12 +106,12 @@ class Loads:
         with load.scope:
             try:
                 await work(on_progress)
-                load.status = "completed"
+                load.end("completed")
             except Exception as error:
                 failure = error_document(error)["error"]
-                load.status, load.error = "failed", f"{failure['message']} {failure['hint']}".rstrip()
+                load.end("failed", f"{failure['message']} {failure['hint']}".rstrip())
         if load.scope.cancelled_caught:
-            load.status = "cancelled"
+            load.end("cancelled")
 
 
 def _job(job: Ingestion) -> dict[str, Any]:

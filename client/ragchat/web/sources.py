@@ -15,7 +15,7 @@ from ragchat.ingest.sources import add_sources, added_sentence, last_sync, remov
 from ragchat.memory.history import new_group
 from ragchat.sanitize import one_line
 from ragchat.uris import short_uri
-from ragchat.web.errors import BadRequest
+from ragchat.web.errors import NotAdded
 from ragchat.web.site import Site, body, route
 from ragchat.web.streaming import Streamed, Tell
 from ragcommon.contract.files import Source
@@ -59,7 +59,7 @@ async def add(site: Site, request: Request) -> dict[str, Any]:
     report = InjectReport()
     added, found = await add_sources(site.memory, [path], report)
     if report.texts:
-        raise BadRequest((report.texts[0].error or "").rstrip("."))
+        raise NotAdded(report.texts[0].error or "")
     said = [added_sentence(source) for source in added]
     return {"said": said, "job": _sync(site, found, ", ".join(short_uri(uri) for uri in found), report)}
 

@@ -1,11 +1,12 @@
 """Files that are dropped on the page.
 
-Each is copied into a folder beside the memory's own file, under the name that it had, and loaded from there as
-`ragchat inject` loads any file. Browsers do not tell where a file lies: its name, with the folders that were
-dropped with it, is all that is the same the next time. So the same name is the same document, which is then
-unchanged or updated, and the copy stays: `/open`, the pages of a PDF and a later load by another release read it.
+Each is copied under its name into a folder next to the memory's own file, and loaded from there as
+`ragchat inject` loads any file. A browser does not say where a file is: its name, with the folders that were
+dropped with it, is all that stays the same. So the same name is the same document, which is then unchanged or
+updated. The copy stays, because `/open` and the pages of a PDF need it. A walk of a folder skips the copies,
+as it skips all files of the memory.
 
-A copy appears under its name when it is complete. After a kill only a hidden file is left, which nothing loads.
+A copy appears under its name when it is complete. A kill leaves only a hidden file, which nothing loads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import time
 import unicodedata
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +118,10 @@ def _prepare(root: Path, folder: Path) -> None:
     """Make the folder of a copy, and remove what killed processes have left there. Raises OSError."""
     private_folder(root)
     private_folder(folder)
-    for entry in os.scandir(folder):
-        if entry.name.startswith("."):
-            with suppress(OSError):
-                if entry.stat(follow_symlinks=False).st_mtime < time.time() - STALE_SECONDS:
-                    os.remove(entry.path)
+    for path in folder.glob(".*"):
+        with suppress(OSError):
+            if path.lstat().st_mtime < time.time() - STALE_SECONDS:
+                path.unlink()
 
 
 async def load(site: Site, request: Request) -> dict[str, Any]:
@@ -131,7 +132,7 @@ async def load(site: Site, request: Request) -> dict[str, Any]:
     paths = [copy_path(folder_of(site), name) for name in names]
     what = one_line(names[0]) if len(names) == 1 else counted(len(names), "dropped file")
     report = InjectReport()
-    return {"job": site.loads.start(what, report, lambda tell: load_files(site.memory, paths, tell, report))}
+    return {"job": site.loads.start(what, report, partial(load_files, site.memory, paths, report=report))}
 
 
 ROUTES = (
