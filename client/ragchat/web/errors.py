@@ -93,6 +93,25 @@ class TooLarge(WebError):
     sentence = "{what} is larger than {limit}."
 
 
+class NotAdded(WebError):
+    """`reason` is the sentence."""
+
+    reason: str
+    code = "NOT_ADDED"
+    status = 409
+    sentence = "{reason}"
+
+
+class CopyFailed(WebError):
+    name: str
+    folder: str
+    reason: str
+    code = "COPY_FAILED"
+    status = 507
+    sentence = "{name} cannot be copied to {folder}: {reason}."
+    hint = "Is the disk full, or read-only?"
+
+
 class WebRefused(WebError):
     """Starting the page without what protects it."""
 
@@ -101,7 +120,7 @@ class WebRefused(WebError):
     sentence = "The page cannot be served: {reason}."
 
 
-def error_document(error: BaseException) -> dict[str, object]:
+def error_document(error: BaseException) -> dict[str, dict[str, str]]:
     """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
     failure = describe(error)
     if failure.code == "INTERNAL_ERROR":
