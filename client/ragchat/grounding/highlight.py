@@ -1,4 +1,4 @@
-"""Finds the significant words of a question in quotations. Pure."""
+"""Finds the significant words of a question in a text. Pure."""
 
 from __future__ import annotations
 
