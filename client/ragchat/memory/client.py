@@ -21,6 +21,8 @@ from ragcommon.contract.documents import (
     DocumentPart,
     Forgotten,
     Injected,
+    MapPage,
+    MapPoint,
 )
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.files import (
@@ -77,6 +79,7 @@ REPEATABLE = frozenset(
             "list_journal",
             "get_memory_stats",
             "verify_memory",
+            "map_documents",
         ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
@@ -202,6 +205,17 @@ class MemoryClient:
             documents += page.documents
             if not page.next_cursor or len(documents) == limit:
                 return DocumentPage(documents, page.total)
+            arguments["cursor"] = page.next_cursor
+
+    async def map(self, limit: int) -> MapPage:
+        """The map of at most `limit` documents; no timeout: the first one of a large memory takes a while."""
+        points: list[MapPoint] = []
+        arguments: dict[str, Any] = {"limit": limit, "max_tokens": MAX_TOKENS}
+        while True:
+            page = await self._typed("map_documents", arguments, MapPage, timeout=None)
+            points += page.points
+            if not page.next_cursor:
+                return MapPage(points, page.clusters)
             arguments["cursor"] = page.next_cursor
 
     async def show(self, document: str) -> DocumentText:
