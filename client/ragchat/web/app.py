@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import ceil
 from string import Template
 from urllib.parse import parse_qs
 
@@ -15,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from ragchat.web import plain, sessions, turns
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
+from ragchat.web.errors import WebError, error_response
 from ragchat.web.page import STATIC, view
 from ragchat.web.site import Site, read_body
 
@@ -26,22 +28,27 @@ _SIGNED_IN = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" co
 VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
 
 
-def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> Starlette:
-    """The application. `origins` are those it answers at, `cookie` is the name of its cookie."""
+def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool) -> Starlette:
+    """The application. `origins` are those it answers at, `cookie` is the name of its cookie.
+
+    `private`: other users of this machine are refused.
+    """
 
     async def sign_in(request: Request) -> Response:
         error = ""
-        if request.method == "POST" and not keys.seconds_locked():
+        if request.method == "POST":
             # python-multipart would be needed to let Starlette read it.
             form = parse_qs((await read_body(request)).decode("utf-8", "replace"))
-            if keys.is_password(form.get("password", [""])[0]):
-                return with_cookie(HTMLResponse(_SIGNED_IN), request)
-            error = "This is not the password."
-        elif request.method == "POST":
-            error = f"Too many tries: wait {keys.seconds_locked():.0f} s."
+            # Only now: many requests that send their bodies slowly would all have been let through.
+            if seconds := keys.seconds_locked():
+                error = f"Too many tries: wait {ceil(seconds)} s."
+            elif keys.is_password(form.get("password", [""])[0]):
+                return with_cookie(HTMLResponse(_SIGNED_IN))
+            else:
+                error = "This is not the password."
         elif key := request.query_params.get("key", ""):
             if keys.use(key):
-                return with_cookie(HTMLResponse(_SIGNED_IN), request)
+                return with_cookie(HTMLResponse(_SIGNED_IN))
             error = "This address has been used already."
         page = _SIGN_IN.substitute(error=escape(error), hidden="" if keys.password else "hidden")
         return HTMLResponse(page, 401 if error else 200, {"cache-control": "no-store"})
@@ -52,7 +59,7 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> St
         response.delete_cookie(cookie)
         return response
 
-    def with_cookie(response: Response, request: Request) -> Response:
+    def with_cookie(response: Response) -> Response:
         response.headers["cache-control"] = "no-store"
         response.set_cookie(
             cookie,
@@ -60,9 +67,13 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> St
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="strict",
-            secure=next(iter(origins)).startswith("https:") or request.url.scheme == "https",
+            # Behind a proxy that takes TLS off, too. Browsers send it to loopback without TLS as well.
+            secure=any(origin.startswith("https:") for origin in origins),
         )
         return response
+
+    async def refused(_: Request, error: Exception) -> Response:
+        return error_response(error)
 
     async def live(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -78,7 +89,10 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> St
             *turns.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(Access, keys, origins, cookie)],
+        middleware=[Middleware(Access, keys, origins, cookie, private=private)],
+        exception_handlers={WebError: refused},
     )
+    # Behind a proxy that takes TLS off, it would lead to http://.
+    app.router.redirect_slashes = False
     app.state.site = site
     return app

@@ -36,6 +36,13 @@ class ForeignOrigin(WebError):
     hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
 
 
+class ForeignUser(WebError):
+    code = "USER_NOT_ALLOWED"
+    status = 403
+    sentence = "This page belongs to another user of this machine."
+    hint = "Start a page of your own: `ragchat web`."
+
+
 class NotSignedIn(WebError):
     code = "NOT_SIGNED_IN"
     status = 401
