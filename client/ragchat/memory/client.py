@@ -22,6 +22,8 @@ from ragcommon.contract.documents import (
     FolderPage,
     Forgotten,
     Injected,
+    MapPage,
+    MapPoint,
 )
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.files import (
@@ -80,6 +82,7 @@ REPEATABLE = frozenset(
             "list_journal",
             "get_memory_stats",
             "verify_memory",
+            "map_documents",
         ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "list_ingestions", "cancel_ingestion"),
@@ -229,6 +232,17 @@ class MemoryClient:
     async def folders(self, place: str = "") -> FolderPage:
         """The first folders of the documents' URIs below a place, which ends with a slash; "" for all."""
         return await self._typed("list_folders", {"place": place, "max_tokens": MAX_TOKENS}, FolderPage)
+
+    async def map(self, limit: int) -> MapPage:
+        """The map of at most `limit` documents; no timeout: the first one of a large memory takes a while."""
+        points: list[MapPoint] = []
+        arguments: dict[str, Any] = {"limit": limit, "max_tokens": MAX_TOKENS}
+        while True:
+            page = await self._typed("map_documents", arguments, MapPage, timeout=None)
+            points += page.points
+            if not page.next_cursor:
+                return MapPage(points, page.clusters)
+            arguments["cursor"] = page.next_cursor
 
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""

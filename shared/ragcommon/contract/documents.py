@@ -89,3 +89,27 @@ class Forgotten(Struct, frozen=True):
     document_id: str
     uri: str
     chunks: int
+
+
+class MapPoint(Struct, frozen=True):
+    """A document on the map of the memory."""
+
+    document_id: str
+    uri: str
+    title: str
+    x: float  # in [-1, 1], like y: documents about the same are near each other
+    y: float
+    cluster: int  # its number in `clusters`, from 0
+
+
+class MapCluster(Struct, frozen=True):
+    words: list[str]  # that distinguish its documents from the others
+    documents: int  # on the map
+    x: float  # of its centre
+    y: float
+
+
+class MapPage(Struct, frozen=True):
+    points: list[MapPoint]  # cluster by cluster, those nearest to its centre first
+    clusters: list[MapCluster]  # of all pages, largest first
+    next_cursor: str | UnsetType = UNSET  # there are more points

@@ -59,6 +59,7 @@ def valid_arguments(
         "ingest_document": {"title": "Mate", "content": "From a gourd.", "source_url": "note:mate"},
         "delete_document": {"document": URI},
         "list_headings": {"document": URI},
+        "map_documents": {"limit": 10},
         "create_document": {"title": "Cups", "content": "Of glass.", "uri": f"note:{os.urandom(4).hex()}"},
         "search_blocks": {"document": URI, "below": "1"},
         "search_content": {"query": "steep minutes"},

@@ -6,11 +6,19 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ragcommon.contract.documents import DocumentPage, DocumentPart, FolderPage, Forgotten, Injected, Metadata
+from ragcommon.contract.documents import (
+    DocumentPage,
+    DocumentPart,
+    FolderPage,
+    Forgotten,
+    Injected,
+    MapPage,
+    Metadata,
+)
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_URI_LENGTH, TOKEN_BYTES
+from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_POINTS, MAX_URI_LENGTH, TOKEN_BYTES
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import LONG_CHARACTERS, Filter, Group, Question
 from ragmemory.mcp.toolsets.paging import (
@@ -47,6 +55,9 @@ StartLine = Annotated[int, Meta(description="The first line, from 1.", ge=1, le=
 _Line = Annotated[int, Meta(ge=1, le=2**53)]
 EndLine = Annotated[_Line | None, Meta(description="The last line, inclusive; default: the last there is.")]
 Results = Annotated[int, Meta(description="How many documents at most.", ge=1, le=MAX_FOUND_DOCUMENTS)]
+Points = Annotated[
+    int, Meta(description="How many documents at most; of more, a random sample.", ge=1, le=MAX_POINTS)
+]
 Content = Annotated[str, Meta(description="The whole text: Markdown or plain text.")]
 Title = Annotated[str, Meta(description="The title; default: the first heading of the content.")]
 SourceUrl = Annotated[
@@ -115,7 +126,19 @@ def document_tools(memory: Memory) -> list[Tool]:
         headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
         return HeadingPage(headings=headings, next_cursor=next_cursor)
 
-    return [*_reading_tools(memory), *_writing_tools(memory), list_headings]
+    @tool(read_only=True)
+    async def map_documents(
+        call: Call, limit: Points = 2_000, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> MapPage:
+        """Show what memory is about: its documents as points, near each other if they are alike, in clusters.
+
+        Each cluster comes with the words that tell it from the others.
+        """
+        points, clusters = await (await memory()).map.make(limit, is_begun=bool(cursor))
+        shown, next_cursor = page_of(points, cursor, max_tokens)
+        return MapPage(points=shown, clusters=clusters, next_cursor=next_cursor)
+
+    return [*_reading_tools(memory), *_writing_tools(memory), list_headings, map_documents]
 
 
 def _reading_tools(memory: Memory) -> list[Tool]:
