@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import plain, sessions, turns
+from ragchat.web import map, plain, sessions, setup, turns
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.errors import WebError, error_response
 from ragchat.web.page import STATIC, view
@@ -87,6 +87,8 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
             Route("/health/live", live),
             *sessions.ROUTES,
             *turns.ROUTES,
+            *map.ROUTES,
+            *setup.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Access, keys, origins, cookie, private=private)],
