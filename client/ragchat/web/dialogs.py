@@ -6,15 +6,12 @@ A question is sent to the page as an event of the answer that waits for it, and 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 import anyio
 
 from ragchat.web.errors import NotFound
-
-# Sends one event to a page.
-Tell = Callable[[dict[str, Any]], None]
+from ragchat.web.streaming import Tell
 
 
 class Dialogs:

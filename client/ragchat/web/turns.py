@@ -6,13 +6,12 @@ with its name as `type`; text arrives as `blocks`, the rendered end of the answe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import anyio
 import msgspec
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from ragchat.conversation import Conversation
 from ragchat.llm.types import decode_arguments
@@ -33,14 +32,12 @@ from ragchat.turn.events import (
     ToolStarted,
 )
 from ragchat.turn.types import Turn
-from ragchat.web.dialogs import Tell
-from ragchat.web.errors import error_document
 from ragchat.web.markup import Node, nodes
 from ragchat.web.site import Site, body, route
+from ragchat.web.streaming import Streamed, Tell
 
 # Deltas are collected for this long, because models send single words.
 DRAW_SECONDS = 0.05
-LINES = "application/x-ndjson"
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,12 +51,12 @@ class Approval(msgspec.Struct, frozen=True):
     arguments: str = ""
 
 
-async def ask(site: Site, request: Request) -> StreamingResponse:
+async def ask(site: Site, request: Request) -> Streamed:
     asked = await body(request, Ask)
     return streamed(site, request, lambda chat, emit, approve: chat.ask(asked.question, emit, approve))
 
 
-async def retry(site: Site, request: Request) -> StreamingResponse:
+async def retry(site: Site, request: Request) -> Streamed:
     return streamed(site, request, lambda chat, emit, approve: chat.retry(emit, approve))
 
 
@@ -78,40 +75,27 @@ _RULES = {"session": Rule.SESSION, "always": Rule.ALWAYS, "never": Rule.NEVER}
 Take = Callable[[Conversation, Callable[[Event], None], Approve], Awaitable[Turn]]
 
 
-def streamed(site: Site, request: Request, take: Take) -> StreamingResponse:
+def streamed(site: Site, request: Request, take: Take) -> Streamed:
     """The events of a turn of the session in the address, then `turn` or `error`."""
-    lines = _lines(site, request.path_params["session_id"], take)
-    return StreamingResponse(lines, media_type=LINES, headers={"cache-control": "no-store"})
+    session_id = request.path_params["session_id"]
 
-
-async def _lines(site: Site, session_id: str, take: Take) -> AsyncIterator[bytes]:
-    send, receive = anyio.create_memory_object_stream[dict[str, Any]](float("inf"))
-    async with anyio.create_task_group() as tasks, receive:
-        tasks.start_soon(_run, site, session_id, take, send)
-        async for event in receive:
-            yield msgspec.json.encode(event) + b"\n"
-        tasks.cancel_scope.cancel()
-
-
-async def _run(site: Site, session_id: str, take: Take, send: Any) -> None:
-    async with send:
-        written = Written(send.send_nowait)
+    async def work(tell: Tell) -> None:
+        written = Written(tell)
 
         def emit(event: Event) -> None:
             if isinstance(event, Delta):
                 written.add(event.text)
             else:
-                send.send_nowait(event_document(event))
+                tell(event_document(event))
 
         async def approve(question: Question) -> dict[str, Any] | None:
-            return await _approval(site, send.send_nowait, question)
+            return await _approval(site, tell, question)
 
-        try:
-            async with site.chats.taking_turn(session_id) as chat, written:
-                turn = await take(chat, emit, approve)
-            send.send_nowait({"type": "turn", "turn": turn_document(turn)})
-        except Exception as error:
-            send.send_nowait({"type": "error", **error_document(error)})
+        async with site.chats.taking_turn(session_id) as chat, written:
+            turn = await take(chat, emit, approve)
+        tell({"type": "turn", "turn": turn_document(turn)})
+
+    return Streamed(work)
 
 
 class Written:
