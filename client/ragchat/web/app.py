@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import changes, library, plain, sessions, sources, turns, uploads
+from ragchat.web import changes, library, map, plain, sessions, setup, sources, turns, uploads
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.errors import WebError, error_response
 from ragchat.web.page import STATIC, view
@@ -91,6 +91,8 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
             *sources.ROUTES,
             *uploads.ROUTES,
             *changes.ROUTES,
+            *map.ROUTES,
+            *setup.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Access, keys, origins, cookie, private=private)],
