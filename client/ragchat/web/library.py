@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 from starlette.requests import Request
 
-from ragchat.commands.doctor import Check, folders, sources_check
+from ragchat.checks import Check, folders, sources_check
 from ragchat.console import describe
 from ragchat.errors import NoDocumentMatches, RagChatError
 from ragchat.formatting import counted, local

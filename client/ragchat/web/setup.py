@@ -19,7 +19,7 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.permissions import Permissions
 from ragchat.web.errors import error_document
 from ragchat.web.site import Site, body, route
-from ragchat.web.turns import LINES
+from ragchat.web.streaming import Streamed
 from ragcommon.hosts import HOSTS, Host, write
 
 
@@ -71,7 +71,8 @@ async def change(site: Site, request: Request) -> dict[str, Any]:
 
 async def doctor(site: Site, _: Request) -> StreamingResponse:
     """Each check as a line, when it is done."""
-    return StreamingResponse(_checks(site), media_type=LINES, headers={"cache-control": "no-store"})
+    headers = {"cache-control": "no-store"}
+    return StreamingResponse(_checks(site), media_type=Streamed.media_type, headers=headers)
 
 
 ROUTES = (
