@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import plain, sessions, turns
+from ragchat.web import plain, reading, search, sessions, turns
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.page import STATIC, view
 from ragchat.web.site import Site, read_body
@@ -75,6 +75,8 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str) -> St
             Route("/sign-out", sign_out, methods=["POST"]),
             Route("/health/live", live),
             *sessions.ROUTES,
+            *search.ROUTES,
+            *reading.ROUTES,
             *turns.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
