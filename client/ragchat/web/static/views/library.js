@@ -24,6 +24,7 @@ export async function show(main, { query, signal, navigate }) {
         await site.refresh();
       }, site);
       said.replaceChildren(...sentences.map((line) => h("p", {}, line)), ...(undo ? [undo] : []));
+      if (undo) undo.focus();  // The button that was used may be gone.
     },
     fail(error) {
       if (error.name !== "AbortError") said.replaceChildren(errorBox(error));
@@ -42,7 +43,7 @@ export async function show(main, { query, signal, navigate }) {
   main.append(
     h("h1", {}, "Library"),
     problems,
-    part === "document" ? null : loading(site),
+    ...(part === "document" ? [] : [loading(site)]),
     said,
     h("nav", { class: "parts", "aria-label": "Parts of the library" }, PARTS.map(([name, title]) =>
       h("a", { href: address("/library", { show: name }), "aria-current": name === part ? "page" : null }, title))),
@@ -280,10 +281,11 @@ async function documents(body, site, query) {
 function documentElement(info, site) {
   const about = [info.kind, counted(info.chunks, "passage"), size(info.characters), `changed ${info.changed}`,
     `added ${info.added}`, info.by && `by ${info.by}`, info.machine && `on ${info.machine}`];
-  return h("li", {},
-    h("a", { href: address("/document", { id: info.id }) }, info.title),
-    info.name !== info.title ? h("span", { class: "dim" }, ` ${info.name}`) : null,
-    h("div", { class: "dim" }, about.filter(Boolean).join(" · "), " ", info.tags.map((tag) => h("span", { class: "tag" }, tag))),
+  return h("li", { class: "document" },
+    h("div", {},
+      h("a", { href: address("/document", { id: info.id }) }, info.title),
+      h("span", { class: "dim" }, info.name !== info.title && ` ${info.name}`, info.is_copy && " (dropped here)"),
+      h("div", { class: "dim" }, about.filter(Boolean).join(" · "), " ", info.tags.map((tag) => h("span", { class: "tag" }, tag)))),
     h("div", { class: "actions" },
       h("a", { href: address("/library", { document: info.id }), "aria-label": `Versions of ${info.title}` }, "Versions"),
       site.library.can_write && h("button", { type: "button", "aria-label": `Forget ${info.title}`, onclick: () => forget(info, site) }, "Forget")));
