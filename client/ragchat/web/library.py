@@ -166,7 +166,8 @@ def _folder_name(uri: str, place: str, copies: str) -> str:
         return " / ".join(["Dropped files", *filter(None, _copy_name(uri, copies).split("/"))])
     if place or path_in(uri) is None:
         return one_line(unquote(uri.removeprefix(place).rstrip("/"))) or uri
-    return short_uri(uri.rstrip("/"))
+    name = short_uri(uri.rstrip("/"))
+    return one_line(str(path_in(uri))) if name == "." else name
 
 
 async def forget(site: Site, request: Request) -> dict[str, Any]:

@@ -9,14 +9,14 @@ const number = (count) => count.toLocaleString("en");
 const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-export async function show(main, { query, signal, navigate }) {
+export async function show(main, { query, signal }) {
   document.title = "Library";
   const library = await get("/api/library", signal);
   const part = query.get("document") ? "document" : query.get("show") ?? "";
   const said = h("div", { class: "said", role: "status" });
   const body = h("div");
   const site = {
-    library, signal, navigate,
+    library, signal,
     // Say what was done, with what takes it back.
     tell(sentences, group) {
       const undo = group && library.can_undo && action("Undo", async () => {
@@ -24,6 +24,7 @@ export async function show(main, { query, signal, navigate }) {
         await site.refresh();
       }, site);
       said.replaceChildren(...sentences.map((line) => h("p", {}, line)), ...(undo ? [undo] : []));
+      if (undo) undo.focus();  // The button that was used may be gone.
     },
     fail(error) {
       if (error.name !== "AbortError") said.replaceChildren(errorBox(error));
@@ -31,6 +32,7 @@ export async function show(main, { query, signal, navigate }) {
     async refresh() {
       Object.assign(library, await get("/api/library", signal));
       showProblems();
+      site.showIntro?.();
       await view.refresh?.();
     },
   };
@@ -42,7 +44,7 @@ export async function show(main, { query, signal, navigate }) {
   main.append(
     h("h1", {}, "Library"),
     problems,
-    part === "document" ? null : loading(site),
+    ...(part === "document" ? [] : [loading(site)]),
     said,
     h("nav", { class: "parts", "aria-label": "Parts of the library" }, PARTS.map(([name, title]) =>
       h("a", { href: address("/library", { show: name }), "aria-current": name === part ? "page" : null }, title))),
@@ -131,18 +133,19 @@ function loading(site) {
     }
   }
 
+  const intro = h("div");
+  site.showIntro = () => intro.replaceChildren(...(library.documents === 0
+    ? [h("p", {}, h("strong", {}, "Memory is empty. Drop files or folders here: notes, PDFs, Office documents, code, mail.")),
+       h("p", {}, "Or in a terminal: ", h("code", {}, "ragchat inject ~/notes"), ". To keep memory in step with a folder, ",
+         h("a", { href: "/library?show=folders" }, "add it"), ".")]
+    : [h("p", {}, "Drop files or folders here to load them.")]));
+  site.showIntro();
   const zone = h("section", { class: "drop", "aria-label": "Load files", hidden: !library.can_write || library.documents === null },
-    h("p", {}, library.documents === 0
-      ? h("strong", {}, "Memory is empty. Drop files or folders here: notes, PDFs, Office documents, code, mail. ")
-      : "Drop files or folders here to load them. "),
+    intro,
     h("div", { class: "actions" },
       h("button", { type: "button", onclick: () => files.click() }, "Choose files"),
       h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"),
       files, folder),
-    library.documents === 0
-      ? h("p", {}, "Or in a terminal: ", h("code", {}, "ragchat inject ~/notes"), ". To keep memory in step with a folder, ",
-          h("a", { href: "/library?show=folders" }, "add it"), ".")
-      : null,
     sending, jobs);
   // Anywhere on the page: a file that misses the zone would otherwise replace the page.
   window.addEventListener("dragover", (event) => {
@@ -232,7 +235,10 @@ function jobElement(job, site) {
 // Documents
 
 async function documents(body, site, query) {
-  if (site.library.documents === 0) return { refresh: () => site.library.documents && site.navigate("/library", { replace: true }) };
+  if (site.library.documents === 0) {
+    const empty = { refresh: async () => site.library.documents && Object.assign(empty, await documents(body, site, query)) };
+    return empty;
+  }
   const state = { q: query.get("q") ?? "", in: query.get("in") ?? "", sort: query.get("sort") ?? "uri" };
   let cursor = "";
   let asked = 0;
@@ -280,10 +286,11 @@ async function documents(body, site, query) {
 function documentElement(info, site) {
   const about = [info.kind, counted(info.chunks, "passage"), size(info.characters), `changed ${info.changed}`,
     `added ${info.added}`, info.by && `by ${info.by}`, info.machine && `on ${info.machine}`];
-  return h("li", {},
-    h("a", { href: address("/document", { id: info.id }) }, info.title),
-    info.name !== info.title ? h("span", { class: "dim" }, ` ${info.name}`) : null,
-    h("div", { class: "dim" }, about.filter(Boolean).join(" · "), " ", info.tags.map((tag) => h("span", { class: "tag" }, tag))),
+  return h("li", { class: "document" },
+    h("div", {},
+      h("a", { href: address("/document", { id: info.id }) }, info.title),
+      h("span", { class: "dim" }, info.name !== info.title && ` ${info.name}`, info.is_copy && " (dropped here)"),
+      h("div", { class: "dim" }, about.filter(Boolean).join(" · "), " ", info.tags.map((tag) => h("span", { class: "tag" }, tag)))),
     h("div", { class: "actions" },
       h("a", { href: address("/library", { document: info.id }), "aria-label": `Versions of ${info.title}` }, "Versions"),
       site.library.can_write && h("button", { type: "button", "aria-label": `Forget ${info.title}`, onclick: () => forget(info, site) }, "Forget")));
@@ -422,7 +429,7 @@ async function oneDocument(body, site, query) {
           (one.is_kept || one.action === "removed") && earlier &&
             action("Changes", () => showChanges(earlier.number, one.number), site, { "aria-label": `Changes of version ${one.number}` }),
           !one.current && one.is_kept && current?.is_kept &&
-            action("Compare with current", () => showChanges(one.number, current.number), site, { "aria-label": `Compare version ${one.number} with the current one` }),
+            action("Compare with current", () => showChanges(one.number, current.number), site, { "aria-label": `Compare with current: version ${one.number}` }),
           !one.current && one.is_kept && site.library.can_write && action("Restore", async () => {
             site.tell((await post("/api/library/restore", { document: id, version: one.number })).said);
             await showList();
@@ -479,7 +486,7 @@ async function journal(body, site) {
       }
       const counts = Object.entries(Object.groupBy(entries, (entry) => entry.action)).map(([name, some]) => `${number(some.length)} ${name}`);
       return h("li", {}, head, `${counts.join(", ")} `,
-        open.length && site.library.can_write ? undo({ group: first.group }, `Undo all ${number(open.length)}`, `Undo: ${counts.join(", ")} at ${first.at}`) : null,
+        open.length && site.library.can_write ? undo({ group: first.group }, `Undo all ${number(open.length)}`, `Undo all ${number(open.length)}: ${counts.join(", ")} at ${first.at}`) : null,
         h("details", {}, h("summary", {}, "Documents"), h("ul", {}, entries.map((entry) => h("li", {}, line(entry), " ",
           entry.can_undo && site.library.can_write ? undo({ numbers: [entry.number] }, "Undo", `Undo: ${entry.action} ${entry.name}`) : null)))));
     }));
