@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from ragchat.checks import examine
 from ragchat.commands.config import effective, keys_set, places, shown, without_password
@@ -17,9 +15,8 @@ from ragchat.sanitize import one_line, sanitize, visible
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import ServerState
 from ragchat.servers.permissions import Permissions
-from ragchat.web.errors import error_document
 from ragchat.web.site import Site, body, route
-from ragchat.web.streaming import Streamed
+from ragchat.web.streaming import Streamed, Tell
 from ragcommon.hosts import HOSTS, Host, write
 
 
@@ -69,10 +66,14 @@ async def change(site: Site, request: Request) -> dict[str, Any]:
     return server_document(server, site.servers.permissions)
 
 
-async def doctor(site: Site, _: Request) -> StreamingResponse:
-    """Each check as a line, when it is done."""
-    headers = {"cache-control": "no-store"}
-    return StreamingResponse(_checks(site), media_type=Streamed.media_type, headers=headers)
+async def doctor(site: Site, _: Request) -> Streamed:
+    """Each check, when it is done."""
+
+    async def work(tell: Tell) -> None:
+        async for check in examine(site.settings, site.config_file):
+            tell({name: sanitize(text) for name, text in msgspec.structs.asdict(check).items()})
+
+    return Streamed(work)
 
 
 ROUTES = (
@@ -124,12 +125,3 @@ def server_document(server: Connection, permissions: Permissions) -> dict[str, A
         ],
         "other_rules": [{"name": name, "label": visible(name), "rule": rule} for name, rule in rules.items()],
     }
-
-
-async def _checks(site: Site) -> AsyncIterator[bytes]:
-    try:
-        async for check in examine(site.settings, site.config_file):
-            texts = {name: sanitize(text) for name, text in msgspec.structs.asdict(check).items()}
-            yield msgspec.json.encode({"type": "check", **texts}) + b"\n"
-    except Exception as error:
-        yield msgspec.json.encode({"type": "error", **error_document(error)}) + b"\n"

@@ -21,8 +21,8 @@ NEIGHBOURS, OTHERS = 15, 15
 # The neighbours of this many vectors are sought at a time.
 ROWS = 256
 STEPS, WIDTH = 120, 10.0
-# Rounds of k-means, which usually needs fewer.
-ROUNDS = 50
+# Points that are tried as the next centre of k-means; and its rounds, of which it usually needs fewer.
+CANDIDATES, ROUNDS = 8, 50
 SEED = 0
 
 
@@ -47,7 +47,12 @@ def layout(vectors: Floats) -> Iterator[Floats | None]:
             points += (2 - 2 * step / STEPS) * moves
             yield None
     points -= (points.max(axis=0) + points.min(axis=0)) / 2
-    yield points / max(1e-6, float(np.abs(points).max()))
+    # The mean of place and rank on each axis: else most points are in few dense spots. This fills up to three
+    # times as much of the map, and keeps the neighbours.
+    middle = (len(points) - 1) / 2
+    ranks = points.argsort(axis=0, kind="stable").argsort(axis=0) - middle
+    points = points / max(1e-6, float(np.abs(points).max())) + ranks / max(1.0, middle)
+    yield (points / 2).astype(np.float32)
 
 
 def principal(vectors: Floats) -> Floats:
@@ -76,15 +81,16 @@ def _moves(points: Floats, to: NDArray[np.int64], *, attracts: bool) -> Floats:
 
 
 def clusters(points: Floats, count: int) -> NDArray[np.int64]:
-    """(n,) the cluster of each point, of at most `count`: k-means (Lloyd 1982), begun as k-means++."""
+    """(n,) the cluster of each point, of at most `count`: k-means (Lloyd 1982), begun as greedy k-means++."""
     random = np.random.default_rng(SEED)
     centres = points[:1]
-    while len(centres) < count:
-        distances = ((points[:, None] - centres) ** 2).sum(axis=2).min(axis=1)
-        if not distances.any():
-            break
-        chosen = random.choice(len(points), p=distances / distances.sum(dtype=np.float64))
-        centres = np.concatenate([centres, points[chosen : chosen + 1]])
+    distances = ((points - centres) ** 2).sum(axis=1)
+    while len(centres) < count and distances.any():
+        chances = distances / distances.sum(dtype=np.float64)
+        tried = points[random.choice(len(points), size=CANDIDATES, p=chances)]
+        after = np.minimum(distances, ((points - tried[:, None]) ** 2).sum(axis=2))
+        best = after.sum(axis=1).argmin()
+        centres, distances = np.concatenate([centres, tried[best : best + 1]]), after[best]
     nearest = np.empty(0, np.int64)
     for _ in range(ROUNDS):
         before, nearest = nearest, ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
