@@ -35,7 +35,10 @@ from ragchat.web.site import Site, read_body
 _SIGN_IN = Template((STATIC / "sign-in.html").read_text("utf-8"))
 # After signing in, our own page sends the browser on: a redirect of a request from elsewhere would not carry
 # the cookie, which is sent to requests of our own pages only.
-_SIGNED_IN = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><p>Signed in.'
+_SIGNED_IN = (
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
+    '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
+)
 # The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
 

@@ -65,7 +65,7 @@ def names(client: httpx2.Client, **parameters: str) -> list[str]:
 
 async def test_a_file_that_is_dropped_again_is_the_same_document(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             job = dropped(client, **{"tea.md": TEA, "notes/cup.md": "# Cups"})
             assert (job["summary"], job["failures"]) == ("2 added (2 chunks).", [])
             assert names(client) == ["notes/cup.md", "tea.md"]
@@ -89,7 +89,7 @@ async def test_a_file_that_is_dropped_again_is_the_same_document(program: Progra
 
 async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             job = dropped(client, **{"a.md": "# A", "b.md": "# B"})
             [document, _] = listed(client)["documents"]
             done = client.delete("/api/library/documents", params={"id": document["id"]}).json()
@@ -106,7 +106,7 @@ async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: 
 
 async def test_a_killed_upload_leaves_nothing_half_loaded(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             dropped(client, **{"tea.md": TEA})
             address = urlsplit(web.origin)
             cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
@@ -122,7 +122,7 @@ async def test_a_killed_upload_leaves_nothing_half_loaded(program: Program) -> N
                 web.process.kill()
     assert (copies / "tea.md").read_text(encoding="utf-8") == TEA
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             assert names(client) == ["tea.md"]
             assert dropped(client, **{"tea.md": TEA})["summary"] == "1 unchanged (1 chunk)."
 
@@ -133,7 +133,7 @@ async def test_a_file_that_is_too_large_or_cannot_be_copied_is_refused_with_a_se
     settings = tmp_path / "small.toml"
     settings.write_text("[web]\nupload_bytes = 10\n", encoding="utf-8")
     async with serving(program, "--config", str(settings)) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             refused = client.put("/api/library/files?name=x.md", content=b"x" * 11)
             assert refused.status_code == 413
             assert refused.json()["error"]["message"] == "x.md is larger than 10 bytes."
@@ -159,7 +159,7 @@ async def test_a_folder_is_followed_synced_and_missed(program: Program) -> None:
     notes.mkdir()
     (notes / "tea.md").write_text(TEA, encoding="utf-8")
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             refused = client.post("/api/library/sources", json={"path": "none"})
             assert refused.json()["error"]["message"] == "none does not exist."
             added = asked(client, "sources", path="notes")
@@ -195,7 +195,7 @@ async def test_a_load_is_cancelled_and_a_damaged_memory_is_said(program: Program
     for number in range(2000):
         (many / f"{number}.md").write_text(f"# Note {number}\n\n" + "Some words. " * 50, encoding="utf-8")
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             job = asked(client, "sources", path="many")["job"]
             with closing(events(client)) as changes:
                 next(jobs for jobs in changes if jobs and jobs[0]["files"])
@@ -208,7 +208,7 @@ async def test_a_load_is_cancelled_and_a_damaged_memory_is_said(program: Program
     memory = program.home / "data" / "memory.db"
     memory.write_bytes(b"not a database" * 1000)
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             overview = client.get("/api/library").json()
             assert overview["documents"] is None
             assert [one["name"] for one in overview["problems"] if one["status"] == "fault"] == ["memory"]
@@ -221,7 +221,7 @@ async def test_documents_are_filtered_by_name_and_folder_and_come_in_pages(progr
             (program.folder / folder / f"{one:03}.md").write_text(f"# {folder} {one}", encoding="utf-8")
     program("inject", ".")
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             first = listed(client, q="TEA")
             assert (len(first["documents"]), first["total"]) == (100, 120)
             rest = listed(client, q="TEA", cursor=first["cursor"])

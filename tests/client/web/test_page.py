@@ -13,7 +13,6 @@ from tests.support.browser import (
     Page,
     Web,
     axe,
-    chromium_running,
     expect,
     scrolls_sideways,
     serving,
@@ -222,14 +221,9 @@ async def test_a_conversation_of_40_mb_opens_at_once_and_takes_little_memory(
         assert used["usedSize"] < 100e6
 
 
-async def test_without_scripts_searching_and_reading_work(tea: Program) -> None:
-    # Playwright's own way to switch them off leaves <noscript> out.
-    async with (
-        serving(tea) as web,
-        chromium_running("--blink-settings=scriptEnabled=false") as browser,
-        visiting(browser, web) as page,
-    ):
-        await expect(page.locator("main")).to_contain_text("This view needs scripts.")
+async def test_without_scripts_searching_and_reading_work(browser: Browser, tea: Program) -> None:
+    async with serving(tea) as web, visiting(browser, web, java_script_enabled=False) as page:
+        assert "This view needs scripts." in await page.locator("main").inner_text()
         await page.get_by_role("link", name="Search").click()
         await page.get_by_role("searchbox").fill("green tea")
         await page.keyboard.press("Enter")
