@@ -17,25 +17,36 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragchat.web.errors import ForeignHost, ForeignOrigin, NotSignedIn, WebError, error_response
+from ragchat.web.errors import (
+    ForeignHost,
+    ForeignOrigin,
+    ForeignUser,
+    NotSignedIn,
+    WebError,
+    error_response,
+)
+from ragchat.web.peer import is_of_another_user
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # What can be asked for without a cookie: nothing here says anything about the user.
-OPEN_PATHS = ("/static/", "/sign-in", "/health/live")
+OPEN_PATHS = frozenset({"/sign-in", "/health/live"})
+OPEN_FOLDER = "/static/"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 # Bad passwords in a row, from all clients together, after which the next ones wait.
 FREE_TRIES, WAIT_SECONDS = 5, 5.0
 COOKIE_SECONDS = 30 * 86_400
 
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": CSP,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
+    # With "no-referrer" a browser would send the form of the password without its origin.
+    "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
@@ -89,14 +100,20 @@ def _hash(value: str) -> bytes:
 
 
 class Access:
-    """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`."""
+    """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`.
 
-    def __init__(self, app: ASGIApp, keys: Keys, origins: frozenset[str], cookie: str) -> None:
+    `private`: only connections of the user who runs it are accepted, where the system can tell.
+    """
+
+    def __init__(
+        self, app: ASGIApp, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool
+    ) -> None:
         self._app = app
         self._keys = keys
         self._origins = origins
         self._hosts = {urlsplit(origin).netloc for origin in origins}
         self._cookie = cookie
+        self._private = private
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -114,6 +131,8 @@ class Access:
             await send(message)
 
         try:
+            if self._private and is_of_another_user(scope["client"], scope["server"]):
+                raise ForeignUser
             self._check(HTTPConnection(scope), scope["method"], scope["path"])
         except WebError as error:
             response = self._refusal(error, scope)
@@ -123,9 +142,8 @@ class Access:
 
     def _check(self, request: HTTPConnection, method: str, path: str) -> None:
         self._check_source(request.headers, method)
-        if not path.startswith(OPEN_PATHS) and not self._keys.is_signed_in(
-            request.cookies.get(self._cookie, "")
-        ):
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
+        if not is_open and not self._keys.is_signed_in(request.cookies.get(self._cookie, "")):
             raise NotSignedIn
 
     def _check_source(self, headers: Headers, method: str) -> None:
@@ -136,6 +154,10 @@ class Access:
         # Browsers send the origin with each request that may change something.
         if (origin is not None or method not in SAFE_METHODS) and origin not in self._origins:
             raise ForeignOrigin(origin or "an unknown page")
+        # A page of another port is of the same site: the cookie comes with what it loads. It may link to us.
+        site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode")
+        if site not in ("none", "same-origin") and mode != "navigate":
+            raise ForeignOrigin("another page")
 
     def _refusal(self, error: WebError, scope: Scope) -> Response:
         wants_page = "text/html" in Headers(scope=scope).get("accept", "")

@@ -36,6 +36,13 @@ class ForeignOrigin(WebError):
     hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
 
 
+class ForeignUser(WebError):
+    code = "USER_NOT_ALLOWED"
+    status = 403
+    sentence = "This page belongs to another user of this machine."
+    hint = "Start a page of your own: `ragchat web`."
+
+
 class NotSignedIn(WebError):
     code = "NOT_SIGNED_IN"
     status = 401
@@ -63,12 +70,46 @@ class Busy(WebError):
     hint = "Wait for the answer, or stop it."
 
 
+class Outdated(WebError):
+    code = "SESSION_CHANGED"
+    status = 409
+    sentence = "This conversation has gone on elsewhere: it is shown as it is now."
+
+
+class NotAccepted(WebError):
+    """An answer to an open question that cannot be used; the question stays open."""
+
+    reason: str
+    code = "NOT_ACCEPTED"
+    status = 422
+    sentence = "{reason}"
+
+
 class TooLarge(WebError):
     what: str
     limit: str
     code = "TOO_LARGE"
     status = 413
     sentence = "{what} is larger than {limit}."
+
+
+class NotAdded(WebError):
+    """`reason` is the sentence."""
+
+    reason: str
+    code = "NOT_ADDED"
+    status = 409
+    sentence = "{reason}"
+
+
+class CopyFailed(WebError):
+    name: str
+    folder: str
+    reason: str
+    code = "COPY_FAILED"
+    status = 507
+    sentence = "{name} cannot be copied to {folder}: {reason}."
+    hint = "Is the disk full, or read-only?"
 
 
 class WebRefused(WebError):
@@ -79,7 +120,7 @@ class WebRefused(WebError):
     sentence = "The page cannot be served: {reason}."
 
 
-def error_document(error: BaseException) -> dict[str, object]:
+def error_document(error: BaseException) -> dict[str, dict[str, str]]:
     """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
     failure = describe(error)
     if failure.code == "INTERNAL_ERROR":
@@ -87,9 +128,13 @@ def error_document(error: BaseException) -> dict[str, object]:
     return {"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}}
 
 
+def error_status(error: BaseException) -> int:
+    if isinstance(error, WebError):
+        return error.status
+    # The request is well-formed; what it asks for cannot be done now.
+    return 409 if isinstance(error, RagChatError) else 500
+
+
 def error_response(error: BaseException) -> Response:
-    status = error.status if isinstance(error, WebError) else 500
-    if isinstance(error, RagChatError) and not isinstance(error, WebError):
-        status = 409  # The request is well-formed; what it asks for cannot be done now.
     body = msgspec.json.encode(error_document(error))
-    return Response(body, status, media_type="application/json")
+    return Response(body, error_status(error), media_type="application/json")

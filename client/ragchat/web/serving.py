@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import sys
@@ -10,7 +11,6 @@ from functools import partial
 from html import escape
 from math import ceil
 from threading import Thread
-from urllib.parse import urlsplit
 
 import anyio
 
@@ -21,16 +21,19 @@ from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import LOOPBACK, Keys
 from ragchat.web.app import make_app
+from ragchat.web.asking import PageUser
 from ragchat.web.chats import Chats
 from ragchat.web.errors import WebRefused
+from ragchat.web.loads import Loads
 from ragchat.web.site import Site
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
 from ragconfig.keys import read_key
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
-from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback
+from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
 
+_PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
 # A private file that sends the browser to the address: other users of this machine could read the key in the
 # arguments of the browser.
 _OPENED = "web.html"
@@ -53,9 +56,16 @@ async def serve(run: Invocation) -> None:
                     run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
                 )
 
-            async with Chats(make) as chats, SessionStore(sessions_path(run.settings)) as sessions:
-                site = Site(run.settings, run.config_file, memory, servers, sessions, chats)
-                app = make_app(site, keys, frozenset(origins), f"ragchat_{listening.getsockname()[1]}")
+            async with (
+                Chats(make) as chats,
+                Loads() as loads,
+                SessionStore(sessions_path(run.settings)) as sessions,
+            ):
+                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads)
+                servers.user = PageUser(site.dialogs, servers.permissions).user()
+                cookie = f"ragchat_{listening.getsockname()[1]}"
+                private = is_loopback(listening) and not table.public_url
+                app = make_app(site, keys, frozenset(origins), cookie, private=private)
                 listener = Listener(app, _limits(run.settings), _tls(table))
                 async with background_task(partial(listener.run_on, listening)) as tasks:
                     await listener.started_listening.wait()
@@ -68,25 +78,33 @@ async def serve(run: Invocation) -> None:
 
 def _check_protected(table: WebSettings, listening: socket.socket, password: str) -> None:
     """Raises WebRefused if others could reach the page without a password, or read what it sends."""
+    if table.public_url and not _PUBLIC_URL.fullmatch(table.public_url):
+        raise WebRefused(
+            f"{table.public_url!r} is not the address of a proxy, such as https://notes.example.org"
+        )
     if is_loopback(listening) and not table.public_url:
         return
     if not password:
         raise WebRefused("others can reach it there, and there is no password: set --password-file")
-    if not table.certificate and not table.public_url.startswith("https://"):
+    if not table.certificate and not table.public_url:
         raise WebRefused(
             "others could read what it sends: set --certificate and --private-key, or --public-url to the "
             "https:// address of a proxy"
         )
+    if is_wildcard(listening) and not table.public_url:
+        raise WebRefused(
+            f"no browser can open {table.host}: set --public-url to the address that it will have"
+        )
 
 
 def _origins(table: WebSettings, listening: socket.socket) -> list[str]:
-    """The origins of the page, the one to show first."""
+    """The origins of the page as browsers write them, the one to show first."""
     port, scheme = listening.getsockname()[1], "https" if table.certificate else "http"
     names = [f"[{table.host}]" if ":" in table.host else table.host.lower()]
     names += [name for name in LOOPBACK if name not in names and is_loopback(listening)]
-    public = urlsplit(table.public_url)
-    proxied = [f"{public.scheme}://{public.netloc}".lower()] if table.public_url else []
-    return proxied + [f"{scheme}://{name}:{port}" for name in names]
+    proxied = [table.public_url.rstrip("/").lower()] if table.public_url else []
+    origins = proxied + [f"{scheme}://{name}:{port}" for name in names]
+    return [one.removesuffix(":443" if one.startswith("https:") else ":80") for one in origins]
 
 
 def _limits(settings: Settings) -> ConnectionLimits:
