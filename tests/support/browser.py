@@ -129,7 +129,7 @@ async def visiting(
 
     def logged(message: ConsoleMessage) -> None:
         if message.type == "error":
-            problems.append(message.text)
+            problems.append(f"{message.text} {message.location}")
 
     def asked(request: Request) -> None:
         if not request.url.startswith((web.origin + "/", "data:", "blob:")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import httpx2
@@ -24,7 +24,7 @@ def new_session(client: httpx2.Client) -> str:
 
 def events(
     client: httpx2.Client, session_id: str, kind: str = "ask", **asked: Any
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any], None, None]:
     """The events of a turn, as they come. Leaving them stops the turn."""
     with client.stream("POST", f"/api/sessions/{session_id}/{kind}", json=asked) as response:
         response.raise_for_status()

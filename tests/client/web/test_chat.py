@@ -149,7 +149,7 @@ async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: 
         await page.get_by_label("Question").fill("What is tea?")
         await page.keyboard.press("Enter")
         await page.get_by_role("button", name="Rename").click()
-        await page.get_by_label("Name").fill("<i>Tea</i>")
+        await page.get_by_role("textbox", name="Name").fill("<i>Tea</i>")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", level=1)).to_have_text("<i>Tea</i>")
         await page.get_by_role("button", name="Delete").click()
