@@ -429,3 +429,8 @@ class IngestionFailed(RagMemoryError):
     code = "INTERNAL_ERROR"
     sentence = "The ingestion ended with an internal error: {reason}."
     hint = "The log of the server has the details."
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what a database says, without its full stop."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
