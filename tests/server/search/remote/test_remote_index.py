@@ -1,6 +1,6 @@
 """A remote index: the same hits as the index of a process, whatever the server has, and when it is away.
 
-Also the tests of `following`, `vector_store`, `pgvector`, `qdrant`, `ragmemory.stores.remote`,
+Also the tests of `updating`, `vector_store`, `pgvector`, `qdrant`, `ragmemory.stores.remote`,
 `ragmemory.search.indexing` and `ragmemory.search.index.candidates`.
 """
 
@@ -22,8 +22,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from ragcommon.contract.search import Hit
 from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
-from ragmemory.search.remote.following import PAGE, LeaseLost
 from ragmemory.search.remote.qdrant import Qdrant
+from ragmemory.search.remote.updating import PAGE, LeaseLost
 from ragmemory.search.remote.vector_store import Commit, Page
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
@@ -71,7 +71,7 @@ async def memory(
 
 
 @pytest.fixture(autouse=True)
-def _no_following(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests say when a page is sent."""
     monkeypatch.setattr(remote_index, "_FOLLOW_SECONDS", 3600.0)
 
@@ -141,7 +141,7 @@ async def test_pages_of_a_long_document_are_found_once_it_is_whole_and_no_longer
     assert await uris(memory, "fox Sentence700") == ["long"]
 
 
-async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_of_them_follows(
+async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_of_them_updates(
     tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
 ) -> None:
     async with service_for(tmp_path, url=memory_url, index=index_url) as other:
@@ -150,7 +150,7 @@ async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_o
         await catch_up(memory)
         await put(other, PIE, uri="pie")
         await catch_up(other)  # It has no lease.
-        assert not index_of(other)._follower.leads
+        assert not index_of(other)._updater.leads
         assert await counted(memory) == 1
         assert (await uris(memory, "apple pie"))[0] == (await uris(other, "apple pie"))[0] == "pie"
         await catch_up(memory)
@@ -220,7 +220,7 @@ async def test_a_reembedding_makes_a_new_index(
     await put(memory, FOX, uri="fox")
     await catch_up(memory)
     before = index_of(memory).name
-    await index_of(memory)._follower.give_up()
+    await index_of(memory)._updater.give_up()
     async with service_for(
         tmp_path, SwitchableEmbedder("other:model"), url=memory_url, index=index_url
     ) as other:
@@ -271,7 +271,7 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             async with AsyncExitStack() as stack:
                 use_qdrant(stack)
                 async with service_for(tmp_path, index=QDRANT) as other:
-                    await index_of(memory)._follower.give_up()
+                    await index_of(memory)._updater.give_up()
                     await catch_up(other)
             await put(memory, PIE, uri="pie")
             found = await memory.search.query("brown fox", 8)
@@ -281,7 +281,7 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             )
 
 
-async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
+async def test_a_process_updates_the_index_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_index, "_MAX_BEHIND", 0)
@@ -300,7 +300,7 @@ async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_doe
     assert await counted(memory) == 2
 
 
-FOLLOWS = """
+UPDATES = """
 import anyio, sys
 from ragmemory.search.remote import remote_index
 from ragmemory.stores import leases
@@ -313,7 +313,7 @@ async def main():
     async with service_for(sys.argv[1], url=sys.argv[2], index="pgvector") as memory:
         await memory.search.query("fox", 1)
         await catch_up(memory)
-        print("follows", flush=True)
+        print("updated", flush=True)
         await anyio.sleep_forever()
 
 from pathlib import Path
@@ -323,26 +323,25 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize("kind", ["pgvector"])
-async def test_a_follower_that_is_killed_is_replaced(
+async def test_an_updater_that_is_killed_is_replaced(
     tmp_path: Path, memory: MemoryService, memory_url: str
 ) -> None:
     await put(memory, FOX, uri="fox")
-    words = [sys.executable, "-c", FOLLOWS, str(tmp_path), memory_url]
+    words = [sys.executable, "-c", UPDATES, str(tmp_path), memory_url]
     async with await anyio.open_process(words, stderr=None) as process:
         assert process.stdout is not None
-        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"follows"
+        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"updated"
         await catch_up(memory)
-        assert not index_of(memory)._follower.leads
+        assert not index_of(memory)._updater.leads
         process.kill()
     await put(memory, PIE, uri="pie")
-    follower = index_of(memory)._follower
-    while not await follower.lead():
+    while not await index_of(memory)._updater.lead():
         await anyio.lowlevel.checkpoint()
     await catch_up(memory)
     assert await counted(memory) == 2
 
 
-async def test_a_follower_that_was_frozen_changes_nothing_when_it_wakes(
+async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
     tmp_path: Path,
     memory: MemoryService,
     memory_url: str,

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 # Chunks sent at a time.
 PAGE = 1_000
-# Of what is stored on a server. Another one makes every remote index be built again.
+# Version of the stored form; a new one rebuilds every remote index.
 FORMAT = 1
 _LEASE = "remote index"
 
 
 class LeaseLost(Exception):
-    """Another process follows by now. Nothing was committed."""
+    """Another process updates the index by now. Nothing was committed."""
 
 
 def name_of(kind: str, fingerprint: str, ranking: RankingSettings) -> str:
@@ -45,7 +45,7 @@ def name_of(kind: str, fingerprint: str, ranking: RankingSettings) -> str:
     return f"{kind}_{store_id}_{sha256(repr(parts).encode()).hexdigest()[:16]}"
 
 
-class Follower:
+class RemoteUpdater:
     """Call `step` until it returns False, then again when the store may have changed."""
 
     def __init__(self, store: Store, vectors: VectorStore, ranking: RankingSettings) -> None:
@@ -58,10 +58,10 @@ class Follower:
         self._step = anyio.Lock()
         self.leads = False
         self.name = ""
-        """Of the index, as it was last followed."""
+        """Of the index that was last updated."""
 
     async def step(self) -> bool:
-        """Send one page of changes; False if there are none, or another process follows.
+        """Send one page of changes; False if there are none, or another process sends them.
 
         Raises IndexUnavailable, LeaseLost.
         """
@@ -153,6 +153,6 @@ class Follower:
         return self.leads
 
     async def give_up(self) -> None:
-        """Let another process follow at once."""
+        """Let another process take the lease at once."""
         self.leads = False
         await self._leases.give_up(_LEASE, self._holder)
