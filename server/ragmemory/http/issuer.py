@@ -16,7 +16,7 @@ from ragmcp.http.reach import Reach
 from ragmcp.oauth.discovery import find_server
 from ragmcp.oauth.errors import AuthorizationFailed
 from ragmcp.oauth.web import check_secure, open_web
-from ragmemory.mcp.toolsets import RIGHTS, Right
+from ragmemory.types.rights import RIGHTS, Right
 
 if TYPE_CHECKING:
     from jwt import PyJWK

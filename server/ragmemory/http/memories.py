@@ -36,8 +36,9 @@ from ragmcp.server.tools import Tool
 from ragmemory.http.memories_file import Entry, digest_of, read_memories
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 from ragmemory.mcp.server import OnDemand, make_server
-from ragmemory.mcp.toolsets import RIGHTS, Right, tools_with_rights
+from ragmemory.mcp.toolsets import tools_with_rights
 from ragmemory.settings import MemorySettings
+from ragmemory.types.rights import RIGHTS, Right
 
 if TYPE_CHECKING:
     from ragmemory.http.issuer import Issuer
