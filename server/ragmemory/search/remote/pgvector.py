@@ -90,19 +90,22 @@ class PgVector:
         total = np.array([row[1] for row in rows] or [[0.0]]).sum(axis=0)
         return Held(len(rows), sum(row[0] for row in rows), total, terms)
 
+    async def is_complete(self, name: str) -> bool:  # noqa: ARG002
+        rows = await self._engine.read(
+            "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema()"
+            " AND indexname = 'remote_chunks_vectors'"
+        )
+        return bool(rows)
+
     async def complete(self, name: str) -> None:  # noqa: ARG002
         # Faster for all vectors at once than one by one. Not in a `transaction`, whose end the program would
         # wait for when it stops.
-        if not await self._engine.read(
-            "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema()"
-            " AND indexname = 'remote_chunks_vectors'"
-        ):
-            schema = await self._extension()
-            async with self._engine.session({}, WRITE_SECONDS) as connection:
-                await connection.execute(
-                    "CREATE INDEX remote_chunks_vectors ON remote_chunks"
-                    f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
-                )
+        schema = await self._extension()
+        async with self._engine.session({}, WRITE_SECONDS) as connection:
+            await connection.execute(
+                "CREATE INDEX IF NOT EXISTS remote_chunks_vectors ON remote_chunks"
+                f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+            )
 
     async def candidates(self, sought: Sought) -> list[int]:
         try:

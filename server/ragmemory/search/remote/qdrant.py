@@ -188,8 +188,12 @@ class Qdrant:
         payload = {DOCUMENT: chunk.document, "length": chunk.length}
         return PointStruct(id=chunk.chunk_id, vector=vectors, payload=payload)
 
-    async def complete(self, name: str) -> None:
+    async def is_complete(self, name: str) -> bool:  # noqa: ARG002
         """Qdrant indexes in the background."""
+        return True
+
+    async def complete(self, name: str) -> None:
+        """See `is_complete`."""
 
     async def candidates(self, sought: Sought) -> list[int]:
         await self._open()

@@ -159,7 +159,7 @@ class RemoteIndex:
             await anyio.sleep(leases.SECONDS / 4)
             with suppress(RagMemoryError):  # The updater meets the same error.
                 if self._updater.leads:
-                    await self._updater.lead()
+                    await self._updater.prolong()
 
     async def close(self) -> None:
         try:

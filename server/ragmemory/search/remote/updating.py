@@ -66,7 +66,11 @@ class RemoteUpdater:
         Raises IndexUnavailable, LeaseLost.
         """
         async with self._step:
-            return await self._send_page()
+            try:
+                return await self._send_page()
+            except Exception:
+                self.leads = False  # The lease lapses, if it was not lost already.
+                raise
 
     async def _send_page(self) -> bool:
         store = self._store
@@ -75,7 +79,8 @@ class RemoteUpdater:
             return False
         name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
         self.name = name
-        if not await self.lead():
+        # First without the lease: every write to an SQLite file changes its version.
+        if not (self.leads or await self._is_behind(name)) or not await self.lead():
             return False
         state, _ = await self._remote.state(name)
         if state is None or not await self._vectors.has(name, store.changes.has_passed):
@@ -84,6 +89,7 @@ class RemoteUpdater:
         changes = await store.changes.since(state.checkpoint, PAGE)
         if not changes.chunk_ids and not changes.removed:
             await self._vectors.complete(name)
+            await self.give_up()
             return False
         documents = await self._remote.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
@@ -92,6 +98,15 @@ class RemoteUpdater:
         page = Page(name, changes.checkpoint, chunks, changes.removed, counted, average)
         await self._vectors.apply(page, self._commit(state, added, changes.checkpoint))
         return True
+
+    async def _is_behind(self, name: str) -> bool:
+        """Whether the server lacks anything. Raises IndexUnavailable."""
+        changes = self._store.changes
+        state, _ = await self._remote.state(name)
+        if not await self._vectors.has(name, changes.has_passed) or state is None:
+            return True
+        newer = await changes.since(state.checkpoint, 1)
+        return bool(newer.chunk_ids or newer.removed) or not await self._vectors.is_complete(name)
 
     def _commit(self, state: RemoteState, added: Held, checkpoint: Checkpoint | None = None) -> Commit:
         """Records that the server is at a checkpoint; None: that it is empty. Raises LeaseLost."""
@@ -151,6 +166,12 @@ class RemoteUpdater:
         """Take the lease, or prolong it; False if another process has it."""
         self.leads = await self._leases.take(_LEASE, self._holder)
         return self.leads
+
+    async def prolong(self) -> None:
+        """Prolong the lease unless it has ended: another process may have had it since a step began."""
+        async with self._store.engine.transaction(ordered=False) as connection:
+            if not await leases.prolong(connection, _LEASE, self._holder):
+                self.leads = False
 
     async def give_up(self) -> None:
         """Let another process take the lease at once."""

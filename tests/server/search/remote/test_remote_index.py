@@ -149,6 +149,7 @@ async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_o
         assert await uris(other, "fox") == ["fox"]
         await catch_up(memory)
         await put(other, PIE, uri="pie")
+        await index_of(memory)._updater.lead()
         await catch_up(other)  # It has no lease.
         assert not index_of(other)._updater.leads
         assert await counted(memory) == 1
@@ -157,6 +158,21 @@ async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_o
         assert (await uris(other, "apple pie"))[0] == "pie"
         await other.writer.forget("pie", ORIGIN)
         assert await uris(memory, "apple pie fox") == ["fox"]
+
+
+async def test_an_index_that_has_everything_is_only_looked_at(
+    tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await catch_up(memory)
+    version = await memory._store.changes.version()
+    async with service_for(tmp_path, url=memory_url, index=index_url) as other:
+        await other.search.query("fox", 1)
+        for one in (memory, other):
+            await catch_up(one)
+            assert not index_of(one)._updater.leads
+        assert await memory._store.engine.read("SELECT * FROM leases") == []
+    assert await memory._store.changes.version() == version
 
 
 async def test_an_empty_memory_gives_an_empty_result(memory: MemoryService) -> None:
@@ -220,7 +236,6 @@ async def test_a_reembedding_makes_a_new_index(
     await put(memory, FOX, uri="fox")
     await catch_up(memory)
     before = index_of(memory).name
-    await index_of(memory)._updater.give_up()
     async with service_for(
         tmp_path, SwitchableEmbedder("other:model"), url=memory_url, index=index_url
     ) as other:
@@ -271,7 +286,6 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             async with AsyncExitStack() as stack:
                 use_qdrant(stack)
                 async with service_for(tmp_path, index=QDRANT) as other:
-                    await index_of(memory)._updater.give_up()
                     await catch_up(other)
             await put(memory, PIE, uri="pie")
             found = await memory.search.query("brown fox", 8)
@@ -306,6 +320,7 @@ from ragmemory.search.remote import remote_index
 from ragmemory.stores import leases
 from tests.support.memories import service_for
 from tests.support.remote import catch_up
+from tests.support.remote import remote_index as index_of
 
 async def main():
     leases.SECONDS = 1.0
@@ -313,7 +328,8 @@ async def main():
     async with service_for(sys.argv[1], url=sys.argv[2], index="pgvector") as memory:
         await memory.search.query("fox", 1)
         await catch_up(memory)
-        print("updated", flush=True)
+        await index_of(memory)._updater.lead()
+        print("leads", flush=True)
         await anyio.sleep_forever()
 
 from pathlib import Path
@@ -330,11 +346,11 @@ async def test_an_updater_that_is_killed_is_replaced(
     words = [sys.executable, "-c", UPDATES, str(tmp_path), memory_url]
     async with await anyio.open_process(words, stderr=None) as process:
         assert process.stdout is not None
-        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"updated"
+        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"leads"
+        await put(memory, PIE, uri="pie")
         await catch_up(memory)
         assert not index_of(memory)._updater.leads
         process.kill()
-    await put(memory, PIE, uri="pie")
     while not await index_of(memory)._updater.lead():
         await anyio.lowlevel.checkpoint()
     await catch_up(memory)
@@ -357,6 +373,7 @@ async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
                 await connection.execute("UPDATE leases SET until = 0")  # A long time has passed.
             await other.search.query("fox", 1)
             await catch_up(other)
+            await index_of(memory)._updater.prolong()
             await apply(page, commit)
 
         with pytest.MonkeyPatch.context() as patch:
