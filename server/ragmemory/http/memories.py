@@ -174,6 +174,7 @@ class NamedMemories:
         self._tasks: TaskGroup
         self._is_leaving = False
         self._in_use: dict[str, NamedMemory] = {}
+        self._open: set[NamedMemory] = set()  # also those that close
         self._waiting: dict[anyio.CancelScope, Grant] = {}
         self._stamp = _stamp_of(file)
         self._entries: dict[str, tuple[Entry, Settings]] = {}
@@ -185,9 +186,9 @@ class NamedMemories:
         async with background_task(self._follow_file) as self._tasks:
             yield
             self._is_leaving = True
-            for memory in self._in_use.values():
+            for memory in self._open:
                 memory.close()
-            for memory in [*self._in_use.values()]:
+            for memory in [*self._open]:
                 await memory.closed.wait()
 
     async def _follow_file(self) -> None:
@@ -313,11 +314,13 @@ class NamedMemories:
             _, settings = self._entries[name]
             memory = NamedMemory(settings, self._limits, self._form, self._metadata(name))
             self._in_use[name] = memory
+            self._open.add(memory)
             self._tasks.start_soon(self._run, name, memory)
         return self._in_use[name]
 
     async def _run(self, name: str, memory: NamedMemory) -> None:
         await memory.run()
+        self._open.discard(memory)
         if self._in_use.get(name) is memory:  # It failed: the next request opens it again.
             del self._in_use[name]
 

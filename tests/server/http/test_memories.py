@@ -18,6 +18,10 @@ import httpx2
 import pytest
 
 from ragcommon.contract.documents import DOCUMENT_URIS
+from ragconfig.settings import load_settings
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.limits import HttpLimits
+from ragmemory.http.memories import NamedMemories, NamedMemory
 from ragmemory.mcp.toolsets import ALL
 from tests.support.http_memory import MODERN, Host, host
 from tests.support.postgres import postgres
@@ -30,6 +34,7 @@ from tests.support.team_memory import (
     team_memory,
     token_of,
     usual_memories,
+    write_file,
 )
 
 EVERYTHING = ("--toolsets", ",".join(ALL))
@@ -424,6 +429,28 @@ def test_a_memory_that_is_removed_closes_and_one_that_is_added_opens(tmp_path: P
         with host(team.url("recipes"), token=token) as speaker:  # It has the same file.
             assert speaker.call("Query", query="foxes")["structuredContent"]["hits"]
         assert team.log == ""
+
+
+async def test_a_memory_that_is_removed_while_the_server_stops_closes_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(None, {}, {"RAGCHAT_HOME": str(tmp_path)}, tmp_path)
+    write_file(file := tmp_path / "memories.toml", usual_memories(tmp_path))
+    closed = []
+    run = NamedMemory.run
+
+    async def runs(memory: NamedMemory) -> None:
+        await run(memory)  # Raises if it is cancelled.
+        closed.append(memory)
+
+    monkeypatch.setattr(NamedMemory, "run", runs)
+    limits = settings.table("http", HttpLimits)
+    memories = NamedMemories(settings, file, limits, Endpoint, "http://127.0.0.1", None)
+    async with memories.serving():
+        memory = memories._find("notes")
+        await memory.ready.wait()
+        memories._apply({})
+    assert closed == [memory]
 
 
 def test_a_broken_file_changes_nothing_and_is_named_in_the_log_once(tmp_path: Path) -> None:
