@@ -408,9 +408,16 @@ class SourceNotFound(RagMemoryError):
 
 
 class NoSources(RagMemoryError):
+    """`others` are the machines that have sources."""
+
+    others: Sequence[str] = ()
+    hint: str = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
     code = "NO_SOURCES"
-    sentence = "There are no sources yet."
-    hint = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
+    sentence = "There are no sources yet{elsewhere}."
+
+    @property
+    def elsewhere(self) -> str:
+        return f" on this machine, but on {', '.join(self.others)}" if self.others else ""
 
 
 class IngestionNotFound(RagMemoryError):
