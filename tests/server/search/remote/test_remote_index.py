@@ -27,6 +27,7 @@ from ragmemory.search.remote.updating import PAGE, LeaseLost
 from ragmemory.search.remote.vector_store import Commit, Page
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
+from ragmemory.stores.postgres.connection import numbered
 from tests.server.search.conftest import QDRANT
 from tests.support.memories import (
     FOX,
@@ -215,6 +216,18 @@ async def test_an_index_that_is_deleted_costs_the_vectors_and_is_built_again_whi
     assert found.notice == ""
 
 
+@pytest.mark.parametrize("kind", ["pgvector"])
+async def test_queries_with_as_many_words_use_the_same_statement(memory: MemoryService) -> None:
+    for number in range(8):
+        await put(memory, f"Animal{number} jumps over word{number}.", uri=f"fox{number}")
+    await catch_up(memory)
+    sizes = set[int]()
+    for number in range(8):
+        assert (await uris(memory, f"animal{number} word{number}"))[0] == f"fox{number}"
+        sizes.add(numbered.cache_info().currsize)
+    assert len(sizes) == 1
+
+
 async def test_what_is_neither_in_the_index_nor_in_the_tail_is_found_by_words_and_that_is_said(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,6 +331,7 @@ UPDATES = """
 import anyio, sys
 from ragmemory.search.remote import remote_index
 from ragmemory.stores import leases
+from ragmemory.stores.postgres.connection import numbered
 from tests.support.memories import service_for
 from tests.support.remote import catch_up
 from tests.support.remote import remote_index as index_of
