@@ -111,7 +111,7 @@ def copy(run: Invocation) -> int:
     arguments = run.arguments
     words = [*program(run.settings, run.config_file, arguments.verbose), "copy"]
     words += ["--json"] if arguments.json else []
-    places = [
+    places = [  # Absolute also where it is empty, which would mean the default memory.
         place if is_database(place) else str(user_path(place))
         for place in (arguments.source, arguments.destination)
     ]

@@ -265,9 +265,12 @@ class MemoryClient:
         arguments = {"document": document, **lines, "cursor": cursor, "max_tokens": tokens}
         return await self._typed("get_document", arguments, DocumentPart)
 
-    async def forget(self, document: str, group: str = "") -> Forgotten:
-        """Remove a document, named as for `show`. Writes with the same `group` are undone together."""
-        return await self._about("delete_document", document, Forgotten, group=group)
+    async def forget(self, document: str, group: str = "", machine: str = "") -> Forgotten:
+        """Remove a document, named as for `show`; with `machine`, one that it has loaded.
+
+        Writes with the same `group` are undone together.
+        """
+        return await self._about("delete_document", document, Forgotten, group=group, machine=machine)
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
         """The newest versions of a document, named as for `show`, even after its removal."""

@@ -44,6 +44,9 @@ Place = Annotated[
         pattern="^(.*/)?$",
     ),
 ]
+Machine = Annotated[
+    str, Meta(description="Do nothing unless this machine has loaded the document.", max_length=100)
+]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]
 Order = Annotated[
     DocumentOrder,
@@ -234,9 +237,11 @@ def _writing_tools(memory: Memory) -> list[Tool]:
             raise InvalidArguments(_ARGUMENTS.get(error.path, error.path), error.reason) from None
 
     @tool(destructive=True, idempotent=True)
-    async def delete_document(call: Call, document: Name, group: Group = "") -> Forgotten:
+    async def delete_document(
+        call: Call, document: Name, group: Group = "", machine: Machine = ""
+    ) -> Forgotten:
         """Remove a document from memory. undo_writes and restore_version bring it back."""
-        return await (await memory()).writer.forget(document, origin_of(call, group))
+        return await (await memory()).writer.forget(document, origin_of(call, group), machine or None)
 
     return [ingest_document, delete_document]
 

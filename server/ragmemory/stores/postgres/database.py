@@ -31,6 +31,7 @@ from ragmemory.errors import (
     MemoryUnusable,
     NotAMemory,
     NotStored,
+    reason_of,
 )
 from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
@@ -40,7 +41,6 @@ from ragmemory.stores.postgres.connection import (
     concerns_the_database,
     is_lost,
     mapped_errors,
-    reason_of,
 )
 from ragmemory.stores.postgres.dialect import PostgresDialect
 from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
