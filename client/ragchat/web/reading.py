@@ -91,17 +91,19 @@ async def read_cited(memory: MemoryClient, given: Mapping[str, str]) -> ShownPar
 
     `given` has `id`, `line`, `end`, `quote` and `chunk`, the id of the cited passage.
     """
-    place, quote, note = place_of(given), given.get("quote", ""), ""
+    place, quote = place_of(given), given.get("quote", "")
     passage = await _passage(memory, place.document_id, given.get("chunk", ""))
     if quote and not (passage and quoted_span(quote, passage.text)):
-        passage = None
         around = await _around(memory, place)
-        if quoted_span(quote, around.text) is None:
-            passage = await _elsewhere(memory, around, quote)
-            note = "The document has changed since the answer: this is where the quotation is now."
-            note = note if passage else "The document no longer holds the quotation."
+        is_here = quoted_span(quote, around.text) is not None
+        passage = None if is_here else await _elsewhere(memory, around, quote)
     part, begins = await _around_passage(memory, passage) if passage else (await _around(memory, place), True)
     shown = await _shown(memory, part, begins=begins, span=_cited(part, place, passage, quote))
+    note = ""
+    if quote and not shown.marked:
+        note = "The document no longer holds the quotation."
+    elif quote and shown.marked[0].line != place.line:
+        note = "The document has changed since the answer: this is where the quotation is now."
     return replace(shown, note=" ".join(filter(None, (note, shown.note))))
 
 

@@ -98,6 +98,7 @@ export async function show(main, { query, signal }) {
 
   const opened = history.state?.hit;
   input.focus();
+  input.setSelectionRange(input.value.length, input.value.length);
   await search();
   if (opened !== undefined) hits.querySelectorAll("a")[opened]?.focus();
 }
