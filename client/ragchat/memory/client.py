@@ -231,6 +231,14 @@ class MemoryClient:
         whole = replace(part, text="".join(texts), places=list(dict.fromkeys(places)))
         return msgspec.convert(whole, DocumentText, from_attributes=True)
 
+    async def part(
+        self, document: str, start_line: int, end_line: int | None, cursor: str, tokens: int
+    ) -> DocumentPart:
+        """Some lines of a document, named by its id, in parts of about `tokens`: see `DocumentPart`."""
+        lines = {"start_line": start_line, **_given(end_line=end_line)}
+        arguments = {"document": document, **lines, "cursor": cursor, "max_tokens": tokens}
+        return await self._typed("get_document", arguments, DocumentPart)
+
     async def forget(self, document: str, group: str = "") -> Forgotten:
         """Remove a document, named as for `show`. Writes with the same `group` are undone together."""
         return await self._about("delete_document", document, Forgotten, group=group)

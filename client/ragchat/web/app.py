@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import map, plain, sessions, setup, turns
+from ragchat.web import map, plain, reading, search, sessions, setup, turns
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.errors import WebError, error_response
 from ragchat.web.page import STATIC, view
@@ -86,6 +86,8 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
             Route("/sign-out", sign_out, methods=["POST"]),
             Route("/health/live", live),
             *sessions.ROUTES,
+            *search.ROUTES,
+            *reading.ROUTES,
             *turns.ROUTES,
             *map.ROUTES,
             *setup.ROUTES,

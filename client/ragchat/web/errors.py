@@ -94,9 +94,13 @@ def error_document(error: BaseException) -> dict[str, object]:
     return {"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}}
 
 
+def error_status(error: BaseException) -> int:
+    if isinstance(error, WebError):
+        return error.status
+    # The request is well-formed; what it asks for cannot be done now.
+    return 409 if isinstance(error, RagChatError) else 500
+
+
 def error_response(error: BaseException) -> Response:
-    status = error.status if isinstance(error, WebError) else 500
-    if isinstance(error, RagChatError) and not isinstance(error, WebError):
-        status = 409  # The request is well-formed; what it asks for cannot be done now.
     body = msgspec.json.encode(error_document(error))
-    return Response(body, status, media_type="application/json")
+    return Response(body, error_status(error), media_type="application/json")

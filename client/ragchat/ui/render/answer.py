@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ragchat.answer import Answer
 from ragchat.console import is_styled
 from ragchat.formatting import seconds
+from ragchat.grounding.highlight import Highlight
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
@@ -30,7 +31,6 @@ from ragchat.turn.events import (
 )
 from ragchat.turn.types import Turn
 from ragchat.ui.render.cards import show_cards
-from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import plain_sources, sources
 from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
 

@@ -14,8 +14,8 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
+from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import CITATION, markdown_parser
-from ragchat.ui.render.highlight import Highlight
 
 # Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
 CODE_THEME = "ansi_dark"

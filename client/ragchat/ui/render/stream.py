@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
+from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
-from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.markdown import Markdown
 
 if TYPE_CHECKING:
