@@ -39,7 +39,7 @@ class PageUnusable(WebError):
     hint = "Its text is shown."
 
 
-async def page(path: Path, number: int) -> tuple[bytes, str]:
+async def drawn_page(path: Path, number: int) -> tuple[bytes, str]:
     """A page of a PDF, from 1, as PNG, and its media type. Raises PageUnusable."""
     try:
         with anyio.fail_after(SECONDS):

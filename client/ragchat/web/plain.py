@@ -13,7 +13,7 @@ from starlette.routing import Route
 from ragchat.console import describe
 from ragchat.web.errors import error_status
 from ragchat.web.page import page
-from ragchat.web.reading import ShownPart, place_of, read
+from ragchat.web.reading import Marked, ShownPart, place_of, read, read_cited
 from ragchat.web.search import ShownHit, find
 
 _FIELDS = {"in": "In", "tag": "Tag", "kind": "Kind", "after": "From", "before": "Until"}
@@ -34,12 +34,19 @@ async def search(request: Request) -> Response:
 
 
 async def document(request: Request) -> Response:
-    """`/document?id=…&line=12#L12`: some lines of a document, each with a place to go to."""
+    """`/document?id=…&line=12#L12`: some lines of a document, each with a place to go to.
+
+    With `chunk`, those around that passage.
+    """
+    given, memory = request.query_params, request.app.state.site.memory
     try:
-        shown = await read(request.app.state.site.memory, place_of(request.query_params))
+        shown = await (read_cited(memory, given) if given.get("chunk") else read(memory, place_of(given)))
     except Exception as error:
         return page(_failure(error), "Document", error_status(error))
-    lines = "".join(_line(number, line) for number, line in enumerate(shown.lines, shown.start_line))
+    marked = {one.line: one for one in shown.marked}
+    lines = "".join(
+        _line(number, line, marked.get(number)) for number, line in enumerate(shown.lines, shown.start_line)
+    )
     about = f"<p>{escape(shown.name)}, {shown.characters:,} characters, changed {escape(shown.updated)}</p>"
     note = f"<p>{escape(shown.note)}</p>" if shown.note else ""
     links = _links(shown)
@@ -67,16 +74,20 @@ def _hit(hit: ShownHit) -> str:
     text = "".join(
         f"<mark>{escape(part)}</mark>" if is_marked else escape(part) for part, is_marked in hit.parts
     )
+    where = {"id": hit.document_id, "line": hit.line, "chunk": hit.chunk_id}
     heading = f" {escape(hit.heading)}" if hit.heading else ""
     return (
-        f'<li><a href="/document?id={escape(hit.document_id)}&amp;line={hit.line}#L{hit.line}">'
+        f'<li><a href="/document?{escape(urlencode(where))}#L{hit.line}">'
         f"{escape(hit.title)}</a> <small>{escape(hit.place)}</small>{heading}"
         f"<blockquote>{text}</blockquote></li>"
     )
 
 
-def _line(number: int, line: str) -> str:
-    return f'<li id="L{number}">{escape(line) or " "}</li>'
+def _line(number: int, line: str, marked: Marked | None) -> str:
+    text = escape(line) or " "
+    if marked:
+        text = f"{escape(marked.before)}<mark>{escape(marked.quoted)}</mark>{escape(marked.after)}"
+    return f'<li id="L{number}">{text}</li>'
 
 
 def _links(shown: ShownPart) -> str:

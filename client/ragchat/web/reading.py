@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from anyio import to_thread
 from msgspec import UNSET, Struct
@@ -16,18 +17,18 @@ from starlette.responses import Response
 
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import local
-from ragchat.grounding.quotes import quoted_lines, quoted_span
+from ragchat.grounding.quotes import quoted_span
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.matching import DOCUMENT_ID
 from ragchat.memory.opening import IMAGES, Original, original_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import exact_glob, short_location, short_uri
 from ragchat.web.errors import BadRequest, NotFound
-from ragchat.web.pages import image, page
+from ragchat.web.pages import drawn_page, image
 from ragchat.web.site import Site, route
 from ragcommon.contract.documents import DocumentPart
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
-from ragcommon.text.places import label, page_in
+from ragcommon.text.places import page_in
 
 # A browser shows this much at once without delay; the rest is loaded as the user goes on.
 PART_TOKENS = 16_000
@@ -74,7 +75,7 @@ class ShownPart(Struct, frozen=True):
     ends: bool  # whether the last line is whole
     next: str
     original: str  # what can be shown of the file: "page", "image", or ""
-    page: int | None  # of the first line, or of the cited place
+    pages: list[tuple[int, int]]  # of a PDF: first lines, and their page
     note: str = ""
     marked: list[Marked] = []  # the cited lines
 
@@ -90,65 +91,85 @@ async def read_cited(memory: MemoryClient, given: Mapping[str, str]) -> ShownPar
 
     `given` has `id`, `line`, `end`, `quote` and `chunk`, the id of the cited passage.
     """
-    place, quote, note, begins = place_of(given), given.get("quote", ""), "", True
-    try:
-        part = await _around(memory, place.document_id, place.line)
-    except MemoryRefused as error:
-        if error.word == DOCUMENT_NOT_FOUND or not quote:
-            raise
-        part = await _around(memory, place.document_id, 1)
-    if quote and quoted_span(quote, part.text) is None:
-        if found := await _in_its_passage(memory, part, quote, given.get("chunk", "")):
-            part, begins = found, False
-        elif found := await _elsewhere(memory, part, quote):
-            part, note = (
-                found,
-                "The document has changed since the answer: this is where the quotation is now.",
-            )
-        else:
-            note = "The document no longer holds the quotation."
-    shown = await _shown(
-        memory, part, begins=begins, cited=(place.line, place.end or place.line), quote=quote
-    )
+    place, quote = place_of(given), given.get("quote", "")
+    passage = await _passage(memory, place.document_id, given.get("chunk", ""))
+    if quote and not (passage and quoted_span(quote, passage.text)):
+        around = await _around(memory, place)
+        is_here = quoted_span(quote, around.text) is not None
+        passage = None if is_here else await _elsewhere(memory, around, quote)
+    part, begins = await _around_passage(memory, passage) if passage else (await _around(memory, place), True)
+    shown = await _shown(memory, part, begins=begins, span=_cited(part, place, passage, quote))
+    note = ""
+    if quote and not shown.marked:
+        note = "The document no longer holds the quotation."
+    elif quote and shown.marked[0].line != place.line:
+        note = "The document has changed since the answer: this is where the quotation is now."
     return replace(shown, note=" ".join(filter(None, (note, shown.note))))
 
 
-async def _around(memory: MemoryClient, document_id: str, line: int) -> DocumentPart:
-    return await memory.part(document_id, max(1, line - AROUND), None, "", SOURCE_TOKENS)
+class _Passage(NamedTuple):
+    document_id: str
+    chunk: str
+    text: str
+    line: int
 
 
-async def _in_its_passage(
-    memory: MemoryClient, part: DocumentPart, quote: str, chunk: str
-) -> DocumentPart | None:
-    """The text from the cited passage on, if the lines before it are too long to be shown."""
-    if part.next_cursor is UNSET or not chunk.isdecimal():
+async def _passage(memory: MemoryClient, document_id: str, chunk: str) -> _Passage | None:
+    """A passage by its id; None if the document has it no more."""
+    if not chunk.isdecimal():
         return None
     try:
-        found = await memory.part(part.document_id, 1, None, chunk, SOURCE_TOKENS)
-    except MemoryRefused:  # The document has other passages now.
+        found = await memory.part(document_id, 1, None, chunk, 1)
+    except MemoryRefused as error:
+        if error.word == DOCUMENT_NOT_FOUND:
+            raise
         return None
-    return found if quoted_span(quote, found.text) else None
+    return _Passage(document_id, chunk, found.text, found.start_line)
 
 
-async def _elsewhere(memory: MemoryClient, part: DocumentPart, quote: str) -> DocumentPart | None:
-    """The text around the quotation in another passage of the document."""
+async def _elsewhere(memory: MemoryClient, part: DocumentPart, quote: str) -> _Passage | None:
+    """The passage of the document that holds the quotation now."""
     for hit in (await memory.query(quote, SOUGHT, {"uri": exact_glob(part.uri)})).hits:
-        if lines := quoted_lines(quote, hit.text, hit.start_line):
-            found = await _around(memory, part.document_id, lines[0])
-            return found if quoted_span(quote, found.text) else None
+        if quoted_span(quote, hit.text):
+            return _Passage(part.document_id, str(hit.chunk_id), hit.text, hit.start_line)
     return None
 
 
+async def _around(memory: MemoryClient, place: Place) -> DocumentPart:
+    """The text around a line, or the beginning of the document, if that has fewer lines now."""
+    first = max(1, place.line - AROUND)
+    try:
+        return await memory.part(place.document_id, first, None, "", SOURCE_TOKENS)
+    except MemoryRefused as error:
+        if error.word == DOCUMENT_NOT_FOUND or first == 1:
+            raise
+    return await memory.part(place.document_id, 1, None, "", SOURCE_TOKENS)
+
+
+async def _around_passage(memory: MemoryClient, passage: _Passage) -> tuple[DocumentPart, bool]:
+    """The text around a passage; if its line is too long, from the passage on. Whether it begins a line."""
+    around = await _around(memory, Place(passage.document_id, passage.line))
+    if passage.text.strip() in around.text:
+        return around, True
+    return await memory.part(passage.document_id, 1, None, passage.chunk, SOURCE_TOKENS), False
+
+
+def _cited(part: DocumentPart, place: Place, passage: _Passage | None, quote: str) -> tuple[int, int]:
+    """Where what is cited begins and ends in the text: the quotation, the passage, or the lines."""
+    if quote:
+        return quoted_span(quote, part.text) or (0, 0)
+    if passage and (start := part.text.find(passage.text.strip())) >= 0:
+        return start, start + len(passage.text.strip())
+    lines = [f"{line}\n" for line in part.text.split("\n")]
+    first, last = place.line - part.start_line, (place.end or place.line) - part.start_line
+    return sum(map(len, lines[:first])), sum(map(len, lines[: last + 1]))
+
+
 async def _shown(
-    memory: MemoryClient,
-    part: DocumentPart,
-    *,
-    begins: bool,
-    cited: tuple[int, int] | None = None,
-    quote: str = "",
+    memory: MemoryClient, part: DocumentPart, *, begins: bool, span: tuple[int, int] = (0, 0)
 ) -> ShownPart:
     original = await original_of(memory, part.uri, part.machine)
-    marked = _marked(part, cited, quote) if cited else []
+    marked = _marked(part, *span)
     first, last = (marked[0].line, marked[-1].line) if marked else (part.start_line, part.end_line)
     return ShownPart(
         part.document_id,
@@ -166,21 +187,18 @@ async def _shown(
         part.text.endswith("\n") or part.next_cursor is UNSET,
         "" if part.next_cursor is UNSET else part.next_cursor,
         _kind(original),
-        page_in(label(part.places, first, last)),
+        [(line, page) for line, name in part.places if (page := page_in(name))],
         await _note(original, part),
         marked,
     )
 
 
-def _marked(part: DocumentPart, cited: tuple[int, int], quote: str) -> list[Marked]:
-    """The quotation where it is in its lines; without one, the cited lines; none if it is not there."""
-    text = part.text.removesuffix("\n")
-    start, end = (quoted_span(quote, text) or (0, 0)) if quote else (0, len(text))
+def _marked(part: DocumentPart, start: int, end: int) -> list[Marked]:
     marked, offset = [], 0
-    for number, line in enumerate(text.split("\n"), part.start_line):
+    for number, line in enumerate(part.text.split("\n"), part.start_line):
         a, b = max(start - offset, 0), min(end - offset, len(line))
         offset += len(line) + 1
-        if a < b and (quote or cited[0] <= number <= cited[1]):
+        if a < b:
             marked.append(Marked(number, *map(sanitize, (line[:a], line[a:b], line[b:]))))
     return marked
 
@@ -249,7 +267,7 @@ async def original(site: Site, request: Request) -> Response:
     kind = _kind(found)
     if found is None or not kind:
         raise NotFound("file of this document that can be shown")
-    content, media_type = await (page(found.path, number) if kind == "page" else image(found.path))
+    content, media_type = await (drawn_page(found.path, number) if kind == "page" else image(found.path))
     # The page is made of a file that any program can have written: no browser may guess another type.
     return Response(content, media_type=media_type, headers={"cache-control": "private, max-age=60"})
 

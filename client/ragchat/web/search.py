@@ -35,6 +35,7 @@ _UNFINISHED = re.compile(r"\w{2,}$")
 
 class ShownHit(Struct, frozen=True):
     document_id: str
+    chunk_id: int
     title: str
     place: str  # such as "notes/tea.md:3–5"
     heading: str
@@ -77,6 +78,7 @@ def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
     parts = highlight.parts(sanitize(hit.full_text).strip("\n"))
     return ShownHit(
         hit.document_id,
+        hit.chunk_id,
         one_line(hit.title) or short_uri(hit.uri),
         short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places),
         one_line(hit.heading),

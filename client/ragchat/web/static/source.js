@@ -27,7 +27,7 @@ export async function openSource(container, cited) {
     container.replaceChildren(heading, h("p", { class: "place" }, part.place),
       part.note && h("p", { class: "note" }, part.note), text,
       h("p", {}, h("a", { href: `${address("/document", { id: documentId, line: here })}#L${here}` },
-        "Whole document")), originalElement(part) ?? "");
+        "Whole document")), originalElement(part, here) ?? "");
     scrollTo(text.querySelector("mark"));
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -40,11 +40,12 @@ export function scrollTo(element) {
   element?.scrollIntoView({ block: "center", behavior: "instant" });
 }
 
-// The page of a PDF, or the image, that a text was read from; null if there is none on this machine.
-export function originalElement(part) {
+// The page of a PDF that a line is on, or the image that a text describes; null if this machine has no such file.
+export function originalElement(part, line) {
   if (!part.original) return null;
-  const name = part.original === "page" ? `Page ${part.page ?? 1} of ${part.name}` : part.name;
-  const source = address("/api/original", { id: part.document_id, page: part.page });
+  const page = part.pages.filter(([first]) => first <= line).at(-1)?.[1] ?? 1;
+  const name = part.original === "page" ? `Page ${page} of ${part.name}` : part.name;
+  const source = address("/api/original", { id: part.document_id, page });
   const image = h("img", { src: source, alt: name, loading: "lazy" });
   image.addEventListener("error", () => get(source).catch((error) => image.replaceWith(errorBox(error))));
   return h("details", { class: "original", open: true }, h("summary", {}, name), image);

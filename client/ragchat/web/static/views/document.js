@@ -9,9 +9,11 @@ const BEFORE = 20; // lines above the one that the address names
 export async function show(main, { query, signal, navigate }) {
   const id = query.get("id") ?? "";
   const wanted = Number(/^#L(\d+)$/.exec(location.hash)?.[1] ?? query.get("line") ?? 1);
-  const cursor = query.get("cursor");
+  const [chunk, cursor] = [query.get("chunk"), query.get("cursor")];
   const line = Math.max(1, wanted - BEFORE);
-  const part = await get(address("/api/document", cursor ? { id, cursor } : { id, line }), signal);
+  const part = chunk
+    ? await get(address("/api/source", { id, chunk, line: wanted }), signal) // a passage that was found
+    : await get(address("/api/document", cursor ? { id, cursor } : { id, line }), signal);
   const facts = [
     part.name !== part.title && part.name,
     `${part.characters.toLocaleString("en")} characters`,
@@ -25,7 +27,7 @@ export async function show(main, { query, signal, navigate }) {
     event.preventDefault();
     navigate(`${address("/document", { id, line: number.value })}#L${number.value}`);
   });
-  const original = originalElement(part);
+  const original = originalElement(part, wanted);
   if (original) original.open = false;
   main.append(
     h("h1", {}, part.title),
@@ -38,9 +40,7 @@ export async function show(main, { query, signal, navigate }) {
     go, original ?? "",
     textElement(part, { signal, endless: true, label: part.title }),
   );
-  const here = main.querySelector(`#L${wanted}`);
-  if (here && wanted > 1) {
-    here.classList.add("here");
-    scrollTo(here);
-  }
+  const here = main.querySelector("mark") ?? main.querySelector(`#L${wanted}`);
+  if (wanted > 1 || chunk) scrollTo(here);
+  if (wanted > 1 && !chunk) here?.classList.add("here");
 }

@@ -6,10 +6,13 @@ import { errorBox, h, say } from "../dom.js";
 const PAUSE = 60; // ms without a key, before a search
 const FILTERS = { in: "In", tag: "Tag", kind: "Kind", after: "From", before: "Until" };
 const OFFERED = { in: "folders", tag: "tags", kind: "kinds" };
+// What the user typed into the form of the page without scripts, before this was loaded.
+let typed = document.querySelector("form.search [name=q]")?.value;
 
 export async function show(main, { query, signal }) {
-  const input = h("input", { type: "search", name: "q", "aria-label": "Search", value: query.get("q") ?? "",
+  const input = h("input", { type: "search", name: "q", "aria-label": "Search", value: typed || (query.get("q") ?? ""),
                              autocomplete: "off", placeholder: "Search in memory" });
+  typed = "";
   const fields = Object.entries(FILTERS).map(([name, label]) => {
     const type = name === "after" || name === "before" ? "date" : "text";
     const field = h("input", { name, type, value: query.get(name) ?? "", list: OFFERED[name] && `offered-${name}`,
@@ -48,7 +51,7 @@ export async function show(main, { query, signal }) {
   }
 
   function hitElement(hit, index) {
-    const link = h("a", { href: `${address("/document", { id: hit.document_id, line: hit.line })}#L${hit.line}`,
+    const link = h("a", { href: `${address("/document", { id: hit.document_id, line: hit.line, chunk: hit.chunk_id })}#L${hit.line}`,
                           onclick: () => history.replaceState({ hit: index }, "") }, hit.title);
     return h("li", {},
       h("h2", {}, link),
@@ -95,6 +98,7 @@ export async function show(main, { query, signal }) {
 
   const opened = history.state?.hit;
   input.focus();
+  input.setSelectionRange(input.value.length, input.value.length);
   await search();
   if (opened !== undefined) hits.querySelectorAll("a")[opened]?.focus();
 }
