@@ -15,6 +15,7 @@ from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import short_uri
 from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, body, route
+from ragchat.web.uploads import copies_of, copy_name
 from ragcommon.contract.history import Version
 
 # Lines of a difference that one page shows.
@@ -40,7 +41,7 @@ async def versions(site: Site, request: Request) -> dict[str, Any]:
     found = await site.memory.versions(request.query_params.get("id", ""))
     return {
         "id": found.document_id,
-        "name": short_uri(found.uri),
+        "name": copy_name(found.uri, copies_of(site)) or short_uri(found.uri),
         "versions": [_version(one) for one in found.versions],
     }
 
@@ -102,7 +103,7 @@ async def journal(site: Site, request: Request) -> dict[str, Any]:
     limit = request.query_params.get("limit", "100")
     if not limit.isdecimal() or not 0 < int(limit) <= MAX_ENTRIES:
         raise BadRequest(f"the limit is a number from 1 to {MAX_ENTRIES:,}")
-    entries = await site.memory.journal(int(limit))
+    entries, copies = await site.memory.journal(int(limit)), copies_of(site)
     return {
         "entries": [
             {
@@ -110,7 +111,7 @@ async def journal(site: Site, request: Request) -> dict[str, Any]:
                 "at": local(entry.at),
                 "action": entry.action,
                 "document": entry.document_id,
-                "name": short_uri(entry.uri),
+                "name": copy_name(entry.uri, copies) or short_uri(entry.uri),
                 "by": one_line(writer(entry.origin)),
                 "group": entry.origin.group,
                 "undone": entry.undone,

@@ -22,7 +22,7 @@ from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, route
 from ragchat.web.sources import source_document
 from ragchat.web.streaming import Streamed, Tell
-from ragchat.web.uploads import folder_of, largest
+from ragchat.web.uploads import copies_of, copy_name, largest
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
 from ragcommon.files.uris import path_in
 
@@ -51,7 +51,7 @@ async def overview(site: Site, _: Request) -> dict[str, Any]:
     return {
         **document,
         "server": site.memory.url,
-        "uploads": folder_of(site).as_uri() + "/",
+        "uploads": copies_of(site),
         "upload_bytes": largest(site),
         "can_undo": can_restore(site.settings),
         "can_write": not site.settings.tables["memory"]["read_only"],
@@ -100,7 +100,7 @@ async def documents(site: Site, request: Request) -> dict[str, Any]:
     page = page or await site.memory.document_page(
         PAGE, filter, sort, asked.get("cursor", ""), descending=descending
     )
-    copies = folder_of(site).as_uri() + "/"
+    copies = copies_of(site)
     return {
         "documents": [_document(info, copies) for info in page.documents],
         "total": page.total,
@@ -109,7 +109,7 @@ async def documents(site: Site, request: Request) -> dict[str, Any]:
 
 
 def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
-    name = _copy_name(info.uri, copies) or short_uri(info.uri, info.title)
+    name = copy_name(info.uri, copies) or short_uri(info.uri, info.title)
     tags = info.metadata.get("tags", [])
     return {
         "id": info.document_id,
@@ -127,11 +127,6 @@ def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
     }
 
 
-def _copy_name(uri: str, copies: str) -> str:
-    """The name of the file that was dropped on the page; "" for any other document."""
-    return one_line(unquote(unquote(uri.removeprefix(copies)))) if uri.startswith(copies) else ""
-
-
 def kind_of(info: DocumentInfo) -> str:
     """The kind of a document as the user names it: `PDF`, `MD`, `note`."""
     scheme, _, rest = info.uri.partition(":")
@@ -147,7 +142,7 @@ async def tree(site: Site, request: Request) -> dict[str, Any]:
     """The folders below `?in=`, each with its name there and the number of its documents."""
     place = request.query_params.get("in", "")
     found = await site.memory.folders(place)
-    copies = folder_of(site).as_uri() + "/"
+    copies = copies_of(site)
     return {
         "folders": [
             {
@@ -163,7 +158,7 @@ async def tree(site: Site, request: Request) -> dict[str, Any]:
 
 def _folder_name(uri: str, place: str, copies: str) -> str:
     if uri.startswith(copies) and not place.startswith(copies):
-        return " / ".join(["Dropped files", *filter(None, _copy_name(uri, copies).split("/"))])
+        return " / ".join(["Dropped files", *filter(None, copy_name(uri, copies).split("/"))])
     if place or path_in(uri) is None:
         return one_line(unquote(uri.removeprefix(place).rstrip("/"))) or uri
     name = short_uri(uri.rstrip("/"))
@@ -174,7 +169,7 @@ async def forget(site: Site, request: Request) -> dict[str, Any]:
     """Remove the document `?id=`; its `group` undoes that."""
     group = new_group()
     done = await site.memory.forget(request.query_params.get("id", ""), group)
-    name = _copy_name(done.uri, folder_of(site).as_uri() + "/") or short_uri(done.uri)
+    name = copy_name(done.uri, copies_of(site)) or short_uri(done.uri)
     return {"said": [f"Removed {name} ({counted(done.chunks, 'chunk')})."], "group": group}
 
 

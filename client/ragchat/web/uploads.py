@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from anyio import to_thread
@@ -55,6 +56,16 @@ def folder_of(site: Site) -> Path:
     """
     memory = site.memory.mirror.path if site.memory.mirror else site.settings.memory_path
     return memory.resolve().with_name(f"{memory.name}-files")
+
+
+def copies_of(site: Site) -> str:
+    """What the URIs of the copies begin with."""
+    return folder_of(site).as_uri() + "/"
+
+
+def copy_name(uri: str, copies: str) -> str:
+    """The name of the file that was dropped on the page; "" for any other document."""
+    return one_line(unquote(unquote(uri.removeprefix(copies)))) if uri.startswith(copies) else ""
 
 
 def largest(site: Site) -> int:

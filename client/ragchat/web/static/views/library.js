@@ -14,7 +14,7 @@ export async function show(main, { query, signal }) {
   const library = await get("/api/library", signal);
   const part = query.get("document") ? "document" : query.get("show") ?? "";
   const said = h("div", { class: "said", role: "status" });
-  const body = h("div");
+  const body = h("div", { class: "library" });
   const site = {
     library, signal,
     // Say what was done, with what takes it back.
