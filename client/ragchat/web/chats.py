@@ -33,7 +33,7 @@ class Chats:
 
     async def new(self) -> Conversation:
         """A conversation in a new session, which is stored with its first turn."""
-        return await self._add(self._make())
+        return await self._add()
 
     @asynccontextmanager
     async def taking_turn(self, session_id: str, last: str | None = None) -> AsyncIterator[Conversation]:
@@ -59,9 +59,7 @@ class Chats:
     async def _newest(self, session_id: str) -> Conversation:
         """The conversation of a session, with the turns that another program has added."""
         if (found := self._open.pop(session_id, None)) is None:
-            conversation = self._make()
-            await conversation.resume(session_id)
-            return await self._add(conversation)
+            return await self._add(session_id)
         self._open[session_id] = found  # the most recently used is last
         conversation = found[0]
         for stored in await conversation.sessions.turns(session_id, 1):
@@ -76,13 +74,16 @@ class Chats:
         if session_id in self._open:
             await self._close(session_id)
 
-    async def _add(self, conversation: Conversation) -> Conversation:
-        stack = AsyncExitStack()
-        await stack.enter_async_context(conversation)
-        self._open[conversation.session.session_id] = conversation, stack
+    async def _add(self, session_id: str | None = None) -> Conversation:
+        """Open a conversation, in a new session without `session_id`. Raises UnknownSession."""
+        async with AsyncExitStack() as stack:
+            conversation = await stack.enter_async_context(self._make())
+            if session_id is not None:
+                await conversation.resume(session_id)
+            self._open[conversation.session.session_id] = conversation, stack.pop_all()
         idle = [id for id in self._open if id not in self._busy]
-        for session_id in idle[: -MAX_IDLE or None]:
-            await self._close(session_id)
+        for id in idle[: -MAX_IDLE or None]:
+            await self._close(id)
         return conversation
 
     async def _close(self, session_id: str) -> None:
