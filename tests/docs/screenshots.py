@@ -1,4 +1,7 @@
-"""Writes the pictures of the page in docs/screens: `python -m tests.docs.screenshots`, with an invented library."""
+"""Writes the pictures of the page in docs/screens: `python -m tests.docs.screenshots`.
+
+The program is real; the library, a household's notes, and the model are invented.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from tests.docs.pages import DOCS
-from tests.support.browser import Browser, Page, chromium_running, expect, serving, visiting
+from tests.support.browser import Page, chromium_running, expect, serving, visiting
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
@@ -18,16 +21,16 @@ NAMES = ("web-chat", "web-why", "web-search", "web-library", "web-map", "web-set
 WINDOW = {"width": 1280, "height": 800}
 QUESTION = "How much water pressure does the boiler need?"
 ANSWER = Reply(
-    "The pressure has to stay **between 1.2 and 1.8 bar** [1]. When it is lower, the boiler is refilled with the "
-    "blue valve under the sink:\n\n> Refill it with the blue valve under the sink. [1]\n\nThe valve in the garden "
-    "is another one: it is closed before the first frost [2]."
+    "The pressure has to stay **between 1.2 and 1.8 bar** [1]. When it is lower, the boiler is refilled with "
+    "the blue valve under the sink:\n\n> Refill it with the blue valve under the sink. [1]\n\n"
+    "Bleed the radiators first, from the lowest floor up [2]."
 )
 # Folders of an invented household, with the notes in each: the first line is the title.
 LIBRARY = {
     "flat": (
         "Boiler\nPressure must stay between 1.2 and 1.8 bar. Refill it with the blue valve under the sink.",
-        "Boiler service\nThe boiler is serviced in October. The burner was cleaned and the pump was replaced.",
-        "Radiators\nBleed the radiators in autumn, from the lowest floor up. Then check the boiler's pressure.",
+        "Boiler service\nThe boiler is serviced in October. The burner was cleaned, the pump replaced.",
+        "Radiators\nBleed the radiators in autumn, from the lowest floor up. Then check the pressure.",
         "Fuse box\nThe oven has two fuses of 16 A. The kitchen and the bathroom share a breaker.",
         "Bins\nPaper goes out every second Tuesday, glass on the first Friday of the month.",
         "Keys\nThe cellar key hangs behind the door. The neighbours on the second floor have a spare one.",
@@ -36,7 +39,7 @@ LIBRARY = {
         "Roses\nCut the roses in March, above an eye that points outwards. Feed them with compost in May.",
         "Lawn\nMow the lawn every ten days, not shorter than four centimetres. Water it in the morning.",
         "Tomatoes\nSow the tomatoes in March on the window sill, plant them out after the last frost in May.",
-        "Water\nThe valve of the garden's water pipe is closed before the first frost, and the pipe is drained.",
+        "Water\nThe valve of the garden's water pipe is closed before the first frost, the pipe drained.",
         "Apple tree\nPrune the apple tree in February. Pick the apples in late September, store them cool.",
         "Compost\nTurn the compost twice a year. Leaves, peels and grass in thin layers, no cooked food.",
     ),
@@ -73,10 +76,13 @@ async def take(folder: Path) -> AsyncIterator[tuple[str, bytes]]:
                 path.write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
         ragchat("source", "add", "notes")
         ragchat("sync")
-        async with chromium_running() as browser, serving(ragchat) as web:
-            async with visiting(browser, web, viewport=WINDOW, reduced_motion="reduce") as page:
-                async for name in views(page, web.origin):
-                    yield name, await page.screenshot()
+        async with (
+            chromium_running() as browser,
+            serving(ragchat) as web,
+            visiting(browser, web, viewport=WINDOW, reduced_motion="reduce") as page,
+        ):
+            async for name in views(page, web.origin):
+                yield name, await page.screenshot()
 
 
 async def views(page: Page, origin: str) -> AsyncIterator[str]:
