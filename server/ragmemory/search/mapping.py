@@ -165,8 +165,8 @@ def telling(groups: Sequence[Sequence[str]]) -> list[list[str]]:
     for share in shares:
         # One more group, or a single one would have no telling words.
         rarity = {stem: math.log((len(groups) + 1) / everywhere[stem]) for stem in share}
-        scores = [(-part * rarity[stem], stem) for stem, part in share.items()]
-        names.append([forms[stem].most_common(1)[0][0] for _, stem in nsmallest(WORDS, scores)])
+        scores = [(-part * rarity[stem], -forms[stem].total(), stem) for stem, part in share.items()]
+        names.append([forms[stem].most_common(1)[0][0] for _, _, stem in nsmallest(WORDS, scores)])
     return names
 
 

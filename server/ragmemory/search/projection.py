@@ -73,11 +73,10 @@ def _nearest(vectors: Floats, start: int, count: int) -> NDArray[np.int64]:
 
 def _moves(points: Floats, to: NDArray[np.int64], *, attracts: bool) -> Floats:
     """(n, 2) the mean pull of each point towards some others."""
-    ways = points[to] - points[:, None]
-    squares = (ways * ways).sum(axis=2, keepdims=True)
-    force = 1 / (1 + squares) if attracts else 1 / ((0.01 + squares) * (1 + squares))
-    moves: Floats = np.clip(2 * force * ways, -4, 4).mean(axis=1)
-    return moves
+    x, y = (axis[to] - axis[:, None] for axis in points.T.copy())  # twice as fast as both axes at once
+    squares = x * x + y * y
+    force = 2 / (1 + squares) if attracts else 2 / ((0.01 + squares) * (1 + squares))
+    return np.stack([np.clip(force * ways, -4, 4).mean(axis=1) for ways in (x, y)], axis=1)
 
 
 def clusters(points: Floats, count: int) -> NDArray[np.int64]:

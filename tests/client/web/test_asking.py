@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 import anyio
@@ -40,7 +39,7 @@ async def test_a_tool_is_approved_with_other_arguments(program: Program) -> None
     calls = [Reply(tool_calls=[("mine__Echo", {"text": "hidden\u200b"})]), Reply("Done.")]
     with OpenAIServer(calls) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 reply = {"decision": "once", "arguments": '{"text": "mine"}'}
                 asked, last = answers(client, "Echo it.", {"approval": reply})
                 assert last["type"] == "turn", last
@@ -56,7 +55,7 @@ async def test_a_form_is_checked_before_it_is_sent(program: Program) -> None:
     calls = [Reply(tool_calls=[("mine__Ask", {})]), Reply("Done.")]
     with OpenAIServer(calls) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 session = new_session(client)
                 for event in events(client, session, question="Ask me.", last=""):
                     if event["type"] != "dialog":
@@ -81,7 +80,7 @@ async def test_a_server_uses_the_model_only_with_consent_and_its_reply_is_shown(
     calls = [Reply(tool_calls=[("mine__Think", {})]), Reply("It is four."), Reply("Done.")]
     with OpenAIServer(calls) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 once = {"decision": "once"}
                 replies = {"approval": once, "sampling": once, "reply": once}
                 asked, _ = answers(client, "Think.", replies)
@@ -97,7 +96,7 @@ async def test_a_tool_that_is_not_allowed_is_not_called(program: Program) -> Non
     calls = [Reply(tool_calls=[("mine__Echo", {"text": "x"})]), Reply("Done.")]
     with OpenAIServer(calls) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 answers(client, "Echo it.", {"approval": {"decision": "no"}})
                 assert not model.requests[-1]["messages"][-1]["content"].startswith("x")
 

@@ -130,7 +130,7 @@ async def test_the_keyboard_is_enough(browser: Browser, tea: Program) -> None:
 async def test_two_tabs_are_two_conversations_and_of_one_only_one_asks_at_a_time(
     browser: Browser, program: Program
 ) -> None:
-    slow = Reply("Slowly [1].", hold_after=1)
+    slow = Reply("Slowly, word by word, it comes.", hold_after=4)
     with OpenAIServer(rules={"slow": slow, "quick": Reply("Quickly.")}) as model:
         program.environ.update(
             OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import closing
 from html import unescape
 from typing import Any
 
@@ -24,7 +23,7 @@ async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]
     (program.folder / "rows.txt").write_text(ROWS, "utf-8")
     assert program("inject", ".").code == 0
     async with serving(program) as web:
-        with closing(web.signed_in()) as signed_in:
+        with web.signed_in() as signed_in:
             yield signed_in
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import closing
 from typing import Any
 
 import httpx2
@@ -58,7 +57,7 @@ class Desk:
 @pytest.fixture
 async def desk(program: Program) -> AsyncIterator[Desk]:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             yield Desk(program, client)
 
 
@@ -80,7 +79,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk
         uri, text = (folder / name).as_uri(), f"A picture of {name.replace('.', ' ')}."
         assert program("inject", "-", "--uri", uri, stdin=text).code == 0
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             yield Desk(program, client)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
 
 @pytest.fixture(scope="module")
 def client(web: Web) -> Iterator[Any]:
-    with closing(web.signed_in()) as signed_in:
+    with web.signed_in() as signed_in:
         yield signed_in
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
 from msgspec.structs import replace
 
@@ -26,7 +24,7 @@ async def test_turns_come_in_pages_from_the_newest(program: Program) -> None:
         for number in range(50):
             await store.save_turn(turn(f"Question {number}?", turn_id=f"{number:x}", session_id="abc"))
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             newest = client.get("/api/sessions/abc").json()
             assert [one["question"] for one in newest["turns"]][::19] == ["Question 30?", "Question 49?"]
             assert newest["has_more"]
@@ -44,7 +42,7 @@ async def test_turns_come_in_pages_from_the_newest(program: Program) -> None:
 
 async def test_a_session_is_named_copied_found_and_deleted(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             session = new_session(client)
             assert client.get(f"/api/sessions/{session}").status_code == 409  # no turn yet
             first = ask(client, session, "What is tea?", last="")
@@ -74,7 +72,7 @@ async def test_a_session_is_named_copied_found_and_deleted(program: Program) -> 
 
 async def test_a_page_that_was_left_behind_is_told_so(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             session = new_session(client)
             seen = ask(client, session, "What is tea?", last="")["turn_id"]
             ask(client, session, "What is coffee?", last=seen)
@@ -93,7 +91,7 @@ async def test_files_of_a_conversation_are_attachments_without_markup_of_its_tex
     async with store_of(program) as store:
         await store.save_turn(replace(turn(hostile, f"*Yes* {hostile}", session_id="abc")))
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             html = client.get("/api/sessions/abc/export", params={"as": "html"})
             assert html.headers["content-disposition"] == 'attachment; filename="ragchat-abc.html"'
             assert "<script" not in html.text

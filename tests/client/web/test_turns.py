@@ -31,7 +31,7 @@ def program(program: Program) -> Program:
 
 async def test_without_a_model_the_answer_is_cards_with_the_best_part_marked(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             session = new_session(client)
             turn = ask(client, session, "How hot is green tea?")
             assert turn["nodes"] == []
@@ -55,7 +55,7 @@ async def test_a_model_s_answer_arrives_in_blocks_with_its_reasoning(program: Pr
     reply = Reply("Green tea takes 75 degrees [1].\n\nAnd *more*.", reasoning="Let me see.")
     with OpenAIServer([reply]) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 found = [*events(client, new_session(client), question="How hot is green tea?", last="")]
                 assert "".join(one["text"] for one in found if one["type"] == "reasoning") == "Let me see."
                 assert {"retrieving", "retrieved"} <= {one["type"] for one in found}
@@ -71,7 +71,7 @@ async def test_closing_the_stream_stops_the_turn_and_the_session_is_free_again(p
     slow = Reply("One two three.", hold_after=1)
     with OpenAIServer([slow, Reply("Done.")]) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 session = new_session(client)
                 stream = events(client, session, question="What is tea?", last="")
                 while next(stream)["type"] != "retrieved":
@@ -86,7 +86,7 @@ async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Pro
     slow = Reply("One two three.", hold_after=1)
     with OpenAIServer([slow]) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client, closing(another(client)) as other:
+            with web.signed_in() as client, closing(another(client)) as other:
                 session = new_session(client)
                 stream = events(client, session, question="What is tea?", last="")
                 while next(stream)["type"] != "retrieved":
@@ -98,7 +98,7 @@ async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Pro
 async def test_the_scope_and_the_model_are_those_of_the_request(program: Program) -> None:
     with OpenAIServer([Reply("Yes [1].")], models=("test-model", "other-model")) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 assert client.get("/api/models").json() == {
                     "choices": ["test-model", "other-model", "auto", "offline"],
                     "name": "test-model",
@@ -120,7 +120,7 @@ async def test_a_retry_replaces_the_last_answer_even_after_a_question_that_faile
     replies = [Reply("First."), Reply(status=400), Reply("Second.")]
     with OpenAIServer(replies) as model:
         async with serving(with_model(program, model)) as web:
-            with closing(web.signed_in()) as client:
+            with web.signed_in() as client:
                 session = new_session(client)
                 ask(client, session, "What is tea?")
                 assert last_event(client, session, "What is coffee?")["type"] == "error"
@@ -131,7 +131,7 @@ async def test_a_retry_replaces_the_last_answer_even_after_a_question_that_faile
 
 async def test_research_is_a_report_that_can_be_stored(program: Program) -> None:
     async with serving(program) as web:
-        with closing(web.signed_in()) as client:
+        with web.signed_in() as client:
             session = new_session(client)
             turn = last_event(client, session, "How hot is green tea?", "research")["turn"]
             assert turn["is_report"]

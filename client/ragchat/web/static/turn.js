@@ -145,7 +145,7 @@ function chipMaker(turn, view) {
 function chipButton(source, view, ...label) {
   return h("button", {
     type: "button", class: "chip", title: source.location,
-    "aria-label": `Source ${source.n}: ${source.location}`,
+    "aria-label": label.length ? null : `Source ${source.n}: ${source.location}`,
     onclick: (event) => view.open(source, event.currentTarget),
   }, `${source.n}`, ...label);
 }
