@@ -41,6 +41,15 @@ AXE = ROOT / ".peers" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # No name but loopback is resolved: a request to another host fails, and is reported, without leaving here.
 _LOOPBACK_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 
+_WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll("*")].filter((one) => one.getBoundingClientRect().right > width)
+    .map((one) => `${one.outerHTML.slice(0, 80)} … ends at ${one.getBoundingClientRect().right}`);
+}"""
+_WAIT_MS = LONGEST_SECONDS / 2 * 1_000
+expect.set_options(timeout=_WAIT_MS)
+
 
 @dataclass(frozen=True)
 class Web:
@@ -130,12 +139,12 @@ async def visiting(
     test provokes.
     """
     context = await browser.new_context(**options)
-    context.set_default_timeout(LONGEST_SECONDS / 4 * 1_000)
+    context.set_default_timeout(_WAIT_MS)
     problems: list[str] = []
 
     def logged(message: ConsoleMessage) -> None:
         if message.type == "error":
-            problems.append(message.text)
+            problems.append(f"{message.text} ({message.location['url']})")
 
     def asked(request: Request) -> None:
         if not request.url.startswith((web.origin + "/", "data:", "blob:")):
@@ -176,8 +185,6 @@ async def axe(page: Page) -> None:
     assert not serious, "\n".join(serious)
 
 
-async def scrolls_sideways(page: Page) -> bool:
-    """Whether the page is wider than its window."""
-    return bool(
-        await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    )
+async def scrolls_sideways(page: Page) -> list[str]:
+    """The elements that make the page wider than its window."""
+    return list(await page.evaluate(_WIDE))

@@ -19,6 +19,7 @@ from ragcommon.contract.documents import (
     DocumentInfo,
     DocumentPage,
     DocumentPart,
+    FolderPage,
     Forgotten,
     Injected,
     MapPage,
@@ -29,6 +30,7 @@ from ragcommon.contract.files import (
     AddedSource,
     AddedSources,
     Ingestion,
+    IngestionList,
     IngestionStatus,
     RemovedSource,
     Source,
@@ -75,6 +77,7 @@ REPEATABLE = frozenset(
             "Query",
             "Inject",
             "list_documents",
+            "list_folders",
             "get_document",
             "list_journal",
             "get_memory_stats",
@@ -82,7 +85,7 @@ REPEATABLE = frozenset(
             "map_documents",
         ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
-        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("start_ingestion", "get_ingestion_status", "list_ingestions", "cancel_ingestion"),
         *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
     }
 )
@@ -190,6 +193,11 @@ class MemoryClient:
         arguments = {"job_id": job_id, "after": after, "wait_seconds": wait_seconds}
         return await self._files._typed("get_ingestion_status", arguments, IngestionStatus)
 
+    async def ingestions(self, limit: int) -> list[Ingestion]:
+        """The last jobs, also those that other programs have started, newest first."""
+        arguments = {"limit": limit, "max_tokens": MAX_TOKENS}
+        return (await self._files._typed("list_ingestions", arguments, IngestionList)).ingestions
+
     async def cancel_ingestion(self, job_id: str) -> Ingestion:
         """Cancel a job; documents that it has stored remain."""
         return await self._files._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
@@ -206,6 +214,24 @@ class MemoryClient:
             if not page.next_cursor or len(documents) == limit:
                 return DocumentPage(documents, page.total)
             arguments["cursor"] = page.next_cursor
+
+    async def document_page(
+        self,
+        limit: int,
+        filter: dict[str, Any] | None = None,
+        sort: str = "uri",
+        cursor: str = "",
+        *,
+        descending: bool = False,
+    ) -> DocumentPage:
+        """A page of the documents that match; `cursor` is the next_cursor of the page before."""
+        arguments = {"limit": limit, "filter": filter, "sort": sort, "descending": descending}
+        arguments |= {"cursor": cursor, "max_tokens": MAX_TOKENS}
+        return await self._typed("list_documents", arguments, DocumentPage)
+
+    async def folders(self, place: str = "") -> FolderPage:
+        """The first folders of the documents' URIs below a place, which ends with a slash; "" for all."""
+        return await self._typed("list_folders", {"place": place, "max_tokens": MAX_TOKENS}, FolderPage)
 
     async def map(self, limit: int) -> MapPage:
         """The map of at most `limit` documents; no timeout: the first one of a large memory takes a while."""

@@ -14,7 +14,19 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ragchat.web import map, plain, reading, search, sessions, setup, turns
+from ragchat.web import (
+    changes,
+    library,
+    map,
+    plain,
+    reading,
+    search,
+    sessions,
+    setup,
+    sources,
+    turns,
+    uploads,
+)
 from ragchat.web.access import COOKIE_SECONDS, Access, Keys
 from ragchat.web.errors import WebError, error_response
 from ragchat.web.page import STATIC, view
@@ -23,7 +35,10 @@ from ragchat.web.site import Site, read_body
 _SIGN_IN = Template((STATIC / "sign-in.html").read_text("utf-8"))
 # After signing in, our own page sends the browser on: a redirect of a request from elsewhere would not carry
 # the cookie, which is sent to requests of our own pages only.
-_SIGNED_IN = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><p>Signed in.'
+_SIGNED_IN = (
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
+    '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
+)
 # The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
 
@@ -89,6 +104,10 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
             *search.ROUTES,
             *reading.ROUTES,
             *turns.ROUTES,
+            *library.ROUTES,
+            *sources.ROUTES,
+            *uploads.ROUTES,
+            *changes.ROUTES,
             *map.ROUTES,
             *setup.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),

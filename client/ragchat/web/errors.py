@@ -70,12 +70,46 @@ class Busy(WebError):
     hint = "Wait for the answer, or stop it."
 
 
+class Outdated(WebError):
+    code = "SESSION_CHANGED"
+    status = 409
+    sentence = "This conversation has gone on elsewhere: it is shown as it is now."
+
+
+class NotAccepted(WebError):
+    """An answer to an open question that cannot be used; the question stays open."""
+
+    reason: str
+    code = "NOT_ACCEPTED"
+    status = 422
+    sentence = "{reason}"
+
+
 class TooLarge(WebError):
     what: str
     limit: str
     code = "TOO_LARGE"
     status = 413
     sentence = "{what} is larger than {limit}."
+
+
+class NotAdded(WebError):
+    """`reason` is the sentence."""
+
+    reason: str
+    code = "NOT_ADDED"
+    status = 409
+    sentence = "{reason}"
+
+
+class CopyFailed(WebError):
+    name: str
+    folder: str
+    reason: str
+    code = "COPY_FAILED"
+    status = 507
+    sentence = "{name} cannot be copied to {folder}: {reason}."
+    hint = "Is the disk full, or read-only?"
 
 
 class WebRefused(WebError):
@@ -86,7 +120,7 @@ class WebRefused(WebError):
     sentence = "The page cannot be served: {reason}."
 
 
-def error_document(error: BaseException) -> dict[str, object]:
+def error_document(error: BaseException) -> dict[str, dict[str, str]]:
     """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
     failure = describe(error)
     if failure.code == "INTERNAL_ERROR":

@@ -6,12 +6,13 @@ an element or a script: the names are those of `_ELEMENTS`, and links are shown 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from markdown_it.token import Token
 
-from ragchat.markdown import CITATION, markdown_parser
+from ragchat.grounding.citations import MARKER, marked_numbers
+from ragchat.markdown import markdown_parser
 from ragchat.sanitize import sanitize
 
 Node = str | list[Any]
@@ -21,6 +22,9 @@ _TABLES = ("table", "thead", "tbody", "tr", "th", "td")
 _ELEMENTS = frozenset((*_BLOCKS, *_TABLES, "br", "strong", "em", "s"))
 # The schemes that a link may have; others are shown as text.
 _SCHEMES = ("https://", "http://", "mailto:")
+
+# A marker of more, such as `[1-999]`, is no citation.
+MAX_CITED = 50
 
 
 def nodes(text: str) -> list[Node]:
@@ -65,7 +69,13 @@ def _element(token: Token, inner: list[Node]) -> list[Node]:
     return [[token.tag, {} if start is None else {"start": start}, *inner]]
 
 
-def _cited(text: str) -> Sequence[Node]:
-    """A text in which each `[n]` is a node of its own."""
-    parts = (part for part in CITATION.split(text) if part)
-    return [["cite", {"n": int(part[1:-1])}] if CITATION.fullmatch(part) else part for part in parts]
+def _cited(text: str) -> Iterator[Node]:
+    """A text in which each number of a marker such as `[1]` or `[2, 4]` is a node of its own."""
+    end = 0
+    for marker in MARKER.finditer(text):
+        numbers = marked_numbers(marker.group(1))
+        if len(numbers) <= MAX_CITED:
+            yield from filter(None, [text[end : marker.start()]])
+            yield from (["cite", {"n": n}] for n in numbers)
+            end = marker.end()
+    yield from filter(None, [text[end:]])

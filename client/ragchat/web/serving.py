@@ -21,8 +21,10 @@ from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import LOOPBACK, Keys
 from ragchat.web.app import make_app
+from ragchat.web.asking import PageUser
 from ragchat.web.chats import Chats
 from ragchat.web.errors import WebRefused
+from ragchat.web.loads import Loads
 from ragchat.web.site import Site
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
@@ -54,8 +56,13 @@ async def serve(run: Invocation) -> None:
                     run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
                 )
 
-            async with Chats(make) as chats, SessionStore(sessions_path(run.settings)) as sessions:
-                site = Site(run.settings, run.config_file, memory, servers, sessions, chats)
+            async with (
+                Chats(make) as chats,
+                Loads() as loads,
+                SessionStore(sessions_path(run.settings)) as sessions,
+            ):
+                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads)
+                servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
                 private = is_loopback(listening) and not table.public_url
                 app = make_app(site, keys, frozenset(origins), cookie, private=private)

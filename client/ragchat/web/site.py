@@ -18,6 +18,7 @@ from ragchat.sessions.store import SessionStore
 from ragchat.web.chats import Chats
 from ragchat.web.dialogs import Dialogs
 from ragchat.web.errors import BadRequest, TooLarge, error_response
+from ragchat.web.loads import Loads
 from ragconfig.settings import Settings
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class Site:
     servers: ServerManager
     sessions: SessionStore
     chats: Chats
+    loads: Loads
     dialogs: Dialogs = field(default_factory=Dialogs)
 
 

@@ -6,6 +6,7 @@ The response is the work: when the page closes it, the work is cancelled.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -45,11 +46,15 @@ class Streamed(Response):
             tasks.cancel_scope.cancel()
 
     async def _do(self, send: MemoryObjectSendStream[dict[str, Any]]) -> None:
+        def tell(event: dict[str, Any]) -> None:
+            with suppress(anyio.BrokenResourceError):  # The page is gone.
+                send.send_nowait(event)
+
         with send:
             try:
-                await self._work(send.send_nowait)
+                await self._work(tell)
             except Exception as error:
-                send.send_nowait({"type": "error", **error_document(error)})
+                tell({"type": "error", **error_document(error)})
 
 
 async def _cancel_when_closed(receive: Receive, scope: anyio.CancelScope) -> None:

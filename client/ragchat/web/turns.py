@@ -6,21 +6,28 @@ with its name as `type`; text arrives as `blocks`, the rendered end of the answe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import anyio
 import msgspec
+from msgspec import structs
 from starlette.requests import Request
+from starlette.routing import Route
 
 from ragchat.conversation import Conversation
-from ragchat.llm.types import decode_arguments
+from ragchat.ingest.loading import load_text
+from ragchat.llm.selection import ModelSelection
 from ragchat.markdown import split_finished
-from ragchat.sanitize import one_line, sanitize, visible, visible_json
-from ragchat.servers.permissions import Rule
-from ragchat.turn.approval import Approve, Question
+from ragchat.sanitize import one_line, sanitize, visible_json
+from ragchat.sessions.document import report_as_document
+from ragchat.settings import ModelSettings
+from ragchat.turn.approval import Approve
 from ragchat.turn.events import (
     Delta,
+    Emit,
     Event,
     Notice,
     Reasoning,
@@ -31,33 +38,56 @@ from ragchat.turn.events import (
     ToolFinished,
     ToolStarted,
 )
+from ragchat.turn.scope import EVERYTHING, Scope
 from ragchat.turn.types import Turn
-from ragchat.web.markup import Node, nodes
+from ragchat.web.asking import approve
+from ragchat.web.dialogs import RunningTurn
+from ragchat.web.markup import nodes
+from ragchat.web.showing import turn_document, why_document
 from ragchat.web.site import Site, body, route
 from ragchat.web.streaming import Streamed, Tell
 
 # Deltas are collected for this long, because models send single words.
 DRAW_SECONDS = 0.05
+# A long block, which is rendered again as it grows, is drawn less often: after one second at this length.
+CHARACTERS_PER_SECOND = 200_000
 
 
 class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    question: str
+    """`last` is the id of the last turn that the page shows, "" if it shows none.
+
+    `scope` names the documents to ask, "" for all; `model` is the model, "" for the configured one.
+    """
+
+    question: str = ""
+    last: str | None = None
+    scope: str = ""
+    model: str = ""
 
 
-class Approval(msgspec.Struct, frozen=True):
-    """The answer to the question whether a tool may be called; `arguments` is JSON, "" as asked."""
-
-    decision: Literal["once", "session", "always", "never", "no"]
-    arguments: str = ""
+Take = Callable[[Conversation, Ask, Emit, Approve], Awaitable[Turn]]
 
 
-async def ask(site: Site, request: Request) -> Streamed:
-    asked = await body(request, Ask)
-    return streamed(site, request, lambda chat, emit, approve: chat.ask(asked.question, emit, approve))
+def _asking(path: str, take: Take) -> Route:
+    """A route that answers with the events of a turn, then `turn` or `error`."""
+
+    async def handler(site: Site, request: Request) -> Streamed:
+        asked = await body(request, Ask)
+        return Streamed(partial(_take_turn, site, request.path_params["session_id"], asked, take))
+
+    return route(f"/api/sessions/{{session_id}}/{path}", handler, "POST")
 
 
-async def retry(site: Site, request: Request) -> Streamed:
-    return streamed(site, request, lambda chat, emit, approve: chat.retry(emit, approve))
+async def _ask(chat: Conversation, asked: Ask, emit: Emit, approve: Approve) -> Turn:
+    return await chat.ask(asked.question, emit, approve)
+
+
+async def _retry(chat: Conversation, _: Ask, emit: Emit, approve: Approve) -> Turn:
+    return await chat.retry(emit, approve, answered=chat.last_turn is not None)
+
+
+async def _research(chat: Conversation, asked: Ask, emit: Emit, approve: Approve) -> Turn:
+    return (await chat.research(asked.question, emit, approve)).turn
 
 
 async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
@@ -65,37 +95,83 @@ async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
     return {}
 
 
+async def models(site: Site, _: Request) -> dict[str, Any]:
+    """The models to choose from, and the configured one."""
+    settings = site.settings.table("model", ModelSettings)
+    selection = ModelSelection(settings, os.environ)
+    try:
+        return {"choices": [*map(one_line, await selection.choices())], "name": one_line(selection.name)}
+    finally:
+        await selection.aclose()
+
+
+async def scope(site: Site, request: Request) -> dict[str, Any]:
+    """Whether `?name=` means documents. Raises NoDocumentMatches, SeveralDocumentsMatch."""
+    chosen = Scope(site.memory)
+    await chosen.narrow(request.query_params.get("name", "").strip() or EVERYTHING)
+    return {"name": chosen.name}
+
+
+async def more(site: Site, request: Request) -> dict[str, Any]:
+    """The turn with all cards that were found for it."""
+    turn = await _turn(site, request)
+    return turn_document(structs.replace(turn, answer=turn.answer.with_further()))
+
+
+async def why(site: Site, request: Request) -> dict[str, Any]:
+    return why_document(await _turn(site, request))
+
+
+async def store(site: Site, request: Request) -> dict[str, Any]:
+    """Store a report in memory."""
+    stored = await load_text(site.memory, *report_as_document(await _turn(site, request)))
+    return {"uri": sanitize(stored.uri), "error": stored.error}
+
+
+async def _turn(site: Site, request: Request) -> Turn:
+    return await site.sessions.turn(request.path_params["session_id"], request.path_params["turn_id"])
+
+
+_TURN = "/api/sessions/{session_id}/turns/{turn_id}"
 ROUTES = (
-    route("/api/sessions/{session_id}/ask", ask, "POST"),
-    route("/api/sessions/{session_id}/retry", retry, "POST"),
+    _asking("ask", _ask),
+    _asking("retry", _retry),
+    _asking("research", _research),
     route("/api/dialogs/{id}", answer_dialog, "POST"),
+    route("/api/models", models),
+    route("/api/scope", scope),
+    route(f"{_TURN}/more", more),
+    route(f"{_TURN}/why", why),
+    route(f"{_TURN}/store", store, "POST"),
 )
 
-_RULES = {"session": Rule.SESSION, "always": Rule.ALWAYS, "never": Rule.NEVER}
-Take = Callable[[Conversation, Callable[[Event], None], Approve], Awaitable[Turn]]
+
+async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: Tell) -> None:
+    written = Written(tell)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Delta):
+            written.add(event.text)
+        elif not isinstance(event, Shown):  # The finished turn has the cards.
+            tell(event_document(event))
+
+    async with site.chats.taking_turn(session_id, asked.last) as chat:
+        running = RunningTurn(chat, tell)
+        approving = partial(approve, site.dialogs, running, site.servers.permissions)
+        with site.dialogs.during(running):
+            await _prepare(chat, asked)
+            async with written:
+                turn = await take(chat, asked, emit, approving)
+    tell({"type": "turn", "turn": turn_document(turn)})
 
 
-def streamed(site: Site, request: Request, take: Take) -> Streamed:
-    """The events of a turn of the session in the address, then `turn` or `error`."""
-    session_id = request.path_params["session_id"]
-
-    async def work(tell: Tell) -> None:
-        written = Written(tell)
-
-        def emit(event: Event) -> None:
-            if isinstance(event, Delta):
-                written.add(event.text)
-            else:
-                tell(event_document(event))
-
-        async def approve(question: Question) -> dict[str, Any] | None:
-            return await _approval(site, tell, question)
-
-        async with site.chats.taking_turn(session_id) as chat, written:
-            turn = await take(chat, emit, approve)
-        tell({"type": "turn", "turn": turn_document(turn)})
-
-    return Streamed(work)
+async def _prepare(chat: Conversation, asked: Ask) -> None:
+    """Use the scope and the model of the page. Raises RagChatError."""
+    if asked.scope != chat.scope.name:
+        await chat.scope.narrow(asked.scope or EVERYTHING)
+    model = asked.model or chat.settings.table("model", ModelSettings).name
+    if model not in (chat.model.selected, chat.model.name):
+        await chat.model.select(model)
 
 
 class Written:
@@ -124,7 +200,7 @@ class Written:
     async def _draw(self) -> None:
         while True:
             await self._more.wait()
-            await anyio.sleep(DRAW_SECONDS)
+            await anyio.sleep(max(DRAW_SECONDS, len(self._rest) / CHARACTERS_PER_SECOND))
             self._more = anyio.Event()
             finished, self._rest = split_finished(self._rest)
             done = nodes(finished)
@@ -137,10 +213,9 @@ def event_document(event: Event) -> dict[str, Any]:
     match event:
         case Retrieved(candidates):
             return {"type": "retrieved", "found": len(candidates)}
-        case Shown(answer):
-            return {"type": "shown", "cards": msgspec.to_builtins(answer.cards)}
         case ToolStarted(name, arguments):
-            return {"type": "tool_started", "name": one_line(name), "arguments": arguments}
+            shown = visible_json(msgspec.json.encode(arguments).decode())
+            return {"type": "tool_started", "name": one_line(name), "arguments": shown}
         case ToolFinished(name, ok, summary):
             return {"type": "tool_finished", "name": one_line(name), "ok": ok, "summary": one_line(summary)}
         case Notice(text):
@@ -148,42 +223,7 @@ def event_document(event: Event) -> dict[str, Any]:
         case Reasoning(text):
             return {"type": "reasoning", "text": sanitize(text)}
         case Retrieving(query):
-            return {"type": "retrieving", "query": query}
+            return {"type": "retrieving", "query": one_line(query)}
         case Rephrasing():
             return {"type": "rephrasing"}
     raise AssertionError(event)
-
-
-def turn_document(turn: Turn) -> dict[str, Any]:
-    """What `ask --json` prints, with the answer as `nodes`."""
-    blocks: list[Node] = nodes(turn.answer.text)
-    return {
-        **turn.public(),
-        "nodes": blocks,
-        "notices": turn.trace.notices,
-        "created_at": turn.created_at,
-        "more": turn.answer.further is not None,
-    }
-
-
-async def _approval(site: Site, tell: Tell, question: Question) -> dict[str, Any] | None:
-    """The arguments to call the tool with, None if the user does not allow it."""
-    tool = question.tool
-    asked = {
-        "tool": visible(tool.name),
-        "server": visible(tool.server),
-        # As JSON in which nothing is hidden; the user may edit it.
-        "arguments": visible_json(msgspec.json.format(msgspec.json.encode(question.arguments)).decode()),
-        "untrusted": [one_line(name) for name in question.untrusted],
-        "changes": visible(question.changes),
-        "only_reads": tool.only_reads,
-    }
-    answer = await site.dialogs.ask(tell, "approval", asked)
-    try:
-        decision = msgspec.convert(answer, Approval)
-        arguments = decode_arguments(decision.arguments) if decision.arguments else question.arguments
-    except (msgspec.ValidationError, ValueError):
-        return None
-    if (rule := _RULES.get(decision.decision)) is not None:
-        site.servers.permissions.remember(tool.server, [tool.info], rule)
-    return arguments if decision.decision in ("once", "session", "always") else None

@@ -49,6 +49,21 @@ class DocumentPage(Struct, frozen=True):
     next_cursor: str | UnsetType = UNSET  # there are more
 
 
+class DocumentFolder(Struct, frozen=True):
+    """A folder of the documents' URIs."""
+
+    uri: str  # ends with a slash
+    documents: int  # in it and in the folders below it
+
+
+class FolderPage(Struct, frozen=True):
+    """The folders of one place, without those that hold nothing but one folder."""
+
+    folders: list[DocumentFolder]
+    documents: int  # of the place itself, in none of its folders
+    next_cursor: str | UnsetType = UNSET  # there are more folders
+
+
 class DocumentPart(DocumentInfo, frozen=True, kw_only=True):
     """A document with some of its lines."""
 

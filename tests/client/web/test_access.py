@@ -219,7 +219,7 @@ async def test_a_page_of_another_server_of_this_machine_can_do_nothing(
     class Hostile(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             cookies.append(self.headers.get("cookie", ""))
-            page = HOSTILE_PAGE.replace("ORIGIN", web.origin).encode()
+            page = HOSTILE_PAGE.replace("ORIGIN", ours.origin).encode()
             self.send_response(200)
             self.send_header("content-type", "text/html")
             self.send_header("content-length", f"{len(page)}")
@@ -229,7 +229,7 @@ async def test_a_page_of_another_server_of_this_machine_can_do_nothing(
         def log_message(self, *_: object) -> None:
             pass
 
-    async with serving(program) as web, visiting(browser, web, expected=(".",)) as page:
+    async with serving(program) as ours, visiting(browser, ours, expected=(".",)) as page:
         with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
             thread = threading.Thread(target=server.serve_forever)
             thread.start()
@@ -243,7 +243,7 @@ async def test_a_page_of_another_server_of_this_machine_can_do_nothing(
             finally:
                 server.shutdown()
                 thread.join()
-        await page.goto(web.origin)
+        await page.goto(ours.origin)
         await expect(page.get_by_label("Question")).to_be_visible()  # still signed in
         listed = await page.evaluate("fetch('/api/sessions').then((answer) => answer.json())")
         assert listed == {"sessions": []}
@@ -310,7 +310,7 @@ def test_guessed_keys_and_cookies_of_other_servers_let_no_one_in(web: Web, clien
         for key in ("0", "A" * 43, right, "%00", "%F0%9F", "[]", "None", " "):
             assert "set-cookie" not in thief.get(f"/sign-in?key={key}").headers
         for value in ("", "1", right[:-1], right + "a", right.lower(), "A" * 43, "é"):
-            given = {"cookie": f"{name}={value}".encode()}
+            given = {b"cookie": f"{name}={value}".encode()}
             assert thief.get("/api/sessions", headers=given).status_code == 401
         # That of a page on another port has another name.
         assert thief.get("/api/sessions", headers={"cookie": f"ragchat_1={right}"}).status_code == 401

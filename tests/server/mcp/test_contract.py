@@ -54,6 +54,7 @@ def valid_arguments(
         "get_neighbours": {"chunk_id": chunk_id, "before": 1, "after": 1},
         "compare_texts": {"query": "hot drinks", "texts": ["tea", "lawn"], "words": ["drinks"]},
         "list_documents": {"filter": {"uri": "note:*"}, "sort": "updated_at", "descending": True, "limit": 2},
+        "list_folders": {},
         "get_document": {"document": URI, "start_line": 1, "end_line": 3, "max_tokens": 100},
         "search_documents": {"query": "steep tea", "n_results": 3},
         "ingest_document": {"title": "Mate", "content": "From a gourd.", "source_url": "note:mate"},

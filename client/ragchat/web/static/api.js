@@ -35,11 +35,12 @@ async function send(method, path, body, signal) {
 
 export const get = async (path, signal) => (await send("GET", path, undefined, signal)).json();
 export const post = async (path, body = {}, signal) => (await send("POST", path, body, signal)).json();
+export const put = async (path, file, signal) => (await send("PUT", path, file, signal)).json();
 export const remove = async (path) => (await send("DELETE", path)).json();
 
 // The events of a stream of JSON lines. Aborting `signal` stops what makes them.
-export async function* stream(path, body, signal) {
-  const response = await send("POST", path, body, signal);
+export async function* stream(path, body, signal, method = "POST") {
+  const response = await send(method, path, body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {

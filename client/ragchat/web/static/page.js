@@ -49,6 +49,10 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   const isOurs = link && link.origin === location.origin && !link.target && !link.hasAttribute("download");
   if (!isOurs || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (link.hash === "#main") {  // Another address would show the view again, and stop an answer.
+    event.preventDefault();
+    return main.focus();
+  }
   if (link.pathname === location.pathname && link.search === location.search && link.hash) return;
   if (!VIEWS.some(([path]) => path.test(link.pathname))) return;
   event.preventDefault();

@@ -6,7 +6,15 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ragcommon.contract.documents import DocumentPage, DocumentPart, Forgotten, Injected, MapPage, Metadata
+from ragcommon.contract.documents import (
+    DocumentPage,
+    DocumentPart,
+    FolderPage,
+    Forgotten,
+    Injected,
+    MapPage,
+    Metadata,
+)
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -28,6 +36,14 @@ from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.documents import DocumentOrder
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
+Place = Annotated[
+    str,
+    Meta(
+        description="A folder as this tool names it, with a slash at its end; default: all documents.",
+        max_length=MAX_URI_LENGTH,
+        pattern="^(.*/)?$",
+    ),
+]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]
 Order = Annotated[
     DocumentOrder,
@@ -148,6 +164,18 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         )
 
     @tool(read_only=True)
+    async def list_folders(
+        call: Call, place: Place = "", max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> FolderPage:
+        """List the folders that the uris of the documents have below a place, with the number of documents.
+
+        A folder that holds nothing but one folder is left out: the inner one stands for it.
+        """
+        found, documents = await (await memory()).documents.folders(place)
+        folders, next_cursor = page_of(found, cursor, max_tokens)
+        return FolderPage(folders, documents, next_cursor)
+
+    @tool(read_only=True)
     async def get_document(
         call: Call,
         document: Name,
@@ -183,7 +211,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
             documents=documents, next_cursor=next_cursor, empty=result.empty, notice=result.notice
         )
 
-    return [list_documents, get_document, search_documents]
+    return [list_documents, list_folders, get_document, search_documents]
 
 
 def _writing_tools(memory: Memory) -> list[Tool]:
