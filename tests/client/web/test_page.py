@@ -1,4 +1,7 @@
-"""The page in a browser: each view, by keyboard alone, in two tabs, with a server that is lost. Of `page`."""
+"""The page in a browser: each view, by keyboard alone, in two tabs, with a server that is lost.
+
+Of `page` and `site`.
+"""
 
 from __future__ import annotations
 

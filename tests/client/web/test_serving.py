@@ -1,4 +1,7 @@
-"""Starting the page: what is printed and opened, where it listens, what protects it there. Of `serving`."""
+"""Starting the page: what is printed and opened, where it listens, what protects it there.
+
+Of `serving` and `ragchat.commands.web`.
+"""
 
 from __future__ import annotations
 

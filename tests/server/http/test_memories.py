@@ -1,6 +1,6 @@
 """Named memories on one server: what a token reaches, what its right allows, and changes of their file.
 
-Covers `memories` and `memories_file`.
+Covers `memories`, `memories_file` and `ragmemory.types.rights`.
 """
 
 from __future__ import annotations
