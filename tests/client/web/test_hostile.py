@@ -84,7 +84,7 @@ async def test_hostile_documents_are_text_in_every_view(
             await seen(page, web, path, "tea.md" if path.startswith("/library") else "")
         for document in documents:
             await seen(page, web, f"/document?id={document}", "Green tea")
-            await seen(page, web, f"/library?document={document}", "tea.md")
+            await seen(page, web, f"/library?document={document}", "Compare with current")
 
 
 async def test_without_scripts_a_hostile_document_is_text(
