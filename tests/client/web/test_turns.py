@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.browser import serving
 from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
 from tests.support.webchat import ask, events, last_event, new_session, with_model
 
@@ -75,6 +76,7 @@ async def test_closing_the_stream_stops_the_turn_and_the_session_is_free_again(p
                 stream = events(client, session, question="What is tea?", last="")
                 while next(stream)["type"] != "retrieved":
                     pass
+                assert slow.reached.wait(LONGEST_SECONDS)
                 stream.close()
                 assert ask(client, session, "And coffee?", last="")["answer"].startswith("Done.")
                 assert client.get(f"/api/sessions/{session}").json()["turns"][0]["question"] == "And coffee?"
