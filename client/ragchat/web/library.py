@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +18,7 @@ from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import match
 from ragchat.sanitize import one_line
-from ragchat.uris import exact_glob, part_globs, short_uri
+from ragchat.uris import exact_glob, is_glob, part_globs, short_uri
 from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, route
 from ragchat.web.sources import source_document
@@ -76,36 +77,43 @@ async def verify(site: Site, _: Request) -> Streamed:
 
 
 async def documents(site: Site, request: Request) -> dict[str, Any]:
-    """A page: `?q=` as for `ragchat memory ls`, `?in=` a folder, `?sort=`, `?descending=1`, `?cursor=`."""
+    """A page: `?q=` a part of a name, `#tag`, or as for `ragchat memory ls`; `?in=` a folder; `?sort=`,
+    `?descending=1`, `?cursor=`.
+    """
     asked = request.query_params
-    sort = asked.get("sort", "uri")
+    sort, descending = asked.get("sort", "uri"), asked.get("descending") == "1"
     if sort not in SORTS:
         raise BadRequest(f"documents are sorted by {', '.join(SORTS)}, not {sort}")
     words, place = asked.get("q", "").strip(), asked.get("in", "")
-    filter: dict[str, Any] | None = None
-    page: DocumentPage | None = None
-    if words and place:
-        filter = {"uri": exact_glob(place) + part_globs(words)[0 if place.startswith("file:") else -1]}
-    elif place:
-        filter = {"uri": f"{exact_glob(place)}*"}
-    elif words:
-        try:
+
+    async def listed(filter: dict[str, Any]) -> DocumentPage:
+        cursor = asked.get("cursor", "")
+        return await site.memory.document_page(PAGE, filter, sort, cursor, descending=descending)
+
+    page = await listed(_filter(words, place))
+    if words and not place and not page.total:
+        with suppress(NoDocumentMatches):
             found = await match(site.memory, words, PAGE)
-        except NoDocumentMatches:
-            return {"documents": [], "total": 0, "cursor": ""}
-        filter = found.filter
-        if filter is None:  # They are matched by their titles.
             page = DocumentPage(found.documents, found.total)
-    descending = asked.get("descending") == "1"
-    page = page or await site.memory.document_page(
-        PAGE, filter, sort, asked.get("cursor", ""), descending=descending
-    )
+            if found.filter is not None:
+                page = await listed(found.filter)
     copies = copies_of(site)
     return {
         "documents": [_document(info, copies) for info in page.documents],
         "total": page.total,
         "cursor": page.next_cursor or "",
     }
+
+
+def _filter(words: str, place: str) -> dict[str, Any]:
+    """The documents in a folder whose names hold the words. `match` looks for more, but takes longer."""
+    inside = exact_glob(place)
+    if words.startswith("#"):
+        return {"tags": [words[1:]], "uri": f"{inside}*"}
+    if not words or is_glob(words):
+        return {"uri": inside + (words or "*")}
+    is_encoded = not place or place.startswith("file:")
+    return {"uri": inside + part_globs(words)[0 if is_encoded else -1]}
 
 
 def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:

@@ -54,9 +54,12 @@ class DocumentStore(StorePart):
         """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
         condition, parameters = compile_filter(filter or {}, self._engine.dialect)
         direction = "DESC" if descending else "ASC"
+        order_by = f"ORDER BY {order} {direction}, uri"
+        # The page first: sorting would look up the writer of every document.
         rows = await self._engine.read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
-            f" ORDER BY {order} {direction}, uri LIMIT ? OFFSET ?",
+            f"SELECT {_INFO} FROM documents WHERE number IN"
+            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition} {order_by} LIMIT ? OFFSET ?)"
+            f" {order_by}",
             [*parameters, limit, offset],
         )
         [(total,)] = await self._engine.read(

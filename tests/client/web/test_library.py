@@ -232,6 +232,8 @@ async def test_documents_are_filtered_by_name_and_folder_and_come_in_pages(progr
             assert [(one["name"], one["documents"]) for one in inner] == [("cups & more", 2), ("tea", 120)]
             assert names(client, **{"in": inner[0]["uri"]}, q="001") == ["cups & more/001.md"]
             assert listed(client, q="nothing of it")["total"] == 0
+            assert listed(client, q="cups & more/*.md")["total"] == 2
+            assert listed(client, q="#none")["total"] == 0
             assert client.get("/api/library/documents?sort=size").status_code == 400
 
 

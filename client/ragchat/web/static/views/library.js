@@ -245,7 +245,7 @@ async function documents(body, site, query) {
   const count = h("p", { role: "status" });
   const list = h("ul", { class: "documents" });
   const more = action("Show more", () => load(true), site, { hidden: true });
-  const name = h("input", { type: "search", name: "q", value: state.q, placeholder: "Name, folder, tag or *.md" });
+  const name = h("input", { type: "search", name: "q", value: state.q, placeholder: "Name, #tag or *.md" });
   const sort = h("select", { name: "sort" }, [["uri", "name"], ["title", "title"], ["updated_at", "last change"],
     ["added_at", "added"], ["characters", "size"]].map(([value, text]) => h("option", { value, selected: value === state.sort }, text)));
 
@@ -264,6 +264,7 @@ async function documents(body, site, query) {
     if (isMore) first?.focus();
   }
   async function change(changes) {
+    if (site.signal.aborted) return;
     Object.assign(state, changes);
     history.replaceState(null, "", address("/library", { ...state, sort: state.sort === "uri" ? "" : state.sort }));
     try {
@@ -272,7 +273,11 @@ async function documents(body, site, query) {
       site.fail(error);
     }
   }
-  name.addEventListener("input", () => change({ q: name.value.trim() }));
+  let typed;
+  name.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(() => change({ q: name.value.trim() }), 150);
+  });
   sort.addEventListener("change", () => change({ sort: sort.value }));
   const folders = h("details", { class: "tree", open: matchMedia("(min-width: 50rem)").matches }, h("summary", {}, "Folders"));
   body.append(h("div", { class: "columns" }, folders, h("section", { "aria-label": "Documents" },
