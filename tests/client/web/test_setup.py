@@ -55,7 +55,7 @@ def test_servers_are_tested_disabled_and_enabled(client: httpx2.Client, program:
     assert gone["state"] == "failed"
     assert "there is no such program" in gone["error"]
     answer = client.post("/api/servers", json={"server": "none", "action": "start"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "UNKNOWN_SERVER")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "SERVER_UNKNOWN")
 
 
 def test_a_projects_server_is_started_only_after_its_whole_command_was_allowed(client: httpx2.Client) -> None:
