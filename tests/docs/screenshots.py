@@ -17,7 +17,7 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
 FOLDER = DOCS / "screens"
-NAMES = ("web-chat", "web-why", "web-search", "web-library", "web-map", "web-setup")
+NAMES = ("web-chat", "web-why", "web-search", "web-library", "web-map")
 WINDOW = {"width": 1280, "height": 800}
 QUESTION = "How much water pressure does the boiler need?"
 ANSWER = Reply(
@@ -106,10 +106,6 @@ async def views(page: Page, origin: str) -> AsyncIterator[str]:
     await page.goto(origin + "/map")
     await expect(page.locator("main canvas, main svg").first).to_be_visible()
     yield "web-map"
-    await page.emulate_media(color_scheme="light")
-    await page.goto(origin + "/setup")
-    await expect(page.locator("main h2").first).to_be_visible()
-    yield "web-setup"
 
 
 async def main() -> None:
