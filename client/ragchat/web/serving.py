@@ -7,6 +7,7 @@ import socket
 import ssl
 import sys
 import webbrowser
+from contextlib import suppress
 from functools import partial
 from html import escape
 from math import ceil
@@ -17,6 +18,8 @@ import anyio
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import read_line
 from ragchat.conversation import Conversation
+from ragchat.errors import RagChatError
+from ragchat.memory.client import MemoryClient
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import LOOPBACK, Keys
@@ -70,10 +73,16 @@ async def serve(run: Invocation) -> None:
                 async with background_task(partial(listener.run_on, listening)) as tasks:
                     await listener.started_listening.wait()
                     _announce(run, keys, origins[0])
-                    tasks.start_soon(memory.stats)  # The memory's server starts while the browser does.
+                    tasks.start_soon(_start_memory, memory)
                     if sys.stdin.isatty() and not run.console.json:
                         tasks.start_soon(_print_addresses, run, keys, origins[0])
                     await anyio.sleep_forever()
+
+
+async def _start_memory(memory: MemoryClient) -> None:
+    """Start the memory's server while the browser starts. The views say what fails."""
+    with suppress(RagChatError):
+        await memory.stats()
 
 
 def _check_protected(table: WebSettings, listening: socket.socket, password: str) -> None:
