@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VECTORS, TEXTS = 16, 4
 # Documents that are read at a time.
 PAGE = 500
-MAX_CLUSTERS = 24
+MAX_CLUSTERS = 36
 # The documents of a cluster whose words are counted, and the words that name it.
 NAMED_BY, WORDS = 30, 4
 DIGITS = 4
