@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m
 
 # The quick tests: those in one process, and a smoke test for each peer and each kind of process. The large peers
 # are set up by `make full`; without them their smoke tests are skipped.
-test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
+test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done .peers/axe/.done
 	@$(PYTEST) 'smoke or not full'
 
 # The tests that `make test` leaves out.
@@ -28,7 +28,8 @@ check: setup
 	@TEST_PROFILE=full $(MAKE) --jobs=1 test full conformance lint
 
 # All that tests need; its parts are independent, so --jobs=4 sets up faster.
-setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done
+setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done \
+       .peers/axe/.done
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check

@@ -4,4 +4,5 @@ import sys
 
 from ragchat.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # Worker processes import this module.
+    sys.exit(main())

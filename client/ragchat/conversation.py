@@ -289,14 +289,16 @@ class Conversation:
         self._images = attached.images
         return turn
 
-    async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
+    async def retry(
+        self, emit: Emit = ignore, approve: Approve | None = None, *, answered: bool = False
+    ) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
 
         The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
-        has no answer.
+        has no answer. `answered`: the last one that has an answer.
         """
         question, attached = self._unanswered
-        if question:
+        if question and not answered:
             return await self.ask(question, emit, approve, attached)
         if (last := self.last_turn) is None:
             raise NothingToRetry

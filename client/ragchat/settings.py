@@ -70,3 +70,24 @@ class ServerSettings(Struct):
     timeout_seconds: float
     calls: int
     message_bytes: int
+
+
+class WebSettings(Struct):
+    """The table [web]."""
+
+    host: str
+    port: int
+    password_file: str
+    certificate: str
+    private_key: str
+    public_url: str
+    upload_bytes: int
+
+
+class ConnectionSettings(Struct):
+    """Those of the table [http] that bound each connection of the page, too."""
+
+    header_bytes: int
+    head_seconds: float
+    idle_seconds: int
+    leave_seconds: float

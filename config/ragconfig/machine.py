@@ -46,11 +46,11 @@ def machine_name(home: Home) -> str:
 
 
 def _link(made: Path, path: Path) -> None:
-    """Put a file at a second path where there is none. Raises FileExistsError, OSError."""
+    """Make `path` a hard link to the file `made`, or a copy of it. Raises FileExistsError, OSError."""
     try:
         os.link(made, path)
     except FileExistsError:
         raise
-    except OSError:  # Some file systems have no links.
+    except OSError:  # Some file systems have no hard links.
         with path.open("xb") as file:
             file.write(made.read_bytes())

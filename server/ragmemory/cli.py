@@ -191,6 +191,8 @@ def _parser(*, commands: bool) -> argparse.ArgumentParser:
 
 
 def _add_commands(parser: argparse.ArgumentParser) -> None:
+    from ragmemory.types.rights import RIGHTS
+
     commands = parser.add_subparsers(title="commands other than stdio", parser_class=_Command)
     http = commands.add_parser("http", help="serve over HTTP", description="The memory over HTTP.")
     http.set_defaults(run=_serve_http)
@@ -228,9 +230,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
     token.set_defaults(run=_make_token)
     token.add_argument("memory_name", metavar="MEMORY", help="a table of that file")
     token.add_argument("owner", metavar="OWNER", help="who gets it, such as anne")
-    token.add_argument(
-        "--right", choices=("read", "write", "admin"), default="read", help="what it allows (default: read)"
-    )
+    token.add_argument("--right", choices=RIGHTS, default="read", help="what it allows (default: read)")
     token.add_argument("--json", action="store_true", help="print it as JSON")
 
 

@@ -369,17 +369,6 @@ class NotStored(RagMemoryError):
     sentence = "The document {uri} could not be stored: {reason}."
 
 
-class AddressUnusable(RagMemoryError):
-    """The server cannot listen at this address."""
-
-    host: str
-    port: int
-    reason: str
-    code = "ADDRESS_UNUSABLE"
-    sentence = "The server cannot listen at {host}, port {port}: {reason}."
-    hint = "Choose another with --host or --port; port 0 takes any free one."
-
-
 class PathNotAllowed(RagMemoryError):
     """A job names a file or folder outside of those from which files may be read."""
 
@@ -408,9 +397,16 @@ class SourceNotFound(RagMemoryError):
 
 
 class NoSources(RagMemoryError):
+    """`others` are the machines that have sources."""
+
+    others: Sequence[str] = ()
+    hint: str = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
     code = "NO_SOURCES"
-    sentence = "There are no sources yet."
-    hint = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
+    sentence = "There are no sources yet{elsewhere}."
+
+    @property
+    def elsewhere(self) -> str:
+        return f" on this machine, but on {', '.join(self.others)}" if self.others else ""
 
 
 class IngestionNotFound(RagMemoryError):
@@ -429,3 +425,8 @@ class IngestionFailed(RagMemoryError):
     code = "INTERNAL_ERROR"
     sentence = "The ingestion ended with an internal error: {reason}."
     hint = "The log of the server has the details."
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what a database says, without its full stop."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

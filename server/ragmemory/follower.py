@@ -2,7 +2,7 @@
 
 Writes of this process are looked for at once, those of others when the database hints at them, and in any
 case once a second. Nothing is read while no client subscribes to changes; one of an older revision always
-does.
+does, as it is sent changes of lists without asking for them.
 """
 
 from __future__ import annotations

@@ -36,6 +36,8 @@ MAX_TOKENS = 1_000_000
 MAX_HITS = 100
 # Documents of one result of search_documents, and passages that are searched for them.
 MAX_FOUND_DOCUMENTS, MAX_SOUGHT_PASSAGES = 100, 4_000
+# Points of a map: finding the neighbours of each takes time in proportion to their square.
+MAX_POINTS = 10_000
 # Chunks before a chunk, and after it.
 MAX_NEIGHBOURS = 50
 # Writes that one undo names.

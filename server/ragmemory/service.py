@@ -22,6 +22,7 @@ from ragmemory.follower import Follower
 from ragmemory.history.history import History
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance.maintenance import Maintenance
+from ragmemory.search.mapping import DocumentMap
 from ragmemory.search.searching import Search
 from ragmemory.stores.store import Store
 
@@ -75,6 +76,7 @@ class MemoryService:
         )
         self.documents = store.documents
         self.passages = store.passages
+        self.map = DocumentMap(store)
         self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
         self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
         self.code = CodeMemory(store)

@@ -18,6 +18,7 @@ SECTIONS = (
     "conversations",
     "grounding",
     "offline",
+    "web",
 )
 # Run only if they are named: too long.
 ON_REQUEST = ("million", "store")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ragmemory.errors import (
-    AddressUnusable,
     BackupFailed,
     BadArgument,
     BlockNotFound,
@@ -89,7 +88,7 @@ SENTENCES = [
         SourceNotFound("file:///a/b", "file:///a"),
         "file:///a/b is not a source, but inside file:///a, which is one.",
     ),
-    (NoSources(), "There are no sources yet."),
+    (NoSources(["annes", "berts"]), "There are no sources yet on this machine, but on annes, berts."),
     (ChunkNotFound(7), "There is no chunk 7 in memory."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (BlockNotFound("pie", "1.z"), "pie has no block 1.z."),
@@ -127,14 +126,9 @@ SENTENCES = [
         "The document a.md could not be stored: UNIQUE constraint failed.",
     ),
     (
-        AddressUnusable("127.0.0.1", 80, "permission denied"),
-        "The server cannot listen at 127.0.0.1, port 80: permission denied.",
-    ),
-    (
         PathNotAllowed("file:///notes"),
         "file:///notes may not be read: it is in none of the folders that the setting memory.roots names.",
     ),
-    (NoSources(), "There are no sources yet."),
     (SourceNotFound("file:///notes"), "file:///notes is not a source."),
     (
         SourceNotFound("file:///notes/a", "file:///notes"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from ragcommon.errors import TemplateError
 from ragmcp import errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import access
@@ -16,7 +17,7 @@ from ragmcp.http.reach import AddressRefused
 from ragmcp.oauth import errors as oauth_errors
 from ragmcp.protocol.jsonrpc import error_object
 
-SENTENCES: list[tuple[RagMcpError, str]] = [
+SENTENCES: list[tuple[TemplateError, str]] = [
     (
         errors.BadFunction("Query", "it has no docstring"),
         "Query cannot be a tool: it has no docstring.",
@@ -64,6 +65,10 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (
         http_errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
         "PUT is not allowed here; allowed: POST, GET.",
+    ),
+    (
+        http_errors.AddressUnusable("127.0.0.1", 80, "permission denied"),
+        "The server cannot listen at 127.0.0.1, port 80: permission denied.",
     ),
     (
         http_errors.NotAcceptable(("application/json", "text/event-stream")),
@@ -129,7 +134,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
 
 
 @pytest.mark.parametrize(("error", "sentence"), SENTENCES, ids=lambda value: type(value).__name__)
-def test_an_error_computes_its_sentence(error: RagMcpError, sentence: str) -> None:
+def test_an_error_computes_its_sentence(error: TemplateError, sentence: str) -> None:
     assert str(error) == sentence
 
 
@@ -141,7 +146,7 @@ def leaves(kind: type[RagMcpError]) -> set[type[RagMcpError]]:
 
 
 def test_every_leaf_has_its_sentence_pinned() -> None:
-    assert leaves(RagMcpError) == {type(error) for error, _ in SENTENCES}
+    assert leaves(RagMcpError) <= {type(error) for error, _ in SENTENCES}
 
 
 @pytest.mark.parametrize(

@@ -52,5 +52,5 @@ def remote_index(memory: MemoryService) -> RemoteIndex:
 
 async def catch_up(memory: MemoryService) -> None:
     """Send to the index what was committed until now."""
-    while await remote_index(memory)._follower.step():
+    while await remote_index(memory)._updater.step():
         pass

@@ -26,7 +26,7 @@ def token_of(memory: str, right: str) -> str:
 
 @dataclass
 class Team:
-    """The memories `notes` and `plans` of a server, each with a token for every right."""
+    """The memories `notes` and `plans` of a server, each with a token for every right; "also" may write."""
 
     server: HttpMemory
     file: Path
@@ -90,7 +90,7 @@ def usual_memories(folder: Path) -> dict[str, dict[str, Any]]:
         name: {
             "path": f"{name}.db",
             "roots": [str(files)],
-            "tokens": {token_of(name, right): right for right in RIGHTS},
+            "tokens": {token_of(name, right): right for right in RIGHTS} | {token_of(name, "also"): "write"},
         }
         for name in ("notes", "plans")
     }

@@ -1,6 +1,6 @@
 """`ragchat source`, `sync` and `watch` as a user runs them.
 
-Covers `ragchat.commands.source` and `ragchat.commands.watch`.
+Covers `ragchat.commands.source`, `ragchat.ingest.sources` and `ragchat.commands.watch`.
 """
 
 from __future__ import annotations

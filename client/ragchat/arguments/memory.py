@@ -125,7 +125,7 @@ COMMANDS = (
                 metavar="LAST|ID",
                 help="the numbers of writes in `memory log` (default: last)",
             ),
-            option("--origin", metavar="NAME", help="all writes of this client or session"),
+            option("--origin", metavar="NAME", help="all writes of this client, session or group"),
             option(
                 "--since",
                 metavar="TIME",

@@ -13,7 +13,33 @@ def _check_serve(arguments: Namespace) -> str:
     return ""
 
 
+def _check_web(arguments: Namespace) -> str:
+    if bool(arguments.certificate) != bool(arguments.private_key):
+        return "--certificate and --private-key belong together"
+    return ""
+
+
 COMMANDS = (
+    Command(
+        "web",
+        "web:web",
+        "open the conversation, its sources and the library on a page",
+        (
+            option("--host", help="the address to listen on (default: 127.0.0.1)"),
+            argument(
+                "--port",
+                type=int_between(0, 65_535),
+                metavar="N",
+                help="the port, or 0 for any free one (default: 0)",
+            ),
+            option("--password-file", metavar="FILE", help="a file with the password that lets others in"),
+            option("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)"),
+            option("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
+            option("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
+            flag("--no-open", help="print the address, and open no browser"),
+        ),
+        check=_check_web,
+    ),
     Command(
         "serve",
         "serve:serve",

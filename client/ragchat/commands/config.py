@@ -14,7 +14,15 @@ from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragcommon.files.writing import private_folder
 from ragconfig.home import Home
-from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, packaged_text, range_of
+from ragconfig.settings import (
+    PACKAGED,
+    PROJECT_FILE,
+    USER_FILE,
+    Settings,
+    known_keys,
+    packaged_text,
+    range_of,
+)
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
@@ -28,14 +36,8 @@ PREAMBLE = """\
 
 def show(run: Invocation) -> int:
     """Print every key with its value and origin. Of a secret, only whether it is set is printed."""
-    settings = run.settings
-    rows = []
-    for key in known_keys(settings):
-        table, _, name = key.partition(".")
-        value = without_password(settings.tables[table][name])
-        rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
-    keys = {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
-    cells = [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
+    rows, keys = effective(run.settings), keys_set()
+    cells = [(row["key"], shown(row["value"]), row["origin"]) for row in rows]
     run.console.listing({"settings": rows, "keys": keys}, ("setting", "value", "from"), cells)
     if not run.console.json:
         for variable, is_set in keys.items():
@@ -43,23 +45,43 @@ def show(run: Invocation) -> int:
     return 0
 
 
+def effective(settings: Settings) -> list[dict[str, Any]]:
+    """Every key with its value, without passwords, and its origin."""
+    rows = []
+    for key in known_keys(settings):
+        table, _, name = key.partition(".")
+        value = without_password(settings.tables[table][name])
+        rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
+    return rows
+
+
+def keys_set() -> dict[str, bool]:
+    """Which variables with keys of models are set."""
+    return {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
+
+
 def path(run: Invocation) -> int:
     """Print where everything is, even if it does not exist yet."""
-    home = run.settings.home
-    places = {
-        "settings": run.config_file or home.config / USER_FILE,
+    found = places(run.settings, run.config_file)
+    run.console.listing(
+        {name: {"path": str(place), "exists": place.exists()} for name, place in found.items()},
+        ("what", "path", ""),
+        [(name, place, "" if place.exists() else "(does not exist)") for name, place in found.items()],
+    )
+    return 0
+
+
+def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
+    """The files of ragchat."""
+    home = settings.home
+    return {
+        "settings": config_file or home.config / USER_FILE,
         "project_settings": Path.cwd() / PROJECT_FILE,
-        "memory": run.settings.memory_path,
-        "sessions": sessions_path(run.settings),
+        "memory": settings.memory_path,
+        "sessions": sessions_path(settings),
         "log": home.state / LOG_FILE,
         "memory_log": home.state / STDERR_FILE,
     }
-    run.console.listing(
-        {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()},
-        ("what", "path", ""),
-        [(name, place, "" if place.exists() else "(does not exist)") for name, place in places.items()],
-    )
-    return 0
 
 
 def init(run: Invocation) -> int:
@@ -101,7 +123,8 @@ def without_password(value: Any) -> Any:
     return parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as people read it."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return '""' if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from ragchat.arguments.memory import LAST
 from ragchat.commands.invocation import Invocation
 from ragchat.console import is_styled
-from ragchat.formatting import counted, local
-from ragchat.memory.history import can_restore, sentences
+from ragchat.formatting import local
+from ragchat.memory.history import can_restore, next_sync, restored, sentences, size
 from ragchat.memory.matching import about_one
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.progress import counting_bar
-from ragchat.uris import short_uri
-from ragcommon.contract.search import format_uri
-from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
-    from ragchat.memory.client import MemoryClient
-    from ragcommon.contract.history import Restored, Version
+    pass
 
 
 # By the beginnings of lines, the longer ones first.
@@ -37,18 +32,12 @@ async def versions(run: Invocation) -> int:
             local(one.at),
             f"{one.action} (current)" if one.current else one.action,
             one.origin.client,
-            _size(one),
+            size(one),
         )
         for one in found.versions
     ]
     run.console.listing(found, ("version", "at", "what", "by", "characters"), rows)
     return 0
-
-
-def _size(version: Version) -> str:
-    if version.action == "removed":
-        return ""
-    return "no longer kept" if version.characters is None else f"{version.characters:,}"
 
 
 async def diff(run: Invocation) -> int:
@@ -88,32 +77,17 @@ async def restore(run: Invocation) -> int:
         done = await about_one(
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
         )
-        advice = await _next_sync(memory, done) if done.next_sync and not run.console.json else ""
+        advice = await next_sync(memory, done) if done.next_sync and not run.console.json else ""
     if run.console.json:
         run.console.document(done)
-    elif done.status == "unchanged":
-        run.console.print(f"{short_uri(done.uri)} is the same as its version {done.version}.")
-    else:
-        chunks = counted(done.chunks, "chunk")
-        run.console.print(f"Restored version {done.version} of {short_uri(done.uri)} ({chunks}).")
+        return 0
+    run.console.print(restored(done))
+    if done.status != "unchanged":
         if can_restore(run.settings):
             run.console.note("`ragchat memory undo` takes it back.")
         if advice:
             run.console.note(advice)
     return 0
-
-
-async def _next_sync(memory: MemoryClient, done: Restored) -> str:
-    """What the next sync does to a restored document, and how to prevent it."""
-    effect = "removes it again, because its file is gone or holds no text"
-    if done.next_sync == "updated":
-        effect = "loads the text of its file again"
-    file = str(path_of(done.uri))
-    metadata = (await memory.show(done.document_id)).metadata
-    # The text of another format would destroy its file.
-    target = file if format_uri(done.uri, metadata) else f"{file}.md"
-    command = f"ragchat memory show {shlex.quote(file)} > {shlex.quote(target)}"
-    return f"The next sync {effect}. To keep it: {command}"
 
 
 async def undo(run: Invocation) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands.invocation import Invocation
 from ragcommon.hosts import HOSTS, Host, reached, server_command, started, write
 from ragconfig.home import HOME_VARIABLE, user_path
+from ragconfig.settings import Settings
 
 MCP_PATH = "/mcp"
 
@@ -19,7 +21,10 @@ def config(run: Invocation) -> int:
     run.console.note(f"Paste this into {host.where} and restart the program:")
     if run.arguments.repository and not host.workspace_fields:
         run.console.note("The program must start the server in a folder of the repository.")
-    settings = _running(host, run) if run.arguments.url else _own(host, run)
+    if run.arguments.url:
+        settings = _running(host, run)
+    else:
+        settings = own(host, run.settings, run.config_file, repository=run.arguments.repository)
     if run.console.json or host.format == "json":
         run.console.document(settings)
     else:
@@ -27,13 +32,14 @@ def config(run: Invocation) -> int:
     return 0
 
 
-def _own(host: Host, run: Invocation) -> dict[str, Any]:
+def own(
+    host: Host, settings: Settings, config_file: Path | None, *, repository: bool = False
+) -> dict[str, Any]:
     """The block for a host that starts its own server on this memory."""
-    repository = run.arguments.repository
-    which = ["--repository"] if repository else ["--memory", run.settings.memory_place]
+    which = ["--repository"] if repository else ["--memory", settings.memory_place]
     command = [*server_command(), *which]
-    if run.config_file is not None:
-        command += ["--config", str(run.config_file)]
+    if config_file is not None:
+        command += ["--config", str(config_file)]
     # A host does not start its servers from the user's shell, so the block must set the variable.
     home = os.environ.get(HOME_VARIABLE)
     environ = {HOME_VARIABLE: str(user_path(home))} if home else {}

@@ -12,12 +12,11 @@ from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
-from ragchat.memory.history import can_restore, new_group
+from ragchat.memory.history import can_restore, new_group, writer
 from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.servers.memory.process import environment, program
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
-from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import Repaired
 from ragconfig.home import user_path
 from ragconfig.settings import is_database
@@ -84,7 +83,7 @@ async def log(run: Invocation) -> int:
             entry.seq,
             local(entry.at),
             f"{entry.action} (undone)" if entry.undone else entry.action,
-            _writer(entry.origin),
+            writer(entry.origin),
             entry.origin.session,
             entry.origin.group,
             short_uri(entry.uri),
@@ -94,10 +93,6 @@ async def log(run: Invocation) -> int:
     header = ("no.", "at", "what", "by", "session", "group", "document")
     run.console.listing({"entries": entries}, header, rows, "Nothing has been stored yet.")
     return 0
-
-
-def _writer(origin: Origin) -> str:
-    return f"{origin.client} ({origin.host})" if origin.host else origin.client
 
 
 async def backup(run: Invocation) -> int:
@@ -116,7 +111,7 @@ def copy(run: Invocation) -> int:
     arguments = run.arguments
     words = [*program(run.settings, run.config_file, arguments.verbose), "copy"]
     words += ["--json"] if arguments.json else []
-    places = [
+    places = [  # Absolute also where it is empty, which would mean the default memory.
         place if is_database(place) else str(user_path(place))
         for place in (arguments.source, arguments.destination)
     ]

@@ -12,16 +12,16 @@ from ragchat.commands.removal import remove_each
 from ragchat.commands.stdin import confirm
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
-from ragchat.ingest.loading import source_uri, sync_files, without_urls
-from ragchat.ingest.report import Document, InjectReport
-from ragchat.ingest.uploading import forget_uploads
+from ragchat.ingest.loading import sync_files
+from ragchat.ingest.report import InjectReport
+from ragchat.ingest.sources import add_sources, added_sentence, last_sync, remove_source, removed_sentence
 from ragchat.memory.history import can_restore, new_group
 from ragchat.ui.render.progress import loading_bar
 from ragchat.uris import references, short_uri
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragcommon.contract.files import AddedSource, RemovedSource, Source
+    from ragcommon.contract.files import RemovedSource
 
 # The command that removes documents.
 REMOVE = "`ragchat memory rm`"
@@ -34,28 +34,13 @@ async def add(run: Invocation) -> int:
 
 
 async def _add(document: dict[str, Any], run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
-    paths = without_urls(run.arguments.paths, report)
-    added = await memory.add_sources([source_uri(path) for path in paths])
+    added, found = await add_sources(memory, run.arguments.paths, report)
     document["sources"] = added
     for source in added:
-        if source.status == "refused":
-            name = short_uri(source.uri) if source.uri else '""'
-            report.texts.append(Document(source.uri, None, "failed", error=f"{name} {source.reason}."))
-        elif not run.console.json:
-            run.console.print(_sentence(source))
-    if found := [source.uri for source in added if source.status != "refused"]:
+        if source.status != "refused" and not run.console.json:
+            run.console.print(added_sentence(source))
+    if found:
         await _sync(found, run, memory, report)
-
-
-def _sentence(source: AddedSource) -> str:
-    name = short_uri(source.uri)
-    if source.status == "known":
-        return f"{name} is a source already."
-    if source.status == "covered":
-        return f"{name} is in {short_uri(source.covered_by)}, which is a source already."
-    if source.covers:
-        return f"Added {name}, in place of {', '.join(map(short_uri, source.covers))} in it."
-    return f"Added {name}."
 
 
 async def sync_sources(run: Invocation) -> int:
@@ -76,7 +61,7 @@ async def ls(run: Invocation) -> int:
             short_uri(source.uri),
             source.documents,
             local(source.synced_at) if source.synced_at else "never",
-            _outcome(source),
+            last_sync(source),
         )
         for source in sources
     ]
@@ -89,18 +74,6 @@ async def ls(run: Invocation) -> int:
     return 0
 
 
-def _outcome(source: Source) -> str:
-    if source.problem:
-        return f"{source.problem} (now)"
-    outcome = source.outcome
-    if outcome is None:
-        return ""
-    if outcome.error:
-        return outcome.error
-    counts = ", ".join(f"{number:,} {status}" for status, number in outcome.files.items())
-    return "cancelled" if outcome.status == "cancelled" else counts
-
-
 async def rm(run: Invocation) -> int:
     """Take paths off the list. What happens to their documents is asked, if there is a terminal."""
     async with run.memory() as memory:
@@ -110,7 +83,7 @@ async def rm(run: Invocation) -> int:
             partial(_remove, run, memory, new_group()),
             kind="source",
             expected=(MemoryRefused,),
-            sentence=_removed,
+            sentence=removed_sentence,
             hint="`ragchat memory undo` restores the documents."
             if run.arguments.forget and can_restore(run.settings)
             else "",
@@ -125,13 +98,4 @@ async def _remove(run: Invocation, memory: MemoryClient, group: str, path: str) 
         if source and source.documents:
             documents = counted(source.documents, "document")
             forget = confirm(f"Remove its {documents} from memory, too?")
-    if forget and not machine:
-        await forget_uploads(memory, path, group)
-    return await memory.remove_source(source_uri(path), forget=forget, group=group, machine=machine)
-
-
-def _removed(source: RemovedSource) -> str:
-    name, documents = short_uri(source.uri), counted(source.documents, "document")
-    are, stay = ("was", "stays") if source.documents == 1 else ("were", "stay")
-    outcome = f"{are} removed from" if source.forgotten else f"{stay} in"
-    return f"{name} is no longer a source; its {documents} {outcome} memory."
+    return await remove_source(memory, path, group, forget=forget, machine=machine)

@@ -9,7 +9,15 @@ _WORD = re.compile(r"\w+")
 
 
 def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] | None:
-    """The first and last line of a quotation in `text`, whose first line is `first_line`; None if absent.
+    """The first and last line of a quotation in `text`, whose first line is `first_line`; None if absent."""
+    if (span := quoted_span(quote, text)) is None:
+        return None
+    start, end = span
+    return first_line + text.count("\n", 0, start), first_line + text.count("\n", 0, end)
+
+
+def quoted_span(quote: str, text: str) -> tuple[int, int] | None:
+    """Where a quotation begins and ends in `text`; None if it is absent.
 
     Only words and their order count; an ellipsis matches any words.
     """
@@ -23,6 +31,4 @@ def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] 
             if found is None:
                 return None
             start, end = (found.start() if start < 0 else start), found.end()
-    if start < 0:
-        return None
-    return first_line + text.count("\n", 0, start), first_line + text.count("\n", 0, end)
+    return None if start < 0 else (start, end)

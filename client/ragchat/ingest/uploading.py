@@ -93,7 +93,7 @@ async def upload(
         lost = {uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)}
         removed |= {uri: FileOutcome(uri, "removed") for uri in lost}
     for uri in [uri for uri in removed if uri in gone]:
-        await _forget(memory, uri, report.group)
+        await _forget(memory, uri, report.group, mirror.machine)
         report.outcomes.append(removed[uri])
     report.outcomes.sort(key=lambda outcome: outcome.number)
 
@@ -119,12 +119,12 @@ async def forget_uploads(memory: MemoryClient, source: str, group: str) -> None:
     others = {uri for uri in sources if uri != found and not _is_within(found, {uri})}
     for uri, document in (await _documents(memory, {found})).items():
         if document.machine == mirror.machine and not _is_within(uri, others):
-            await _forget(memory, uri, group)
+            await _forget(memory, uri, group, mirror.machine)
 
 
-async def _forget(memory: MemoryClient, uri: str, group: str) -> None:
+async def _forget(memory: MemoryClient, uri: str, group: str, machine: str) -> None:
     try:
-        await memory.forget(uri, group)
+        await memory.forget(uri, group, machine)
     except MemoryRefused as error:
         if error.word != DOCUMENT_NOT_FOUND:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
@@ -16,15 +17,19 @@ PIECE = 16_384
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
-def bounded_client(model: str, most: int, *, trust_env: bool) -> httpx2.AsyncClient:
+def bounded_client(model: str, most: int, *, trust_env: bool, certificates: bool) -> httpx2.AsyncClient:
     """A client for the server of `model`. Reading more than `most` bytes raises LimitReached.
 
-    The limit is for decompressed bytes: of each event of an event stream, or of the whole body.
+    The limit is for decompressed bytes: of each event of an event stream, or of the whole body. Without
+    `certificates` it trusts no server over HTTPS.
     """
     import openai
 
     hook = partial(_bound, model, most)
-    return openai.DefaultAsyncHttpxClient(trust_env=trust_env, event_hooks={"response": [hook]})
+    verify = certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return openai.DefaultAsyncHttpxClient(
+        trust_env=trust_env, verify=verify, event_hooks={"response": [hook]}
+    )
 
 
 async def _bound(model: str, most: int, response: httpx2.Response) -> None:

@@ -316,7 +316,8 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
     if not (endpoint.key.isascii() and endpoint.key.isprintable()):
         raise KeyUnusable()
     try:
-        local = urlsplit(endpoint.base_url).hostname in LOOPBACK
+        url = urlsplit(endpoint.base_url)
+        local = url.hostname in LOOPBACK
     except ValueError as error:
         raise ModelUnreachable(endpoint.base_url, str(error)) from None
     return openai.AsyncOpenAI(
@@ -324,8 +325,14 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
         api_key=endpoint.key or "none",  # the package requires one; local servers ignore it
         max_retries=0,  # the package would wait for minutes without reporting it
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
-        # A proxy cannot reach a server on this machine.
-        http_client=bounded_client(endpoint.name, settings.message_bytes, trust_env=not local),
+        http_client=bounded_client(
+            endpoint.name,
+            settings.message_bytes,
+            # A proxy cannot reach a server on this machine.
+            trust_env=not local,
+            # Loading them takes 35 ms. A server elsewhere may redirect to HTTPS.
+            certificates=not local or url.scheme == "https",
+        ),
     )
 
 

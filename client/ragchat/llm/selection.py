@@ -31,6 +31,11 @@ class ModelSelection:
         return self._model.name if self._model else OFFLINE
 
     @property
+    def selected(self) -> str:
+        """What was selected: "auto", "offline" or the name of a model."""
+        return self._selected
+
+    @property
     def context(self) -> int | None:
         """The model's context length in tokens, if its server reports it."""
         return self._model.context if self._model else None

@@ -19,14 +19,18 @@ from ragcommon.contract.documents import (
     DocumentInfo,
     DocumentPage,
     DocumentPart,
+    FolderPage,
     Forgotten,
     Injected,
+    MapPage,
+    MapPoint,
 )
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.files import (
     AddedSource,
     AddedSources,
     Ingestion,
+    IngestionList,
     IngestionStatus,
     RemovedSource,
     Source,
@@ -73,13 +77,15 @@ REPEATABLE = frozenset(
             "Query",
             "Inject",
             "list_documents",
+            "list_folders",
             "get_document",
             "list_journal",
             "get_memory_stats",
             "verify_memory",
+            "map_documents",
         ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
-        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("start_ingestion", "get_ingestion_status", "list_ingestions", "cancel_ingestion"),
         *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
     }
 )
@@ -187,6 +193,11 @@ class MemoryClient:
         arguments = {"job_id": job_id, "after": after, "wait_seconds": wait_seconds}
         return await self._files._typed("get_ingestion_status", arguments, IngestionStatus)
 
+    async def ingestions(self, limit: int) -> list[Ingestion]:
+        """The last jobs, also those that other programs have started, newest first."""
+        arguments = {"limit": limit, "max_tokens": MAX_TOKENS}
+        return (await self._files._typed("list_ingestions", arguments, IngestionList)).ingestions
+
     async def cancel_ingestion(self, job_id: str) -> Ingestion:
         """Cancel a job; documents that it has stored remain."""
         return await self._files._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
@@ -204,6 +215,35 @@ class MemoryClient:
                 return DocumentPage(documents, page.total)
             arguments["cursor"] = page.next_cursor
 
+    async def document_page(
+        self,
+        limit: int,
+        filter: dict[str, Any] | None = None,
+        sort: str = "uri",
+        cursor: str = "",
+        *,
+        descending: bool = False,
+    ) -> DocumentPage:
+        """A page of the documents that match; `cursor` is the next_cursor of the page before."""
+        arguments = {"limit": limit, "filter": filter, "sort": sort, "descending": descending}
+        arguments |= {"cursor": cursor, "max_tokens": MAX_TOKENS}
+        return await self._typed("list_documents", arguments, DocumentPage)
+
+    async def folders(self, place: str = "") -> FolderPage:
+        """The first folders of the documents' URIs below a place, which ends with a slash; "" for all."""
+        return await self._typed("list_folders", {"place": place, "max_tokens": MAX_TOKENS}, FolderPage)
+
+    async def map(self, limit: int) -> MapPage:
+        """The map of at most `limit` documents; no timeout: the first one of a large memory takes a while."""
+        points: list[MapPoint] = []
+        arguments: dict[str, Any] = {"limit": limit, "max_tokens": MAX_TOKENS}
+        while True:
+            page = await self._typed("map_documents", arguments, MapPage, timeout=None)
+            points += page.points
+            if not page.next_cursor:
+                return MapPage(points, page.clusters)
+            arguments["cursor"] = page.next_cursor
+
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
         part = await self._about("get_document", document, DocumentPart, max_tokens=MAX_TOKENS)
@@ -217,9 +257,20 @@ class MemoryClient:
         whole = replace(part, text="".join(texts), places=list(dict.fromkeys(places)))
         return msgspec.convert(whole, DocumentText, from_attributes=True)
 
-    async def forget(self, document: str, group: str = "") -> Forgotten:
-        """Remove a document, named as for `show`. Writes with the same `group` are undone together."""
-        return await self._about("delete_document", document, Forgotten, group=group)
+    async def part(
+        self, document: str, start_line: int, end_line: int | None, cursor: str, tokens: int
+    ) -> DocumentPart:
+        """Some lines of a document, named by its id, in parts of about `tokens`: see `DocumentPart`."""
+        lines = {"start_line": start_line, **_given(end_line=end_line)}
+        arguments = {"document": document, **lines, "cursor": cursor, "max_tokens": tokens}
+        return await self._typed("get_document", arguments, DocumentPart)
+
+    async def forget(self, document: str, group: str = "", machine: str = "") -> Forgotten:
+        """Remove a document, named as for `show`; with `machine`, one that it has loaded.
+
+        Writes with the same `group` are undone together.
+        """
+        return await self._about("delete_document", document, Forgotten, group=group, machine=machine)
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
         """The newest versions of a document, named as for `show`, even after its removal."""

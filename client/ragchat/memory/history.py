@@ -1,16 +1,20 @@
-"""Groups of writes that are undone together, and sentences about undo."""
+"""Groups of writes that are undone together, and sentences about versions and undo."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted
 from ragchat.uris import short_uri
+from ragcommon.contract.search import format_uri
+from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
-    from ragcommon.contract.history import Undone
+    from ragchat.memory.client import MemoryClient
+    from ragcommon.contract.history import Origin, Restored, Undone, Version
     from ragconfig.settings import Settings
 
 _NAMED = 3
@@ -24,6 +28,41 @@ def new_group() -> str:
 def can_restore(settings: Settings) -> bool:
     """Whether memory keeps the text of what is removed."""
     return bool(settings.tables["memory"]["undo_depth"] > 0)
+
+
+def writer(origin: Origin) -> str:
+    """The program that wrote, with its machine if that is another one."""
+    return f"{origin.client} ({origin.host})" if origin.host else origin.client
+
+
+def size(version: Version) -> str:
+    """The characters of a version's text."""
+    if version.action == "removed":
+        return ""
+    return "no longer kept" if version.characters is None else f"{version.characters:,}"
+
+
+def restored(done: Restored) -> str:
+    """The outcome of restoring a version."""
+    if done.status == "unchanged":
+        return f"{short_uri(done.uri)} is the same as its version {done.version}."
+    chunks = counted(done.chunks, "chunk")
+    return f"Restored version {done.version} of {short_uri(done.uri)} ({chunks})."
+
+
+async def next_sync(memory: MemoryClient, done: Restored) -> str:
+    """What the next sync does to a restored document, and how to prevent it; "" for nothing."""
+    if not done.next_sync:
+        return ""
+    effect = "removes it again, because its file is gone or holds no text"
+    if done.next_sync == "updated":
+        effect = "loads the text of its file again"
+    file = str(path_of(done.uri))
+    metadata = (await memory.show(done.document_id)).metadata
+    # The text of another format would destroy its file.
+    target = file if format_uri(done.uri, metadata) else f"{file}.md"
+    command = f"ragchat memory show {shlex.quote(file)} > {shlex.quote(target)}"
+    return f"The next sync {effect}. To keep it: {command}"
 
 
 def sentences(undone: Undone) -> Iterator[str]:

@@ -91,7 +91,8 @@ def _judged(candidate: Candidate, numbers: Mapping[int, int]) -> Candidate:
     """The candidate as used if it is shown."""
     n = numbers.get(candidate.hit.chunk_id, 0)
     if not n:
-        return Candidate(candidate.hit, False, candidate.reason)
+        reason = f"{candidate.reason}, but others come closer" if candidate.used else candidate.reason
+        return Candidate(candidate.hit, False, reason)
     return Candidate(
         candidate.hit, True, "shown" if candidate.used else f"shown, though {candidate.reason}", n
     )

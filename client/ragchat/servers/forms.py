@@ -34,6 +34,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
+SECRET_WARNING = "This looks like a password or a key. Servers must not ask for those in the chat."
+
 
 class _Option(Struct, frozen=True):
     const: str
@@ -92,10 +94,15 @@ class FormField(Struct, frozen=True, rename="camel"):
             words += [f"at most {most:,.10g}{unit}"] if most is not None else []
         return words
 
-    def value(self, typed: str) -> Any:
-        """Parse what the user typed. Raises ValueError with a sentence for invalid input."""
+    def value(self, typed: str | list[str]) -> Any:
+        """Parse what the user typed; of an array also the chosen values as a list.
+
+        Raises ValueError with a sentence for invalid input.
+        """
         if self.type == "array":
-            return self._several(typed)
+            return self._several(typed.split(",") if isinstance(typed, str) else typed)
+        if isinstance(typed, list):
+            raise ValueError("Type one value.")
         if self.choices:
             return self._choice(typed)
         if self.type == "boolean":
@@ -125,8 +132,8 @@ class FormField(Struct, frozen=True, rename="camel"):
             return values[int(typed) - 1]
         raise ValueError(f"{typed} is not one of them.")
 
-    def _several(self, typed: str) -> list[str]:
-        words = [word.strip() for word in typed.split(",") if word.strip()]
+    def _several(self, typed: list[str]) -> list[str]:
+        words = [word.strip() for word in typed if word.strip()]
         chosen = [*dict.fromkeys(map(self._choice, words) if self.choices else words)]
         if len(chosen) < self.min_items:
             raise ValueError(f"Choose at least {self.min_items}.")
@@ -181,6 +188,18 @@ class Form(Struct, frozen=True):
 
     properties: dict[str, FormField] = {}
     required: list[str] = field(default_factory=list)
+
+    def entered(self, name: str, typed: str | list[str]) -> dict[str, Any]:
+        """A field with the value that the user typed, {} if it is left out.
+
+        Raises ValueError with a sentence for invalid input.
+        """
+        typed = typed.strip() if isinstance(typed, str) else typed
+        if not typed and name not in self.required:
+            return {}
+        if not typed and self.properties[name].type != "array":
+            raise ValueError("It must be filled in.")
+        return {name: self.properties[name].value(typed)}
 
 
 def read_form(schema: dict[str, Any] | UnsetType) -> Form:

@@ -133,6 +133,17 @@ class Permissions:
         if rule is not Rule.SESSION:
             self._write()
 
+    def rules(self, server: str) -> dict[str, Rule]:
+        """The rules for the tools of a server, also for those that have changed or are gone."""
+        session = {name: one for (owner, name), one in self._session.items() if owner == server}
+        return {name: one.rule for name, one in {**self._file.tools.get(server, {}), **session}.items()}
+
+    def forget_tool(self, server: str, tool: str) -> None:
+        """Drop the rule for one tool, if there is one."""
+        self._session.pop((server, tool), None)
+        if self._file.tools.get(server, {}).pop(tool, None) is not None:
+            self._write()
+
     def _remembered(self, server: str, tool: ToolInfo) -> _Remembered | None:
         """The user's last decision about a tool of this name."""
         in_file = self._file.tools.get(server, {}).get(tool.name)

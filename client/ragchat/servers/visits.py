@@ -7,10 +7,13 @@ repeated. Source: client/elicitation, "URL Elicitation Required Error".
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InputDeclined, WireError
 from ragmcp.protocol.decoding import DECODE_ERRORS
@@ -25,6 +28,41 @@ T = TypeVar("T")
 # The maximum of visits for one request: a server could ask endlessly.
 MAX_VISITS = 5
 NOT_VISITED = "The user did not visit the page that the server asked for: {url}"
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a page that a server wants the user to open, with its `host` as browsers read it.
+
+    An address that is no web page must be declined without asking; `warnings` are shown first.
+    """
+
+    url: str
+    host: str
+    is_web_page: bool
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, url: str | UnsetType) -> Address:
+        from ragmcp.http.reach import is_near
+
+        text = "" if url is UNSET else url
+        try:
+            parts = urlsplit(text)
+            host = (parts.hostname or "").encode("idna").decode()
+        except ValueError:
+            parts, host = urlsplit(""), ""
+        # Browsers read a backslash as a slash, so the host could differ from the one shown.
+        is_plain = text.isprintable() and not set(text) & set(" \\")
+        if parts.scheme not in ("https", "http") or not host or not is_plain:
+            return cls(text, host, False, ["This is not the address of a web page: it is declined."])
+        warnings = {
+            "The address is not encrypted, or hides its host behind a name.": parts.scheme == "http"
+            or parts.username is not None,
+            "The page is on this machine or in your own network.": is_near(host),
+            "The host has letters that may look like others.": "xn--" in host,
+        }
+        return cls(text, host, True, [warning for warning, holds in warnings.items() if holds])
 
 
 class Visits:

@@ -6,13 +6,17 @@ The file is opened at first use, so that it does not delay the prompt.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from ragchat.errors import AmbiguousSession, NoSession, UnknownSession
+from ragchat.formatting import utc_now
 from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
 from ragchat.sessions.search import any_of, snippet, terms
@@ -20,6 +24,9 @@ from ragchat.sessions.types import Session, SessionInfo, SessionMatch
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import searchable
 from ragconfig.settings import Settings
+
+if TYPE_CHECKING:
+    import aiosqlite
 
 TITLE_CHARACTERS = 80
 
@@ -87,14 +94,7 @@ class SessionStore:
             )
             if replaces is not None:
                 await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
-            cursor = await db.execute(
-                "INSERT INTO turns (turn_id, session_id, record) VALUES (?, ?, ?)",
-                (turn.turn_id, turn.session_id, msgspec.json.encode(turn.record())),
-            )
-            await db.execute(
-                "INSERT INTO turn_words (rowid, question, answer) VALUES (?, ?, ?)",
-                (cursor.lastrowid, searchable(turn.question), searchable(turn.answer.text)),
-            )
+            await _insert(db, turn)
 
     async def list(self, limit: int | None = None, *, one_shots: bool = True) -> Sequence[SessionInfo]:
         """The sessions, most recently used first; with or without `one_shots`."""
@@ -120,6 +120,71 @@ class SessionStore:
         key, title, created_at = exact[0]
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
         return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows])
+
+    async def info(self, session_id: str) -> SessionInfo:
+        """A session without its turns, by its whole id. Raises UnknownSession."""
+        rows = await self._database.rows(
+            """SELECT session_id, title, created_at, updated_at, count(turns.seq)
+            FROM sessions LEFT JOIN turns USING (session_id) WHERE session_id = ? GROUP BY session_id""",
+            (session_id,),
+        )
+        if not rows:
+            raise UnknownSession(session_id)
+        return SessionInfo(*rows[0])
+
+    async def turns(
+        self, session_id: str, limit: int, *, before: str = "", start: str = ""
+    ) -> Sequence[Turn]:
+        """The last `limit` turns of a session, oldest first, or its last ones before the turn `before`.
+
+        With `start`, the first ones from that turn on.
+        """
+        sign, order = (">=", "ASC") if start else ("<", "DESC")
+        rows = await self._database.rows(
+            f"""SELECT record FROM turns WHERE session_id = ?1
+            AND (?2 = '' OR seq {sign} (SELECT seq FROM turns WHERE turn_id = ?2))
+            ORDER BY seq {order} LIMIT ?3""",
+            (session_id, start or before, limit),
+        )
+        return [Turn.of_record(row[0]) for row in (rows if start else reversed(rows))]
+
+    async def turn(self, session_id: str, turn_id: str) -> Turn:
+        """One turn. Raises UnknownSession."""
+        if (found := await self.turns(session_id, 1, start=turn_id)) and turn_id:
+            return found[0]
+        raise UnknownSession(session_id)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title. Raises UnknownSession."""
+        async with self._database.transaction() as db:
+            cursor = await db.execute(
+                "UPDATE sessions SET title = ? WHERE session_id = ?",
+                (session_title(title), session_id),
+            )
+        if not cursor.rowcount:
+            raise UnknownSession(session_id)
+
+    async def fork(self, session_id: str, before: str = "") -> Session:
+        """A new session with the turns of another one, or with those before the turn `before`.
+
+        It is stored if there are any. Raises UnknownSession, AmbiguousSession.
+        """
+        session = await self.load(session_id)
+        fork = Session(secrets.token_hex(6), session_title(f"{session.title} (fork)"), utc_now())
+        kept = takewhile(lambda turn: turn.turn_id != before, session.turns)
+        fork.turns = [
+            structs.replace(turn, turn_id=secrets.token_hex(6), session_id=fork.session_id) for turn in kept
+        ]
+        if fork.turns:
+            async with self._database.transaction() as db:
+                await db.execute(
+                    """INSERT INTO sessions (session_id, title, created_at, updated_at)
+                    VALUES (?1, ?2, ?3, ?3)""",
+                    (fork.session_id, fork.title, fork.created_at),
+                )
+                for turn in fork.turns:
+                    await _insert(db, turn)
+        return fork
 
     async def load_last(self, except_id: str = "", *, one_shots: bool = True) -> Session:
         """The session used last, except the one with the id `except_id`; with or without `one_shots`.
@@ -170,3 +235,14 @@ class SessionStore:
             WHERE turn_words MATCH ? ORDER BY turn_words.rank LIMIT ?""",
             (expression, limit),
         )
+
+
+async def _insert(db: aiosqlite.Connection, turn: Turn) -> None:
+    cursor = await db.execute(
+        "INSERT INTO turns (turn_id, session_id, record) VALUES (?, ?, ?)",
+        (turn.turn_id, turn.session_id, msgspec.json.encode(turn.record())),
+    )
+    await db.execute(
+        "INSERT INTO turn_words (rowid, question, answer) VALUES (?, ?, ?)",
+        (cursor.lastrowid, searchable(turn.question), searchable(turn.answer.text)),
+    )

@@ -7,7 +7,7 @@ A tool that has changed since it was allowed needs a new permission.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UnsetType
 
 from ragchat import CLIENT_NAME
+from ragchat.sanitize import one_line, visible
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.uris import short_uri
 from ragcommon.contract.search import Hit
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 # so the writer must also be this program, or memory itself when it resumed loading files.
 OWN_SCHEMES = ("file:", "sha256:")
 OWN_WRITERS = (CLIENT_NAME, "ingestion")
+# At most this many untrusted texts are named.
+MAX_NAMED = 5
+NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,23 @@ class Question:
     arguments: dict[str, Any]
     untrusted: Sequence[str] = ()
     changes: str = ""
+
+    @property
+    def reasons(self) -> Iterator[str]:
+        """Why the user is asked, as texts that can be shown."""
+        if self.changes:
+            yield f"{one_line(self.tool.name)} has changed since you allowed it:"
+            yield visible(self.changes)
+        if self.untrusted:
+            yield f"The model has read text that is not yours: {_newest(self.untrusted)}."
+            if self.tool.only_reads:
+                yield NOT_TRUSTED.format(server=one_line(self.tool.server))
+
+
+def _newest(untrusted: Sequence[str]) -> str:
+    """The names of the texts that the model read last."""
+    older = len(untrusted) - MAX_NAMED
+    return one_line(", ".join(untrusted[-MAX_NAMED:])) + (f", and {older} before" if older > 0 else "")
 
 
 # Asks the user; returns the arguments to call the tool with, which may be edited, or None.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -18,9 +18,6 @@ CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 MAX_CALL = 200
 # Lines of them that are shown until the user asks for all.
 MAX_PREVIEW_LINES = 30
-# At most this many untrusted texts are named.
-MAX_NAMED = 5
-NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 # A name with one of these could look like several arguments.
 _AMBIGUOUS_IN_NAMES = frozenset(" =,()")
 # Before each line of a value, so that a value cannot imitate other output.
@@ -45,7 +42,8 @@ class Approvals:
     async def approve(self, question: Question) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
         async with self._dialog.exclusive() as read:
-            self._explain(question)
+            for reason in question.reasons:
+                self._show(reason)
             return await self._decide(question, read)
 
     async def _decide(self, question: Question, read: Read) -> dict[str, Any] | None:
@@ -74,16 +72,6 @@ class Approvals:
                 case _:
                     return None
 
-    def _explain(self, question: Question) -> None:
-        tool = question.tool
-        if question.changes:
-            self._show(f"{one_line(tool.name)} has changed since you allowed it:")
-            self._show(visible(question.changes))
-        if question.untrusted:
-            self._show(f"The model has read text that is not yours: {_newest(question.untrusted)}.")
-            if tool.only_reads:
-                self._show(NOT_TRUSTED.format(server=one_line(tool.server)))
-
     def _show_arguments(self, arguments: dict[str, Any], *, whole: bool = False) -> bool:
         """Show arguments that are too long for the question; returns whether lines were left out."""
         if _fits(arguments):
@@ -109,12 +97,6 @@ class Approvals:
 def _call(name: str, arguments: dict[str, Any]) -> str:
     shown = _in_line(arguments) if _fits(arguments) else "as above"
     return f"{one_line(name)}({shown})"
-
-
-def _newest(untrusted: Sequence[str]) -> str:
-    """The names of the texts that the model read last."""
-    older = len(untrusted) - MAX_NAMED
-    return one_line(", ".join(untrusted[-MAX_NAMED:])) + (f", and {older} before" if older > 0 else "")
 
 
 def _in_line(arguments: dict[str, Any]) -> str:

@@ -102,9 +102,9 @@ class ChatContext:
 
     def show_more(self) -> bool:
         """Show the next cards of the last answer; False if there are none."""
+        from ragchat.grounding.highlight import Highlight
         from ragchat.offline.cards import SHOWN
         from ragchat.ui.render.cards import show_cards
-        from ragchat.ui.render.highlight import Highlight
 
         turn = self.conversation.last_turn
         if turn is None:

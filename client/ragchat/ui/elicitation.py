@@ -5,14 +5,14 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 from msgspec import UNSET
 from prompt_toolkit.completion import Completer, WordCompleter
 
 from ragchat.sanitize import one_line, visible
-from ragchat.servers.forms import Form, FormField, asks_for_secret, read_form
+from ragchat.servers.forms import SECRET_WARNING, Form, FormField, asks_for_secret, read_form
+from ragchat.servers.visits import Address
 from ragchat.ui.dialog import Dialog, Read
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 
@@ -48,7 +48,7 @@ class Elicitation:
             for name, form_field in form.properties.items():
                 self._describe(name, form_field, is_required=name in form.required)
                 default = values.get(name, form_field.default)
-                typed = await self._value(name, form_field, default, name in form.required, read)
+                typed = await self._value(name, form, default, read)
                 if isinstance(typed, ElicitResult):
                     return typed
                 values.pop(name, None)
@@ -72,15 +72,11 @@ class Elicitation:
             meaning = title if value == title else f"{title} ({value})"
             self._show(f"  {number}  {one_line(meaning)}")
         if asks_for_secret(name, form_field):
-            self._show(
-                "This looks like a password or a key. Servers must not ask for those in the chat.",
-                "warning",
-            )
+            self._show(SECRET_WARNING, "warning")
 
-    async def _value(
-        self, name: str, form_field: FormField, default: Any, is_required: bool, read: Read
-    ) -> dict[str, Any] | ElicitResult:
+    async def _value(self, name: str, form: Form, default: Any, read: Read) -> dict[str, Any] | ElicitResult:
         """The field with its value, without it if it is left out, or how the user refused."""
+        form_field = form.properties[name]
         question = f"{one_line(form_field.title or name)}: "
         shown = "" if default is UNSET or default is None else form_field.shown(default)
         completer = _completer(form_field)
@@ -88,14 +84,10 @@ class Elicitation:
             typed = await read(question, completer, shown)
             if typed is None:
                 return CANCELLED
-            if (typed := typed.strip()) == DECLINE:
+            if typed.strip() == DECLINE:
                 return DECLINED
-            if not typed and not is_required:
-                return {}
             try:
-                if not typed and form_field.type != "array":
-                    raise ValueError("It must be filled in.")
-                return {name: form_field.value(typed)}
+                return form.entered(name, typed)
             except ValueError as error:
                 self._show(str(error), "warning")
 
@@ -113,36 +105,18 @@ class Elicitation:
 
     async def _offer(self, server: str, request: Elicit, read: Read) -> ElicitResult:
         """Show an address, and open it if the user agrees."""
-        from ragmcp.http.reach import is_near
-
-        url = "" if request.url is UNSET else request.url
-        try:
-            parts = urlsplit(url)
-            host = (parts.hostname or "").encode("idna").decode()
-        except ValueError:
-            parts, host = urlsplit(""), ""
+        address = Address.of(request.url)
         self._show(f"{server} wants you to open a page: {one_line(visible(request.message))}", "name")
-        self._show(f"  Address: {visible(url)}")
-        self._show(f"  Host:    {visible(host)}", "name")
-        # Browsers read a backslash as a slash, so the host could differ from the one shown.
-        if (
-            parts.scheme not in ("https", "http")
-            or not host
-            or not url.isprintable()
-            or set(url) & set(" \\")
-        ):
-            self._show("This is not the address of a web page: it is declined.", "warning")
+        self._show(f"  Address: {visible(address.url)}")
+        self._show(f"  Host:    {visible(address.host)}", "name")
+        for warning in address.warnings:
+            self._show(warning, "warning")
+        if not address.is_web_page:
             return DECLINED
-        if parts.scheme == "http" or parts.username is not None:
-            self._show("The address is not encrypted, or hides its host behind a name.", "warning")
-        if is_near(host):
-            self._show("The page is on this machine or in your own network.", "warning")
-        if "xn--" in host:
-            self._show("The host has letters that may look like others.", "warning")
         reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
         match (reply if reply is not None else "c").strip().lower()[:1]:
             case "y":
-                await self._open(url)
+                await self._open(address.url)
                 return ElicitResult(action="accept")
             case "c":
                 return CANCELLED

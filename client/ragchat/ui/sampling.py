@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-
-import msgspec
-from msgspec import UNSET
+from collections.abc import Awaitable, Callable
 
 from ragchat.llm.client import Model
-from ragchat.llm.errors import ModelError
-from ragchat.llm.types import Message
 from ragchat.sanitize import one_line
 from ragchat.servers.permissions import Permissions
+from ragchat.servers.sampling import ModelRequest
 from ragchat.ui.dialog import Dialog
-from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Sample, SamplingResult
 
 CHOICES = "[y]es, [s]ession, ne[v]er, [N]o"
+_DECISIONS = dict.fromkeys(("y", "yes"), "once")
+_DECISIONS |= {"s": "session", "session": "session", "v": "never", "never": "never"}
 # Characters of each message that are shown.
 MAX_SHOWN = 2_000
 
@@ -39,73 +35,23 @@ class Sampling:
 
     async def answer(self, server: str, request: Sample) -> SamplingResult:
         """The model's reply, if the user allows the request. Raises InputDeclined."""
-        if not self._permissions.may_sample(server):
-            raise InputDeclined("The user never lets this server use the model.")
-        if request.tools:
-            raise InputDeclined("The model of this chat does not call tools for a server.")
-        if (model := await self._find_model()) is None:
-            raise InputDeclined("No language model is configured here.")
-        messages = _messages(request)
+        asked = await ModelRequest.of(server, request, self._permissions, self._find_model)
         async with self._dialog.exclusive() as read:
             self._show(
-                f"{server} wants to ask {model.name}, for at most {request.max_tokens:,} tokens:", "name"
+                f"{server} wants to ask {asked.model.name}, for at most {asked.max_tokens:,} tokens:", "name"
             )
-            for message in messages:
+            for message in asked.messages:
                 self._show(f"  {message['role']}: {_shown(message['content'])}")
-            if server not in self._permissions.sampling:
-                self._decide(server, await read(f"Let it ask? {CHOICES} "))
-            try:
-                limited = await model.limited(request.max_tokens)
-                completion = await limited.complete(messages)
-            except ModelError as error:
-                raise InputDeclined(str(error)) from error
-            self._show(f"{model.name} replied:\n{_shown(completion.text)}")
-            if server not in self._permissions.sampling:
-                reply = await read(f"Send this to {one_line(server)}? [Y]es, [n]o ")
-                if reply is None or reply.strip().lower()[:1] not in ("", "y"):
-                    raise InputDeclined("The user did not let the reply be sent.")
-        return SamplingResult(
-            role="assistant",
-            content={"type": "text", "text": completion.text},
-            model=model.name,
-            stop_reason="maxTokens" if completion.cut_off else "endTurn",
-        )
-
-    def _decide(self, server: str, reply: str | None) -> None:
-        """Raises InputDeclined unless the user allows it."""
-        match (reply or "").strip().lower():
-            case "y" | "yes":
-                return
-            case "s" | "session":
-                self._permissions.sampling.add(server)
-                return
-            case "v" | "never":
-                self._permissions.forbid_sampling(server)
-        raise InputDeclined("The user did not let this server use the model.")
-
-
-def _messages(request: Sample) -> list[Message]:
-    """The request in the form of the chat-completions API. Raises InputDeclined."""
-    messages: list[Message] = []
-    if request.system_prompt is not UNSET:
-        messages.append({"role": "system", "content": request.system_prompt})
-    for message in request.messages:
-        content = message.get("content")
-        blocks = content if isinstance(content, list) else [content]
-        role = message.get("role")
-        messages.append({"role": role if role == "assistant" else "user", "content": _text(blocks)})
-    return messages
-
-
-def _text(blocks: Sequence[Any]) -> str:
-    try:
-        return "\n".join(block.text for block in msgspec.convert(blocks, list[_TextBlock]))
-    except msgspec.ValidationError:
-        raise InputDeclined("The model of this chat takes only text from a server.") from None
-
-
-class _TextBlock(msgspec.Struct, tag="text"):
-    text: str
+            if not asked.is_allowed:
+                reply = await read(f"Let it ask? {CHOICES} ") or ""
+                asked.decide(_DECISIONS.get(reply.strip().lower(), "no"))
+            completion = await asked.complete()
+            self._show(f"{asked.model.name} replied:\n{_shown(completion.text)}")
+            may_send = asked.is_allowed
+            if not may_send:
+                sent = await read(f"Send this to {one_line(server)}? [Y]es, [n]o ")
+                may_send = sent is not None and sent.strip().lower()[:1] in ("", "y")
+        return asked.result(completion, may_send=may_send)
 
 
 def _shown(text: str) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +19,7 @@ from anyio.lowlevel import RunVar
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
+from ragcommon.memory_limit import limited_memory
 from ragmemory.files.formats.file_text import FileText
 
 # Turns the bytes of a file into text. Must be picklable. Raises NotText.
@@ -38,7 +37,6 @@ MIN_MEMORY = 512 << 20
 USUAL_MEMORY = 8 << 30
 # Maximum concurrent parsers.
 WORKERS = min(4, os.cpu_count() or 1)
-WATCH_SECONDS = 0.1
 
 
 class NeedsMemory(NotText):
@@ -139,7 +137,7 @@ def _parse(read: Parser, path: Path, seconds: float, memory: int) -> FileText | 
     # Exits even if the parent was killed, or a library holds the GIL.
     faulthandler.dump_traceback_later(seconds + 1, exit=True)
     try:
-        with _limited_memory(memory):
+        with limited_memory(memory):
             return read(path, read_regular(path, MAX_FILE_BYTES, links=False))
     except NoText as error:
         return NoText(str(error))
@@ -155,48 +153,3 @@ def _parse(read: Parser, path: Path, seconds: float, memory: int) -> FileText | 
         return f"cannot be read: it is damaged ({type(error).__name__})"
     finally:
         faulthandler.cancel_dump_traceback_later()
-
-
-@contextmanager
-def _limited_memory(most: int) -> Iterator[None]:
-    """Limit this process to `most` bytes: of address space on Linux; elsewhere it exits beyond them."""
-    if sys.platform == "linux":
-        import resource
-
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        yield
-        return
-    ended = threading.Event()
-    threading.Thread(target=_watch_memory, args=(peak_memory() + most, ended), daemon=True).start()
-    yield
-    ended.set()
-
-
-def _watch_memory(most: int, ended: threading.Event) -> None:
-    """Exit when the peak memory of this process exceeds `most` bytes."""
-    while not ended.wait(WATCH_SECONDS):
-        if peak_memory() > most:
-            os._exit(1)
-
-
-def peak_memory() -> int:
-    """The peak memory of this process, in bytes."""
-    if sys.platform == "win32":
-        import ctypes
-        from ctypes import wintypes
-
-        class Counters(ctypes.Structure):  # PROCESS_MEMORY_COUNTERS
-            _fields_ = (
-                *(("size", wintypes.DWORD), ("faults", wintypes.DWORD), ("peak", ctypes.c_size_t)),
-                ("others", ctypes.c_size_t * 7),
-            )
-
-        counters = Counters(size=ctypes.sizeof(Counters))
-        this_process = wintypes.HANDLE(-1)
-        ctypes.windll.kernel32.K32GetProcessMemoryInfo(this_process, ctypes.byref(counters), counters.size)
-        return int(counters.peak)
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak << 10

@@ -137,7 +137,7 @@ class Sources:
         """
         sources = paths or [source.uri for source in await self._here()]
         if not sources:
-            raise NoSources
+            raise NoSources(sorted({source.machine for source in await self._stored()}))
         return await self._ingestions.start(
             sources, prune=True, origin=origin, within=within, are_stored=not paths
         )

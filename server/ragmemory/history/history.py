@@ -97,6 +97,8 @@ class History:
             entries, _ = await self._store.journal.change(selection, None)
             if entries and entries[0].origin.group:
                 await self._cancel_group(entries[0].origin.group)
+        elif selection.origin:
+            await self._cancel_group(selection.origin)
         return await undo(self._store, self._writer, selection, origin, on_progress)
 
 

@@ -16,7 +16,7 @@ from ragmcp.http.reach import Reach
 from ragmcp.oauth.discovery import find_server
 from ragmcp.oauth.errors import AuthorizationFailed
 from ragmcp.oauth.web import check_secure, open_web
-from ragmemory.mcp.toolsets import RIGHTS, Right
+from ragmemory.types.rights import RIGHTS, Right
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -51,8 +51,8 @@ class Issuer:
         self._read_at = self._tried_at = float("-inf")
         self._reading = anyio.Lock()
 
-    async def check(self, token: str, audience: str) -> tuple[Right | None, float]:
-        """What a token for `audience` allows, None if nothing; and when it ends, as Unix time.
+    async def check(self, token: str, audience: str) -> tuple[Right | None, float, str]:
+        """What a token for `audience` allows, None if nothing; when it ends, as Unix time; and whose it is.
 
         Raises InvalidToken.
         """
@@ -76,7 +76,8 @@ class Issuer:
         scopes: Any = claims.get("scope", claims.get("scp"))
         scopes = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
         rights = [right for right in RIGHTS if right in scopes]
-        return rights[-1] if rights else None, float(claims["exp"]) + LEEWAY_SECONDS
+        right = rights[-1] if rights else None
+        return right, float(claims["exp"]) + LEEWAY_SECONDS, claims.get("sub", "")
 
     async def _key(self, id: str | None) -> PyJWK:
         """Raises InvalidToken for a key that the provider does not publish."""

@@ -1,7 +1,7 @@
 """The named memories of a server, at `/mcp/{memory}`, each with a service, endpoints and metrics of its own.
 
 Each right has an endpoint of its own, so its sessions, tasks and subscriptions cannot be reached with a token
-that has another right, or that is of another memory.
+that has another right, or that is of another memory. A session belongs to the token or user that began it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from ragmcp.concurrency import background_task
 from ragmcp.http.access import InsufficientScope, Unauthorized, bearer_token
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.errors import ServerLeaving
-from ragmcp.http.exchange import App, Message, Receive, Scope, Send, respond, respond_error
+from ragmcp.http.exchange import USER, App, Message, Receive, Scope, Send, respond, respond_error
 from ragmcp.http.limits import HttpLimits
 from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool
 from ragmemory.http.memories_file import Entry, digest_of, read_memories
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 from ragmemory.mcp.server import OnDemand, make_server
-from ragmemory.mcp.toolsets import RIGHTS, Right, tools_with_rights
+from ragmemory.mcp.toolsets import tools_with_rights
 from ragmemory.settings import MemorySettings
+from ragmemory.types.rights import RIGHTS, Right
 
 if TYPE_CHECKING:
     from ragmemory.http.issuer import Issuer
@@ -173,6 +174,7 @@ class NamedMemories:
         self._tasks: TaskGroup
         self._is_leaving = False
         self._in_use: dict[str, NamedMemory] = {}
+        self._open: set[NamedMemory] = set()  # also those that close
         self._waiting: dict[anyio.CancelScope, Grant] = {}
         self._stamp = _stamp_of(file)
         self._entries: dict[str, tuple[Entry, Settings]] = {}
@@ -184,9 +186,9 @@ class NamedMemories:
         async with background_task(self._follow_file) as self._tasks:
             yield
             self._is_leaving = True
-            for memory in self._in_use.values():
+            for memory in self._open:
                 memory.close()
-            for memory in [*self._in_use.values()]:
+            for memory in [*self._open]:
                 await memory.closed.wait()
 
     async def _follow_file(self) -> None:
@@ -219,7 +221,7 @@ class NamedMemories:
     # Who may do what
 
     async def authorize(self, scope: Scope, authorization: str | None) -> None:
-        """Note what a request may do. Raises Unauthorized, InsufficientScope.
+        """Note what a request may do, and whose it is. Raises Unauthorized, InsufficientScope.
 
         An unknown memory and a wrong token give the same answer after the same work.
         """
@@ -228,24 +230,26 @@ class NamedMemories:
         if authorization is None:
             raise Unauthorized("none was sent", metadata)
         token = bearer_token(authorization)
-        digest = digest_of(token)
+        user = digest = digest_of(token)
         right, until, reason = self._tokens.get((name, digest)), inf, "the token sent is wrong"
         if right is None and self.issuer is not None and token.count(".") == 2:
             from ragmemory.http.issuer import InvalidToken
 
             digest = ""
             try:
-                right, ends = await self.issuer.check(token, self._resource(name))
+                right, ends, subject = await self.issuer.check(token, self._resource(name))
             except InvalidToken as error:
                 reason = str(error)
             else:
                 if right is None:
                     raise InsufficientScope("this memory", "read", metadata)
                 until = anyio.current_time() + ends - time.time()
+                if subject:  # A client renews its token during a session.
+                    user = f"subject {subject}"
         grant = Grant(name, right or "read", digest, until)
         if right is None or not self._is_valid(grant):
             raise Unauthorized(reason, metadata)
-        scope[GRANT] = grant
+        scope[GRANT], scope[USER] = grant, user
 
     def _is_valid(self, grant: Grant) -> bool:
         if not grant.digest:
@@ -312,11 +316,13 @@ class NamedMemories:
             _, settings = self._entries[name]
             memory = NamedMemory(settings, self._limits, self._form, self._metadata(name))
             self._in_use[name] = memory
+            self._open.add(memory)
             self._tasks.start_soon(self._run, name, memory)
         return self._in_use[name]
 
     async def _run(self, name: str, memory: NamedMemory) -> None:
         await memory.run()
+        self._open.discard(memory)
         if self._in_use.get(name) is memory:  # It failed: the next request opens it again.
             del self._in_use[name]
 

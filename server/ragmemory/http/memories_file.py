@@ -26,7 +26,7 @@ from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile, reas
 from ragconfig.home import user_path
 from ragconfig.settings import PGVECTOR, Settings
 from ragconfig.toml_files import NotToml, decode_toml
-from ragmemory.mcp.toolsets import Right
+from ragmemory.types.rights import Right
 
 # A token takes about 120 bytes of it.
 MAX_BYTES = 1 << 21

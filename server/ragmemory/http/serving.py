@@ -25,9 +25,7 @@ from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
-from ragmemory import __version__
-from ragmemory.http.health import why_not_ready
-from ragmemory.http.listening import (
+from ragmcp.http.listening import (
     ConnectionLimits,
     Listener,
     bound,
@@ -35,6 +33,8 @@ from ragmemory.http.listening import (
     is_wildcard,
     raise_descriptor_limit,
 )
+from ragmemory import __version__
+from ragmemory.http.health import why_not_ready
 from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
@@ -109,19 +109,7 @@ async def _serve(
         _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
     )
     stop = anyio.Event()
-    issuer = _issuer(settings, table, listening)
-    memories = (
-        NamedMemories(
-            settings,
-            settings.path("http.memories", ""),
-            limits,
-            form,
-            table.public_url.rstrip("/") or _local_root(listening),
-            issuer,
-        )
-        if table.memories
-        else None
-    )
+    memories = _named_memories(settings, table, limits, form, listening)
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), command, owner, note),
         partial(why_not_ready, memory.service, stop.is_set, lambda: memory.has_warmed_up),
@@ -159,6 +147,21 @@ async def _serve(
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()
+
+
+def _named_memories(
+    settings: Settings,
+    table: HttpSettings,
+    limits: HttpLimits,
+    form: type[Endpoint],
+    listening: socket.socket,
+) -> NamedMemories | None:
+    """The memories of http.memories, if it names a file. Raises SettingsError."""
+    issuer = _issuer(settings, table, listening)
+    if not table.memories:
+        return None
+    root = table.public_url.rstrip("/") or _local_root(listening)
+    return NamedMemories(settings, settings.path("http.memories", ""), limits, form, root, issuer)
 
 
 def _issuer(settings: Settings, table: HttpSettings, listening: socket.socket) -> Issuer | None:

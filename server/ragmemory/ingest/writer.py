@@ -70,11 +70,14 @@ class Writer:
             document = replace(document, stamp=stamp, machine=machine, places=list(places))
         return await self.queue.submit(Write(document, origin))
 
-    async def forget(self, document: str, origin: Origin) -> Forgotten:
-        """Remove a document by its id or uri. Raises DocumentNotFound."""
+    async def forget(self, document: str, origin: Origin, machine: str | None = None) -> Forgotten:
+        """Remove a document by its id or uri; with `machine`, one that it has loaded.
+
+        Raises DocumentNotFound.
+        """
         info = await self._store.documents.find(document)
-        removed = await self.remove({info.uri: None}, origin)
-        if not removed:  # Another process removed it first.
+        removed = await self.remove({info.uri: None}, origin, machine)
+        if not removed:  # Another process removed it first, or another machine has loaded it.
             raise DocumentNotFound(document)
         return removed[0]
 

@@ -20,7 +20,9 @@ def run(source: Engine, target: Engine, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(copied) + "\n")
         return
-    sentence = "Copied {documents:,} documents ({chunks:,} chunks) to {target}."
+    documents = "1 document" if copied["documents"] == 1 else "{documents:,} documents"
+    chunks = "1 chunk" if copied["chunks"] == 1 else "{chunks:,} chunks"
+    sentence = f"Copied {documents} ({chunks}) to {{target}}."
     if copied["replaced"]:
         sentence += (
             " The text of {replaced:,} had U+0000, which no database stores: it is U+FFFD in the copy."

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from os.path import commonprefix
 from typing import Any
 from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from ragcommon.contract.documents import DocumentInfo, DocumentPart
+from ragcommon.contract.documents import DocumentFolder, DocumentInfo, DocumentPart
 from ragcommon.contract.maintenance import PortableDocument
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
@@ -52,15 +54,39 @@ class DocumentStore(StorePart):
         """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
         condition, parameters = compile_filter(filter or {}, self._engine.dialect)
         direction = "DESC" if descending else "ASC"
+        order_by = f"ORDER BY {order} {direction}, uri"
+        # The page first: sorting would look up the writer of every document.
         rows = await self._engine.read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
-            f" ORDER BY {order} {direction}, uri LIMIT ? OFFSET ?",
+            f"SELECT {_INFO} FROM documents WHERE number IN"
+            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition} {order_by} LIMIT ? OFFSET ?)"
+            f" {order_by}",
             [*parameters, limit, offset],
         )
         [(total,)] = await self._engine.read(
             f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
         return [self._info(row) for row in rows], total
+
+    async def folders(self, place: str) -> tuple[list[DocumentFolder], int]:
+        """The folders below a place, and the number of documents in the place itself.
+
+        `place` is "" or ends with a slash. A folder that holds nothing but one folder is left out: the inner
+        one stands for it.
+        """
+        under = "TRUE" if not place else "uri > ?1 AND uri < ?2"
+        rows = await self._engine.read(
+            "SELECT substr(rest, 1, instr(rest, '/')), count(*), min(uri), max(uri) FROM"
+            f" (SELECT uri, substr(uri, length(?1) + 1) AS rest FROM documents WHERE hidden = 0 AND {under})"
+            " AS inside GROUP BY 1 ORDER BY 1",
+            [place, f"{place[:-1]}0"] if place else [""],
+        )
+        # What is common to the first and the last uri is common to all between them.
+        folders = [
+            DocumentFolder(re.sub("[^/]*$", "", commonprefix([first, last])), number)  # noqa: RUF071
+            for folder, number, first, last in rows
+            if folder
+        ]
+        return folders, sum(number for folder, number, *_ in rows if not folder)
 
     async def find(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""

@@ -250,9 +250,9 @@ def _condition(selection: Selection, since: datetime | None, dialect: Dialect) -
     if selection.numbers:
         return dialect.among("seq", selection.numbers)
     if selection.origin and since:
-        return "? IN (client, session, host) AND at >= ?", [selection.origin, iso(since)]
+        return "? IN (client, session, host, write_group) AND at >= ?", [selection.origin, iso(since)]
     if selection.origin:
-        return "? IN (client, session, host)", [selection.origin]
+        return "? IN (client, session, host, write_group)", [selection.origin]
     if since:
         return "at >= ?", [iso(since)]
     return _IS_NEWEST, []

@@ -1,4 +1,4 @@
-"""How far a remote index has followed this memory, and the statistics of what it holds.
+"""How far the remote index of this memory is, and the statistics of what it holds.
 
 A memory has one remote index at a time; only the holder of its lease changes these tables.
 """

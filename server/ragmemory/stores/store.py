@@ -17,6 +17,7 @@ from ragmemory.stores import meta, reuse, writing
 from ragmemory.stores.changes import ChangeStore
 from ragmemory.stores.code import CodeStore
 from ragmemory.stores.documents import DocumentStore
+from ragmemory.stores.embeddings import EmbeddingStore
 from ragmemory.stores.engine import Engine
 from ragmemory.stores.hidden import HiddenStore
 from ragmemory.stores.ingestions import IngestionStore
@@ -38,6 +39,7 @@ class Store:
         self._undo_depth = undo_depth
         self.documents = DocumentStore(engine)
         self.passages = PassageStore(engine)
+        self.embeddings = EmbeddingStore(engine)
         self.hidden = HiddenStore(engine)
         self.journal = JournalStore(engine)
         self.versions = VersionStore(engine)

@@ -36,5 +36,5 @@ class Selection(Struct, frozen=True):
     """Which writes an undo undoes: the last one with its group; or some by number; or by client and time."""
 
     numbers: Sequence[int] = ()  # in the journal
-    origin: str = ""  # the name of a client, a session, or a host
+    origin: str = ""  # the name of a client, a session, a host, or a group
     since: str = ""  # ISO 8601, or a time ago such as 10m, 2h or 3d

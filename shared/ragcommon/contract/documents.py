@@ -49,6 +49,21 @@ class DocumentPage(Struct, frozen=True):
     next_cursor: str | UnsetType = UNSET  # there are more
 
 
+class DocumentFolder(Struct, frozen=True):
+    """A folder of the documents' URIs."""
+
+    uri: str  # ends with a slash
+    documents: int  # in it and in the folders below it
+
+
+class FolderPage(Struct, frozen=True):
+    """The folders of one place, without those that hold nothing but one folder."""
+
+    folders: list[DocumentFolder]
+    documents: int  # of the place itself, in none of its folders
+    next_cursor: str | UnsetType = UNSET  # there are more folders
+
+
 class DocumentPart(DocumentInfo, frozen=True, kw_only=True):
     """A document with some of its lines."""
 
@@ -74,3 +89,27 @@ class Forgotten(Struct, frozen=True):
     document_id: str
     uri: str
     chunks: int
+
+
+class MapPoint(Struct, frozen=True):
+    """A document on the map of the memory."""
+
+    document_id: str
+    uri: str
+    title: str
+    x: float  # in [-1, 1], like y: documents about the same are near each other
+    y: float
+    cluster: int  # its number in `clusters`, from 0
+
+
+class MapCluster(Struct, frozen=True):
+    words: list[str]  # that distinguish its documents from the others
+    documents: int  # on the map
+    x: float  # of its centre
+    y: float
+
+
+class MapPage(Struct, frozen=True):
+    points: list[MapPoint]  # cluster by cluster, those nearest to its centre first
+    clusters: list[MapCluster]  # of all pages, largest first
+    next_cursor: str | UnsetType = UNSET  # there are more points

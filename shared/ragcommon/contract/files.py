@@ -68,6 +68,11 @@ class IngestionStatus(Struct, frozen=True):
     outcomes: list[FileOutcome]  # of the files from number `after` on
 
 
+class IngestionList(Struct, frozen=True):
+    ingestions: list[Ingestion]  # newest first
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
 class SyncOutcome(Struct, frozen=True):
     """The last sync of a source. `files` counts its files by status, as in FileOutcome."""
 

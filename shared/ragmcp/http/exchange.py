@@ -27,6 +27,9 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header: TypeAlias = tuple[bytes, bytes]
 
+# The key in a scope for whose request it is, if an application around the endpoint knows; else all are one.
+USER = "ragmcp.user"
+
 # Random per process, so that ids of connections do not repeat after a restart.
 _KEY = os.urandom(16)
 
@@ -60,6 +63,7 @@ class Exchange:
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
         self.client = client_address(scope)
+        self.user: str = scope.get(USER, "")
         peer: tuple[str, int] = scope.get("client") or ("", 0)
         self.host, self._port = peer
         self.headers: dict[bytes, bytes] = dict(scope["headers"])

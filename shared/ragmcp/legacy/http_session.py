@@ -41,15 +41,21 @@ class HttpSession:
     """One session: its connection, its streams, and its open exchanges, without which it is idle."""
 
     def __init__(
-        self, dispatcher: Dispatcher, client: str, replay_limit: Callable[[], int], host: str = ""
+        self,
+        dispatcher: Dispatcher,
+        client: str,
+        replay_limit: Callable[[], int],
+        host: str = "",
+        user: str = "",
     ) -> None:
         """`client` is the address that begins it, for counting; `host` is the same, for the record.
 
-        `replay_limit` is how many bytes of events it may store now.
+        `user` is whose session it is. `replay_limit` is how many bytes of events it may store now.
         """
         limits = dispatcher.limits
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.client = client
+        self.user = user
         self.used = False
         """Whether a request or a GET followed its handshake."""
         self.used_at = anyio.current_time()

@@ -113,7 +113,7 @@ class Sessions:
         if id is None:
             raise errors.SessionRequired(exchange.method)
         session = self._sessions.get(id)
-        if session is None:
+        if session is None or session.user != exchange.user:
             raise errors.SessionNotFound
         revision = exchange.header(headers.PROTOCOL_VERSION)
         if revision is not None and revision not in LEGACY_REVISIONS:
@@ -124,7 +124,9 @@ class Sessions:
     async def _begin(self, exchange: Exchange, body: bytes) -> None:
         if len(self._sessions) >= self._limits.sessions:
             self._end(to_evict(self._sessions.values(), exchange.client))
-        session = HttpSession(self._dispatcher, exchange.client, self._replay_limit, exchange.host)
+        session = HttpSession(
+            self._dispatcher, exchange.client, self._replay_limit, exchange.host, exchange.user
+        )
         self._sessions[session.id] = session
         await session.answer(exchange, body)
         if session.state.terms is None:

@@ -38,7 +38,7 @@ class SseSessions:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._server = dispatcher.server
         self._limits = dispatcher.limits
-        self._streams: dict[str, SseServerStream] = {}
+        self._streams: dict[tuple[str, str], SseServerStream] = {}  # by user and id
 
     @property
     def count(self) -> int:
@@ -59,7 +59,7 @@ class SseSessions:
         if len(self._streams) >= self._limits.sessions:
             raise TooManyOpen("sessions", self._limits.sessions)
         id, stream = secrets.token_urlsafe(ID_BYTES), SseServerStream()
-        self._streams[id] = stream
+        self._streams[exchange.user, id] = stream
         try:
             endpoint = f"{exchange.path.rpartition('/')[0]}/messages?session_id={id}"
             await exchange.write(b"event: endpoint\ndata: %b\n\n" % endpoint.encode())
@@ -85,7 +85,7 @@ class SseSessions:
                     host=exchange.host,
                 )
         finally:
-            del self._streams[id]
+            del self._streams[exchange.user, id]
         await exchange.finish()
 
     async def post(self, exchange: Exchange) -> None:
@@ -93,7 +93,7 @@ class SseSessions:
         if exchange.method != "POST":
             raise HttpMethodNotAllowed(exchange.method, ("POST",))
         exchange.check_content()
-        stream = self._streams.get(_session_id(exchange.query))
+        stream = self._streams.get((exchange.user, _session_id(exchange.query)))
         if stream is None:
             raise SessionNotFound
         body = await exchange.body()

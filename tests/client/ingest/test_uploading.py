@@ -20,6 +20,7 @@ from ragchat.memory.client import MemoryClient
 from ragchat.memory.transfer import BATCH
 from ragchat.servers.memory import server as memory_server
 from ragchat.servers.memory.server import open_memory
+from ragcommon.contract.documents import Forgotten
 from ragconfig.settings import load_settings
 from tests.support.documents import pdf
 from tests.support.http_memory import HttpMemory, http_memory
@@ -174,6 +175,23 @@ async def test_each_machine_removes_only_what_it_has_uploaded(
     # The first machine has lost all but the milk, which the other one has uploaded.
     assert counts(await sync_files(laptop, [notes])) == {"removed": 2, "unchanged": 1}
     assert await stored(desktop) == {"milk.md": two}
+
+
+async def test_what_another_machine_uploads_while_it_is_removed_stays(
+    laptop: MemoryClient, desktop: MemoryClient, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await load_files(laptop, [notes])
+    (notes / "tea.md").unlink()
+    forget = laptop.forget
+
+    async def late(*arguments: str) -> Forgotten:
+        write(notes, "tea.md", "That of the desktop.")
+        await load_files(desktop, [notes / "tea.md"])
+        return await forget(*arguments)
+
+    monkeypatch.setattr(laptop, "forget", late)
+    await sync_files(laptop, [notes])
+    assert await text_of(desktop, notes / "tea.md") == "That of the desktop."
 
 
 @pytest.mark.full

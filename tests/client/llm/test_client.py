@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from unittest.mock import Mock
 
 import anyio
 import pytest
@@ -609,6 +610,26 @@ async def test_a_program_that_hangs_up_on_everything_cannot_be_reached() -> None
         with pytest.raises(errors.ModelUnreachable):
             await answer(f"http://127.0.0.1:{port}/v1")
         group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "loaded"),
+    [
+        ("http://127.0.0.1:9/v1", 0),
+        ("https://127.0.0.1:9/v1", 1),
+        ("http://model.example/v1", 1),
+    ],
+)
+async def test_certificates_are_loaded_unless_the_server_is_a_plain_one_on_this_machine(
+    base_url: str, loaded: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import httpcore2
+
+    load = Mock(wraps=httpcore2.default_ssl_context)
+    monkeypatch.setattr(httpcore2, "default_ssl_context", load)
+    async with model_at(base_url) as model:
+        await model.load()
+    assert load.call_count == loaded
 
 
 async def test_the_models_of_a_server_are_listed() -> None:

@@ -341,3 +341,51 @@ async def test_where_the_disk_is_full_past_sessions_are_read_and_a_turn_is_saved
             assert len((await store.load("s1")).turns) == 1
         await store.save_turn(turn("And coffee?", turn_id="2"))
         assert len((await store.load("s1")).turns) == 2
+
+
+async def test_turns_are_read_in_pages(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        for number in range(5):
+            await store.save_turn(turn(f"Question {number}?", turn_id=str(number)))
+
+        async def page(limit: int, **where: str) -> str:
+            return "".join(one.turn_id for one in await store.turns("s1", limit, **where))
+
+        assert [await page(2), await page(2, before="3"), await page(9, before="2")] == ["34", "12", "01"]
+        assert [await page(2, start="1"), await page(9, start="3"), await page(9, before="0")] == [
+            "12",
+            "34",
+            "",
+        ]
+        assert (await store.turn("s1", "2")).question == "Question 2?"
+        for session_id, turn_id in (("s1", "9"), ("s1", ""), ("s2", "1")):
+            with pytest.raises(UnknownSession):
+                await store.turn(session_id, turn_id)
+
+
+async def test_a_session_can_be_renamed(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?"))
+        await store.rename("s1", "Tea\nand more")
+        await store.save_turn(turn("And coffee?", turn_id="t2"))
+        assert (await store.info("s1")).title == "Tea and more"
+        with pytest.raises(UnknownSession):
+            await store.rename("s2", "Nothing")
+
+
+async def test_a_fork_has_the_turns_before_a_turn_and_leaves_the_session_as_it_was(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        for number in range(3):
+            await store.save_turn(turn(f"Question {number}?", turn_id=str(number)))
+        fork = await store.fork("s1", before="2")
+        assert [one.question for one in (await store.load(fork.session_id)).turns] == [
+            "Question 0?",
+            "Question 1?",
+        ]
+        assert (await store.info(fork.session_id)).title == "Question 0? (fork)"
+        assert {one.session_id for one in await store.search("Question 1")} == {"s1", fork.session_id}
+        assert len((await store.load("s1")).turns) == 3
+        nothing = await store.fork("s1", before="0")
+        with pytest.raises(UnknownSession):
+            await store.info(nothing.session_id)
+        assert len((await store.fork("s1")).turns) == 3

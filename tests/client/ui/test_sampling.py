@@ -1,4 +1,4 @@
-"""A server that wants to use the model."""
+"""A server that wants to use the model (`ragchat.servers.sampling`)."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ async def test_each_machine_has_its_own_sources(machines: tuple[Machine, Machine
         await one.ended(await one.memory.sources.sync([], ORIGIN))
     [source] = await two.memory.sources.listed()
     assert (source.uri, source.machine, source.documents, source.problem) == (uri, one.name, 1, "")
-    with pytest.raises(NoSources):
+    with pytest.raises(NoSources, match=f"on this machine, but on {one.name}"):
         await two.memory.sources.sync([], ORIGIN)
     with two.folder():
         [added] = await two.memory.sources.add([str(two.place)])

@@ -224,6 +224,15 @@ async def test_the_writes_of_a_client_or_session_since_a_time_are_undone(memory:
     assert (await memory.history.undo(ORIGIN, selection=Selection(since="1d"))).writes == {"added": 1}
 
 
+async def test_the_writes_of_a_group_are_undone_by_its_name(memory: MemoryService) -> None:
+    for uri in ("fox", "pie"):
+        await memory.writer.inject(FOX, {"uri": uri}, Origin("ragchat", group="0a1b2c3d"))
+    await memory.writer.inject(PIE, {"uri": "later"}, Origin("ragchat"))
+    undone = await memory.history.undo(ORIGIN, selection=Selection(origin="0a1b2c3d"))
+    assert undone.writes == {"added": 2}
+    assert await texts_in(memory) == {"later": PIE}
+
+
 def test_a_time_is_absolute_or_ago() -> None:
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert moment("90s", now) == datetime(2026, 3, 1, 11, 58, 30, tzinfo=UTC)

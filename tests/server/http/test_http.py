@@ -1,4 +1,4 @@
-"""The memory over HTTP, through real sockets.
+"""The memory over HTTP, through real sockets. Also of `ragmcp.http.listening`.
 
 Covers `listening`, `metrics`, `page`, `routes`, `serving` and `token_file`.
 """

@@ -86,6 +86,17 @@ def test_a_token_for_one_memory_opens_no_other(team: Team, provider: IdentityPro
         assert speaker.post({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}).status_code == 401
 
 
+def test_a_session_belongs_to_its_user_whose_tokens_change(team: Team, provider: IdentityProvider) -> None:
+    ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
+    url = team.url("notes")
+    with host(url, "2025-11-25", provider.token(url)) as ours:
+        ours.begin()
+        for claims, status in (({"jti": "2"}, 200), ({"sub": "bert"}, 404), ({"sub": None}, 404)):
+            with host(url, "2025-11-25", provider.token(url, **claims)) as other:
+                other.heads = ours.heads
+                assert other.post(ping).status_code == status
+
+
 def test_the_name_by_which_a_client_addresses_the_server_changes_no_audience(
     team: Team, provider: IdentityProvider
 ) -> None:

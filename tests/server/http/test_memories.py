@@ -1,6 +1,6 @@
 """Named memories on one server: what a token reaches, what its right allows, and changes of their file.
 
-Covers `memories` and `memories_file`.
+Covers `memories`, `memories_file` and `ragmemory.types.rights`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ import httpx2
 import pytest
 
 from ragcommon.contract.documents import DOCUMENT_URIS
+from ragconfig.settings import load_settings
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.limits import HttpLimits
+from ragmemory.http.memories import NamedMemories, NamedMemory
 from ragmemory.mcp.toolsets import ALL
 from tests.support.http_memory import MODERN, Host, host
 from tests.support.postgres import postgres
@@ -30,6 +34,7 @@ from tests.support.team_memory import (
     team_memory,
     token_of,
     usual_memories,
+    write_file,
 )
 
 EVERYTHING = ("--toolsets", ",".join(ALL))
@@ -180,12 +185,12 @@ def test_the_changes_of_one_memory_are_told_to_its_own_clients_only(team: Team) 
     assert seen["params"]["uri"] == uris[1]
 
 
-def test_a_session_of_one_memory_or_right_is_unknown_to_all_others(team: Team) -> None:
+def test_a_session_of_one_memory_right_or_token_is_unknown_to_all_others(team: Team) -> None:
     ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
     with team.host("notes", "write", "2025-11-25") as ours:
         assert ours.post(ping).status_code == 200
-        for memory, right in (("plans", "write"), ("notes", "read"), ("notes", "admin")):
-            with host(team.url(memory), "2025-11-25", token_of(memory, right)) as thief:
+        for memory, owner in (("plans", "write"), ("notes", "read"), ("notes", "admin"), ("notes", "also")):
+            with host(team.url(memory), "2025-11-25", token_of(memory, owner)) as thief:
                 thief.heads = ours.heads
                 assert thief.post(ping).status_code == 404
                 assert thief.client.delete(thief.url, headers=thief.heads).status_code == 404
@@ -194,7 +199,7 @@ def test_a_session_of_one_memory_or_right_is_unknown_to_all_others(team: Team) -
         assert ours.post(ping).status_code == 200
 
 
-def test_messages_for_the_older_transport_reach_their_own_memory_only(team: Team) -> None:
+def test_messages_for_the_older_transport_reach_their_own_session_only(team: Team) -> None:
     with host(f"{team.url('notes')}/sse", token=token_of("notes", "write")) as ours:
         headers = {"accept": "text/event-stream"}
         with ours.client.stream("GET", ours.url, headers=headers) as stream:
@@ -202,9 +207,12 @@ def test_messages_for_the_older_transport_reach_their_own_memory_only(team: Team
             target = next(line for line in lines if line.startswith("data:")).removeprefix("data:").strip()
             assert target.startswith("/mcp/notes/messages?session_id=")
             ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
-            for memory, right, status in (("plans", "write", 404), ("notes", "read", 404), ("", "", 401)):
+            for memory, owner, status in (
+                *(("plans", "write", 404), ("notes", "read", 404), ("notes", "also", 404)),
+                ("", "", 401),
+            ):
                 path = target.replace("notes", memory) if memory else target.replace("/mcp/notes", "")
-                token = token_of(memory or "notes", right or "write")
+                token = token_of(memory or "notes", owner or "write")
                 with host(f"{team.server.root}{path}", token=token) as thief:
                     assert thief.client.post(thief.url, json=ping).status_code == status
             assert ours.client.post(f"{team.server.root}{target}", json=ping).status_code == 202
@@ -424,6 +432,28 @@ def test_a_memory_that_is_removed_closes_and_one_that_is_added_opens(tmp_path: P
         with host(team.url("recipes"), token=token) as speaker:  # It has the same file.
             assert speaker.call("Query", query="foxes")["structuredContent"]["hits"]
         assert team.log == ""
+
+
+async def test_a_memory_that_is_removed_while_the_server_stops_closes_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(None, {}, {"RAGCHAT_HOME": str(tmp_path)}, tmp_path)
+    write_file(file := tmp_path / "memories.toml", usual_memories(tmp_path))
+    closed = []
+    run = NamedMemory.run
+
+    async def runs(memory: NamedMemory) -> None:
+        await run(memory)  # Raises if it is cancelled.
+        closed.append(memory)
+
+    monkeypatch.setattr(NamedMemory, "run", runs)
+    limits = settings.table("http", HttpLimits)
+    memories = NamedMemories(settings, file, limits, Endpoint, "http://127.0.0.1", None)
+    async with memories.serving():
+        memory = memories._find("notes")
+        await memory.ready.wait()
+        memories._apply({})
+    assert closed == [memory]
 
 
 def test_a_broken_file_changes_nothing_and_is_named_in_the_log_once(tmp_path: Path) -> None:

@@ -48,6 +48,32 @@ async def test_documents_are_listed_in_pages_filtered_and_sorted(client: Client)
     assert (await called(client, "list_documents", limit=1))["total"] == 3
 
 
+async def test_the_folders_of_the_uris_are_listed_one_level_at_a_time(client: Client) -> None:
+    uris = ("note:1", "file:///home/a/x.md", "file:///home/a/b/c/y.md", "file:///home/a/b/c/z.md")
+    for uri in (*uris, "file:///home/a0.md", "file:///home/d%20e/z.md", "https://example.org/tea/1"):
+        await called(client, "Inject", text=f"Text of {uri}.", metadata={"uri": uri})
+    root = await called(client, "list_folders")
+    assert root == {
+        "folders": [
+            {"uri": "file:///home/", "documents": 5},
+            {"uri": "https://example.org/tea/", "documents": 1},
+        ],
+        "documents": 1,
+    }
+    home = await called(client, "list_folders", place="file:///home/")
+    assert [(folder["uri"], folder["documents"]) for folder in home["folders"]] == [
+        ("file:///home/a/", 3),
+        ("file:///home/d%20e/", 1),
+    ]
+    assert home["documents"] == 1
+    # A folder that holds nothing but one folder is left out.
+    inner = await called(client, "list_folders", place="file:///home/a/")
+    assert inner == {"folders": [{"uri": "file:///home/a/b/c/", "documents": 2}], "documents": 1}
+    assert await called(client, "list_folders", place="file:///none/") == {"folders": [], "documents": 0}
+    first = await called(client, "list_folders", max_tokens=1)
+    assert (len(first["folders"]), "next_cursor" in first) == (1, True)
+
+
 async def test_a_long_list_keeps_to_the_budget_by_itself(client: Client) -> None:
     for number in range(8):
         metadata = {"uri": f"note:{number}", "title": str(number), "more": "x" * 10_000}

@@ -67,8 +67,8 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert list(tools) == [
         *("Inject", "Query"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
-        *("list_documents", "get_document", "search_documents"),
-        *("ingest_document", "delete_document", "list_headings"),
+        *("list_documents", "list_folders", "get_document", "search_documents"),
+        *("ingest_document", "delete_document", "list_headings", "map_documents"),
         *("create_document", "search_blocks", "search_content"),
         *("insert_block", "update_block", "delete_block"),
         *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
@@ -80,7 +80,8 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *("Query", "list_documents", "get_document", "search_documents", "list_headings"),
+        *("Query", "list_documents", "list_folders", "get_document", "search_documents", "list_headings"),
+        "map_documents",
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
         *("search_blocks", "search_content"),
         *("list_journal", "list_versions", "get_version", "diff_versions"),

@@ -54,7 +54,7 @@ async def memory(
     bring_up_to_date = RemoteIndex.bring_up_to_date
 
     async def caught_up(index: RemoteIndex) -> bool:
-        while await index._follower.step():
+        while await index._updater.step():
             pass
         return await bring_up_to_date(index)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.answer import Answer
 from ragchat.console import is_styled
-from ragchat.formatting import seconds
-from ragchat.llm.types import OFFLINE
+from ragchat.grounding.highlight import Highlight
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
 from ragchat.turn.events import (
@@ -29,8 +28,8 @@ from ragchat.turn.events import (
     ToolStarted,
 )
 from ragchat.turn.types import Turn
+from ragchat.turn.why import summary
 from ragchat.ui.render.cards import show_cards
-from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import plain_sources, sources
 from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
 
@@ -182,18 +181,6 @@ class AnswerView:
             self._screen.show("")
         more = " · /more" if self.shown < len(turn.answer.cards) or turn.answer.further else ""
         self._screen.note(summary(turn) + more)
-
-
-def summary(turn: Turn) -> str:
-    """`offline · 0.1 s`, or `gpt-5-mini · 1,204 + 210 tokens · 2.1 s`; "about" before our own estimate."""
-    parts = [turn.answer.model]
-    if turn.answer.model != OFFLINE:
-        prompt, completion = turn.answer.usage.best
-        about = "" if turn.answer.usage.is_reported else "about "
-        parts.append(f"{about}{prompt:,} + {completion:,} tokens")
-    if "total" in turn.timings:
-        parts.append(seconds(turn.timings["total"]))
-    return " · ".join(parts)
 
 
 @dataclass

@@ -10,9 +10,9 @@ from rich.style import Style
 from rich.text import Text
 
 from ragchat.formatting import counted
+from ragchat.grounding.highlight import Highlight
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
-from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import link_of
 
 if TYPE_CHECKING:

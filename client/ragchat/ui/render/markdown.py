@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import dropwhile
 from typing import ClassVar
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, MarkdownElement, TableElement
@@ -16,20 +14,13 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
-from ragchat.ui.render.highlight import Highlight
+from ragchat.grounding.highlight import Highlight
+from ragchat.markdown import CITATION, markdown_parser
 
-CITATION = re.compile(r"(\[\d{1,3}\])")
 # Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
 CODE_THEME = "ansi_dark"
 _OUTSIDE = Highlight("")
 _QUOTATIONS = ("blockquote_", "tbody_")
-
-
-def markdown_parser() -> MarkdownIt:
-    """A parser of the dialect of answers: CommonMark with tables and strikethrough, HTML shown as text."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # Otherwise "[1]: notes.md" at the end of an answer would vanish as a link definition.
-    return parser.disable("reference")
 
 
 class _LeftHeading(Heading):

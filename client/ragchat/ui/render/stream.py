@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.live import Live
 
+from ragchat.grounding.highlight import Highlight
+from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
-from ragchat.ui.render.highlight import Highlight
-from ragchat.ui.render.markdown import Markdown, markdown_parser
+from ragchat.ui.render.markdown import Markdown
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from rich.console import Console, ConsoleOptions, RenderResult
 
 # Deltas are collected for this long before they are drawn, because models send single words.
@@ -122,31 +121,12 @@ class AnswerStream:
             yield Segment.line()
 
 
-def split_finished(text: str) -> tuple[str, str]:
-    """`text` as (finished blocks, the rest).
-
-    All top-level blocks but the last are finished: a list, a table or a paragraph may still grow, and an open
-    fence reaches to the end of the text. Only whole lines count, because the start of a line ("2" of
-    "2. two") may look like another kind of block.
-    """
-    lines_end = text.rfind("\n") + 1
-    starts = [
-        token.map[0]
-        for token in _block_parser().parse(text[:lines_end])
-        if token.level == 0 and token.map and token.nesting >= 0
-    ]
-    if len(starts) < 2:
-        return "", text
-    cut = sum(map(len, text.split("\n")[: starts[-1]])) + starts[-1]
-    return text[:cut], text[cut:]
-
-
 def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:
     """`text`, an unfinished block, as (its first MAX_BLOCK characters at most, the rest).
 
     With `repeats_opening`, the rest of a fence or a table begins with the line or the head that makes it one.
     """
-    first = next(iter(_block_parser().parse(text[:MAX_BLOCK])), None)
+    first = next(iter(block_parser().parse(text[:MAX_BLOCK])), None)
     lines = _OPENING_LINES.get(first.type, 0) if first is not None and repeats_opening else 0
     opening = "".join(text[:MAX_BLOCK].splitlines(keepends=True)[:lines])
     if len(opening) > MAX_BLOCK // 2:
@@ -154,11 +134,3 @@ def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:
     ends = (text.rfind(mark, len(opening), MAX_BLOCK) + 1 for mark in "\n ")
     cut = next((end for end in ends if end), MAX_BLOCK)
     return text[:cut], opening + text[cut:]
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    parser = markdown_parser()
-    # Parsing spans inside a line takes time and does not change the blocks.
-    parser.disable(["inline", "text_join"])
-    return parser

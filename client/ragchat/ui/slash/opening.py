@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragchat.errors import CommandNotPossible, RagChatError
+from ragchat.memory.opening import IMAGES, is_converted, line_in, line_in_file, original_of
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import exact_glob, short_location, short_uri
-from ragcommon.files.uris import path_in
+from ragchat.uris import short_location, short_uri
 from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 
 ORIGINAL = "--original"
 # Files that are safe to hand to a viewer: the system would execute others, and any program can add to memory.
-_IMAGES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
-_VIEWED = _IMAGES | {
+_VIEWED = IMAGES | {
     *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".odt", ".rtf", ".epub", ".eml"),
     *(".html", ".htm", ".xhtml"),
 }
-# In memory their text has other headings, but the same lines.
-_SAME_LINES = (".rst", ".rest")
 _UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")
 _NAME_CHARACTERS = 80
 
@@ -50,36 +47,37 @@ async def open_source(context: ChatContext, argument: str) -> None:
 
     With `--original`, the file itself, with the system's viewer.
     """
-    from anyio import Path, to_thread
+    from anyio import to_thread
 
     from ragchat.ui import viewer
 
     words = argument.split()
     place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
-    path, short = path_in(place.citation.uri), short_uri(place.citation.uri)
-    suffix = path.suffix.lower() if path is not None else ""
-    exists = path is not None and await Path(path).is_file()
-    absence = "no longer exists"
-    if path is not None and (machine := await _machine(context, place)):
-        exists, absence = False, f"is on {one_line(machine)}"
+    citation, hit = place.citation, place.hit
+    short = short_uri(citation.uri)
+    original = await original_of(context.memory, citation.uri)
+    if original is None:
+        if ORIGINAL in words:
+            raise CommandNotPossible("open", f"{one_line(citation.uri)} is not a file on this machine")
+        await _show_text(context, place)
+        return
+    path, absence = original
     if ORIGINAL in words:
-        if path is None:
-            raise CommandNotPossible("open", f"{one_line(place.citation.uri)} is not a file on this machine")
-        if not exists:
+        if absence:
             raise CommandNotPossible("open", f"{short} {absence}")
-        if suffix not in _VIEWED and _is_converted(place, path):
+        if original.suffix not in _VIEWED and is_converted(hit, path):
             raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
-    if path is not None and exists and (suffix in _IMAGES or (suffix in _VIEWED and ORIGINAL in words)):
-        page = page_in(place.name.removeprefix(short)) if suffix == ".pdf" else None
+    if not absence and (original.suffix in IMAGES or (original.suffix in _VIEWED and ORIGINAL in words)):
+        page = page_in(place.name.removeprefix(short)) if original.suffix == ".pdf" else None
         await to_thread.run_sync(viewer.show, path, page)
         return
-    if path is not None and exists and not _is_converted(place, path):
-        if line := await to_thread.run_sync(_line_in_file, path, place):
+    if absence:
+        context.screen.note(f"{short} {absence}.")
+    elif not is_converted(hit, path):
+        if line := await to_thread.run_sync(line_in_file, path, citation, hit):
             await _edit(context, path, line)
             return
         context.screen.note(f"{short} does not hold the passage as memory has it.")
-    elif path is not None and not exists:
-        context.screen.note(f"{short} {absence}.")
     await _show_text(context, place)
 
 
@@ -101,50 +99,9 @@ def _cited(context: ChatContext, number: str) -> CitedPlace:
     return CitedPlace(name, citation, _passage(turn, citation), citation.cited_lines[0])
 
 
-async def _machine(context: ChatContext, place: CitedPlace) -> str:
-    """The other machine that has the cited file; "" if this one has it, or memory does not answer."""
-    with suppress(RagChatError):
-        found = await context.memory.documents(1, {"uri": exact_glob(place.citation.uri)})
-        machine = next((document.machine for document in found.documents), "")
-        mirror = context.memory.mirror
-        return "" if mirror is not None and machine == mirror.machine else machine
-    return ""
-
-
 def _passage(turn: Turn, citation: Citation) -> Hit | None:
     hits = (candidate.hit for candidate in turn.answer.candidates)
     return next((hit for hit in hits if hit.chunk_id == citation.chunk_id), None)
-
-
-def _is_converted(place: CitedPlace, path: Path) -> bool:
-    """Whether memory has a text that was read from the file, rather than the file's own."""
-    return place.hit is not None and not place.hit.format_uri and path.suffix.lower() not in _SAME_LINES
-
-
-def _line_in_file(path: Path, place: CitedPlace) -> int | None:
-    """The cited line of a text file; None if it does not hold the passage, or is not text."""
-    from ragcommon.files.decoding import MAX_FILE_BYTES, NotText, decode
-    from ragcommon.files.safe_open import read_regular
-
-    try:
-        text = decode(read_regular(path, MAX_FILE_BYTES)).text
-    except (NotText, OSError):
-        return None
-    return place.line if path.suffix.lower() in _SAME_LINES else _line_in(text, place)
-
-
-def _line_in(text: str, place: CitedPlace) -> int | None:
-    """The cited line in a text that may have changed, found by the passage or else by the quotation."""
-    from ragchat.grounding.quotes import quoted_lines
-
-    citation, hit = place.citation, place.hit
-    if hit is None:  # the turn did not keep the passage, which could be searched for
-        return place.line if place.line <= text.count("\n") + 1 else None
-    starts = re.finditer(re.escape(hit.text.strip()), text)
-    if lines := [text.count("\n", 0, found.start()) + 1 for found in starts]:
-        return min(lines, key=lambda line: abs(line - citation.start_line)) + place.line - citation.start_line
-    quoted = quoted_lines(citation.quote, text) if citation.quote else None
-    return quoted[0] if quoted else None
 
 
 async def _edit(context: ChatContext, path: Path, line: int) -> None:
@@ -188,7 +145,7 @@ async def _text(context: ChatContext, place: CitedPlace) -> tuple[str, int]:
     """
     with suppress(RagChatError):
         text = (await context.memory.show(place.citation.document_id)).text
-        if line := _line_in(text, place):
+        if line := line_in(text, place.citation, place.hit):
             return text, line
     if place.hit is None:
         raise CommandNotPossible("open", f"memory no longer has {place.name}")

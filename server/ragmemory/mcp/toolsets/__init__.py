@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 from msgspec import UNSET, structs
 
@@ -18,6 +18,7 @@ from ragmemory.mcp.toolsets.ingestion import ingestion_tools
 from ragmemory.mcp.toolsets.maintenance import maintenance_tools
 from ragmemory.mcp.toolsets.memory import memory_tools
 from ragmemory.mcp.toolsets.search import search_tools
+from ragmemory.types.rights import Right
 
 _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
@@ -32,9 +33,6 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 
 ALL: Sequence[str] = tuple(_TOOLSETS)
 
-# What a caller may do; each right includes those before it.
-Right = Literal["read", "write", "admin"]
-RIGHTS: tuple[Right, ...] = get_args(Right)
 # Toolsets whose changes concern files of the server's machine, or the memory as a whole.
 _ADMINISTRATIVE = frozenset({"ingestion", "code", "maintenance"})
 # The exception: it writes documents that the caller sends.

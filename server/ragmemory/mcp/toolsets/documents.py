@@ -6,11 +6,19 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ragcommon.contract.documents import DocumentPage, DocumentPart, Forgotten, Injected, Metadata
+from ragcommon.contract.documents import (
+    DocumentPage,
+    DocumentPart,
+    FolderPage,
+    Forgotten,
+    Injected,
+    MapPage,
+    Metadata,
+)
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_URI_LENGTH, TOKEN_BYTES
+from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_POINTS, MAX_URI_LENGTH, TOKEN_BYTES
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import LONG_CHARACTERS, Filter, Group, Question
 from ragmemory.mcp.toolsets.paging import (
@@ -28,6 +36,17 @@ from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.documents import DocumentOrder
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
+Place = Annotated[
+    str,
+    Meta(
+        description="A folder as this tool names it, with a slash at its end; default: all documents.",
+        max_length=MAX_URI_LENGTH,
+        pattern="^(.*/)?$",
+    ),
+]
+Machine = Annotated[
+    str, Meta(description="Do nothing unless this machine has loaded the document.", max_length=100)
+]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]
 Order = Annotated[
     DocumentOrder,
@@ -39,6 +58,9 @@ StartLine = Annotated[int, Meta(description="The first line, from 1.", ge=1, le=
 _Line = Annotated[int, Meta(ge=1, le=2**53)]
 EndLine = Annotated[_Line | None, Meta(description="The last line, inclusive; default: the last there is.")]
 Results = Annotated[int, Meta(description="How many documents at most.", ge=1, le=MAX_FOUND_DOCUMENTS)]
+Points = Annotated[
+    int, Meta(description="How many documents at most; of more, a random sample.", ge=1, le=MAX_POINTS)
+]
 Content = Annotated[str, Meta(description="The whole text: Markdown or plain text.")]
 Title = Annotated[str, Meta(description="The title; default: the first heading of the content.")]
 SourceUrl = Annotated[
@@ -107,7 +129,19 @@ def document_tools(memory: Memory) -> list[Tool]:
         headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
         return HeadingPage(headings=headings, next_cursor=next_cursor)
 
-    return [*_reading_tools(memory), *_writing_tools(memory), list_headings]
+    @tool(read_only=True)
+    async def map_documents(
+        call: Call, limit: Points = 2_000, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> MapPage:
+        """Show what memory is about: its documents as points, near each other if they are alike, in clusters.
+
+        Each cluster comes with the words that tell it from the others.
+        """
+        points, clusters = await (await memory()).map.make(limit, is_begun=bool(cursor))
+        shown, next_cursor = page_of(points, cursor, max_tokens)
+        return MapPage(points=shown, clusters=clusters, next_cursor=next_cursor)
+
+    return [*_reading_tools(memory), *_writing_tools(memory), list_headings, map_documents]
 
 
 def _reading_tools(memory: Memory) -> list[Tool]:
@@ -131,6 +165,18 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         return DocumentPage(
             documents=documents, total=total, next_cursor=cursor_after(start + len(documents), total)
         )
+
+    @tool(read_only=True)
+    async def list_folders(
+        call: Call, place: Place = "", max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
+    ) -> FolderPage:
+        """List the folders that the uris of the documents have below a place, with the number of documents.
+
+        A folder that holds nothing but one folder is left out: the inner one stands for it.
+        """
+        found, documents = await (await memory()).documents.folders(place)
+        folders, next_cursor = page_of(found, cursor, max_tokens)
+        return FolderPage(folders, documents, next_cursor)
 
     @tool(read_only=True)
     async def get_document(
@@ -168,7 +214,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
             documents=documents, next_cursor=next_cursor, empty=result.empty, notice=result.notice
         )
 
-    return [list_documents, get_document, search_documents]
+    return [list_documents, list_folders, get_document, search_documents]
 
 
 def _writing_tools(memory: Memory) -> list[Tool]:
@@ -191,9 +237,11 @@ def _writing_tools(memory: Memory) -> list[Tool]:
             raise InvalidArguments(_ARGUMENTS.get(error.path, error.path), error.reason) from None
 
     @tool(destructive=True, idempotent=True)
-    async def delete_document(call: Call, document: Name, group: Group = "") -> Forgotten:
+    async def delete_document(
+        call: Call, document: Name, group: Group = "", machine: Machine = ""
+    ) -> Forgotten:
         """Remove a document from memory. undo_writes and restore_version bring it back."""
-        return await (await memory()).writer.forget(document, origin_of(call, group))
+        return await (await memory()).writer.forget(document, origin_of(call, group), machine or None)
 
     return [ingest_document, delete_document]
 

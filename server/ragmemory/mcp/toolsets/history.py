@@ -38,7 +38,7 @@ Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as lis
 Client = Annotated[
     str,
     Meta(
-        description="All writes of this client, session or host, as list_journal names them.",
+        description="All writes of this client, session, host or group, as list_journal names them.",
         max_length=MAX_CLIENT_LENGTH,
     ),
 ]
@@ -66,7 +66,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
     async def list_journal(
         call: Call, limit: Limit = 20, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: NumberCursor = ""
     ) -> JournalPage:
-        """List the last writes to memory, newest first: action, time, client, session and host."""
+        """List the last writes to memory, newest first: action, time, client, session, host and group."""
         found = await (await memory()).history.journal(limit, before=int(cursor or 0) or None)
         entries = found[: fitting(found, max_tokens)]
         is_last = len(entries) == len(found) < limit or not entries or entries[-1].seq == 1

@@ -6,9 +6,16 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta
 
-from ragcommon.contract.files import AddedSources, Ingestion, IngestionStatus, RemovedSource, SourcePage
+from ragcommon.contract.files import (
+    AddedSources,
+    Ingestion,
+    IngestionList,
+    IngestionStatus,
+    RemovedSource,
+    SourcePage,
+)
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
@@ -51,11 +58,6 @@ Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1
 STEP_SECONDS = 0.5
 # How long a cancelled task waits for the end of its job.
 CANCEL_SECONDS = 5.0
-
-
-class IngestionList(Struct, frozen=True):
-    ingestions: list[Ingestion]
-    next_cursor: str | UnsetType = UNSET  # there are more
 
 
 async def _followed(

@@ -90,19 +90,22 @@ class PgVector:
         total = np.array([row[1] for row in rows] or [[0.0]]).sum(axis=0)
         return Held(len(rows), sum(row[0] for row in rows), total, terms)
 
+    async def is_complete(self, name: str) -> bool:  # noqa: ARG002
+        rows = await self._engine.read(
+            "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema()"
+            " AND indexname = 'remote_chunks_vectors'"
+        )
+        return bool(rows)
+
     async def complete(self, name: str) -> None:  # noqa: ARG002
         # Faster for all vectors at once than one by one. Not in a `transaction`, whose end the program would
         # wait for when it stops.
-        if not await self._engine.read(
-            "SELECT 1 FROM pg_indexes WHERE schemaname = current_schema()"
-            " AND indexname = 'remote_chunks_vectors'"
-        ):
-            schema = await self._extension()
-            async with self._engine.session({}, WRITE_SECONDS) as connection:
-                await connection.execute(
-                    "CREATE INDEX remote_chunks_vectors ON remote_chunks"
-                    f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
-                )
+        schema = await self._extension()
+        async with self._engine.session({}, WRITE_SECONDS) as connection:
+            await connection.execute(
+                "CREATE INDEX IF NOT EXISTS remote_chunks_vectors ON remote_chunks"
+                f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+            )
 
     async def candidates(self, sought: Sought) -> list[int]:
         try:
@@ -135,22 +138,29 @@ class PgVector:
             )
             values += [[_signed(one.term) for one in terms], *parameters]
         k1, b = self._ranking.k1, self._ranking.b
-        saturation = f"(length * {k1 * b / max(sought.average_length, 1.0)!r}::float8 + {k1 * (1 - b)!r})"
+        # Values are parameters, so that the same statement serves all queries with as many terms.
         counts = ", ".join(
-            f"get_byte(frequencies, array_position(terms, {_signed(one.term)}) - 1) / {UNITS}::float8"
-            f" AS f{number}"
-            for number, one in enumerate(sought.terms)
+            "get_byte(frequencies, array_position(terms, CAST(? AS INTEGER)) - 1)"
+            f" / {UNITS}::float8 AS f{number}"
+            for number in range(len(sought.terms))
         )
         score = " + ".join(
-            f"coalesce({one.weight!r}::float8 * f{number} / (f{number} + {saturation}), 0)"
-            for number, one in enumerate(sought.terms)
+            f"coalesce(CAST(? AS float8) * f{number} / (f{number} + saturation), 0)"
+            for number in range(len(sought.terms))
         )
         rows = await self._engine.read(
             # OFFSET 0: each count is computed once.
-            f"SELECT chunk_id FROM (SELECT chunk_id, length, {counts}"
+            "SELECT chunk_id FROM (SELECT chunk_id,"
+            f" length * CAST(? AS float8) + CAST(? AS float8) AS saturation, {counts}"
             f" FROM ({' UNION '.join(parts)}) AS found OFFSET 0) AS counted"
             f" ORDER BY {score} DESC, chunk_id LIMIT ?",
-            [*values, sought.wanted],
+            [
+                *(k1 * b / max(sought.average_length, 1.0), k1 * (1 - b)),
+                *(_signed(one.term) for one in sought.terms),
+                *values,
+                *(one.weight for one in sought.terms),
+                sought.wanted,
+            ],
         )
         return [row[0] for row in rows]
 

@@ -18,7 +18,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragconfig.errors import SettingsError
-from ragmemory.errors import IndexUnavailable
+from ragmemory.errors import IndexUnavailable, reason_of
 from ragmemory.search.remote.vector_store import Held, StoredChunk, nothing
 from ragmemory.types.changes import Checkpoint
 
@@ -105,7 +105,7 @@ class Qdrant:
             yield opened
         # ValueError: the local mode, of a collection that does not exist.
         except (ApiException, ValueError, OSError) as error:
-            raise IndexUnavailable(self._settings.url, _reason_of(error)) from error
+            raise IndexUnavailable(self._settings.url, reason_of(error)) from error
 
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         async with self._client() as client:
@@ -188,8 +188,12 @@ class Qdrant:
         payload = {DOCUMENT: chunk.document, "length": chunk.length}
         return PointStruct(id=chunk.chunk_id, vector=vectors, payload=payload)
 
-    async def complete(self, name: str) -> None:
+    async def is_complete(self, name: str) -> bool:  # noqa: ARG002
         """Qdrant indexes in the background."""
+        return True
+
+    async def complete(self, name: str) -> None:
+        """See `is_complete`."""
 
     async def candidates(self, sought: Sought) -> list[int]:
         await self._open()
@@ -258,7 +262,3 @@ def _sum(held: Held, points: Sequence[Any]) -> Held:
 
 def _parts(every: Sequence[Any]) -> list[Sequence[Any]]:
     return [every[start : start + AT_ONCE] for start in range(0, len(every), AT_ONCE)]
-
-
-def _reason_of(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -23,7 +23,7 @@ from ragmemory.search.index.candidates import CandidateIndex, Collection, term_i
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.search.remote.following import Follower, LeaseLost, name_of
+from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
 from ragmemory.search.retriever import Retriever
 from ragmemory.search.spelling import edits, is_correctable
@@ -89,7 +89,7 @@ class RemoteIndex:
         self._is_empty = True
         self._fingerprint = ""
         self.version = _UNKNOWN
-        self._follower = Follower(store, vectors, ranking)
+        self._updater = RemoteUpdater(store, vectors, ranking)
         self._has_written = False
         self._stalled_at = -1  # the checkpoint of a server that did not come closer
         self._down: IndexUnavailable | None = None
@@ -121,7 +121,7 @@ class RemoteIndex:
     async def keep_up(self) -> None:
         """Return also if the server does not come closer: it may be away."""
         before = -1
-        while name := self._follower.name:
+        while name := self._updater.name:
             state, _ = await self.remote.state(name)
             done = state.checkpoint.chunk_id if state else 0
             is_close = await self.remote.last_chunk_id() - done <= _MAX_BEHIND
@@ -142,11 +142,11 @@ class RemoteIndex:
 
     async def _catch_up(self) -> None:
         try:
-            while await self._follower.step():
+            while await self._updater.step():
                 pass
             self._warned = ""
         except LeaseLost:
-            logger.info("Another process follows the memory for its index by now.")
+            logger.info("Another process updates the remote index by now.")
         except Exception as error:  # Searches go on without the server.
             if self._warned != str(error):  # Log it once, not at every attempt.
                 ours = isinstance(error, RagMemoryError)
@@ -157,9 +157,9 @@ class RemoteIndex:
         """Prolong the lease, also while the server takes long."""
         while True:
             await anyio.sleep(leases.SECONDS / 4)
-            with suppress(RagMemoryError):  # The follower meets the same error.
-                if self._follower.leads:
-                    await self._follower.lead()
+            with suppress(RagMemoryError):  # The updater meets the same error.
+                if self._updater.leads:
+                    await self._updater.prolong()
 
     async def close(self) -> None:
         try:
@@ -167,8 +167,8 @@ class RemoteIndex:
                 if self._has_written and not self._read_only:
                     await self._catch_up()
             with anyio.move_on_after(_FOLLOW_SECONDS), suppress(RagMemoryError):
-                if self._follower.leads:
-                    await self._follower.give_up()
+                if self._updater.leads:
+                    await self._updater.give_up()
         finally:
             await self.vectors.aclose()
 

@@ -86,6 +86,9 @@ class VectorStore(Protocol):
     async def apply(self, page: Page, commit: Commit) -> None:
         """Add and remove chunks; what is repeated changes nothing."""
 
+    async def is_complete(self, name: str) -> bool:
+        """Whether `complete` was called."""
+
     async def complete(self, name: str) -> None:
         """Called when the server holds all chunks."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull
+from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull, reason_of
 from ragmemory.stores.engine import Row
 from ragmemory.stores.postgres.dialect import PostgresDialect
 
@@ -86,23 +86,23 @@ class PostgresConnection:
 
 def concerns_the_database(error: Exception) -> bool:
     """Whether no other statement would succeed."""
-    import psycopg
-
-    if not isinstance(error, psycopg.Error):
-        return isinstance(error, TimeoutError)
-    return (error.sqlstate is None and isinstance(error, psycopg.OperationalError)) or (
-        (error.sqlstate or "").startswith(_OF_THE_DATABASE)
-    )
+    return isinstance(error, TimeoutError) or _is_one_of(error, _OF_THE_DATABASE)
 
 
 def is_lost(error: BaseException) -> bool:
     """Whether a connection was lost, or leads to a server that is no longer the one that writes."""
+    return _is_one_of(error, _LOST)
+
+
+def _is_one_of(error: BaseException, classes: tuple[str, ...]) -> bool:
+    """Whether the code of an error begins with one of these, or the connection was lost without a code."""
     import psycopg
 
-    return isinstance(error, psycopg.Error) and (
-        (error.sqlstate is None and isinstance(error, psycopg.OperationalError))
-        or (error.sqlstate or "").startswith(_LOST)
-    )
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return bool(error.sqlstate.startswith(classes))
 
 
 @asynccontextmanager
@@ -126,8 +126,3 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
         raise DatabaseUnavailable(place, reason_of(error)) from error
     except msgspec.DecodeError as error:
         raise MemoryDamaged(place, "a stored record is not what this program writes") from error
-
-
-def reason_of(error: Exception) -> str:
-    """The first line of PostgreSQL's message, without its full stop."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -31,6 +31,7 @@ from ragmemory.errors import (
     MemoryUnusable,
     NotAMemory,
     NotStored,
+    reason_of,
 )
 from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
@@ -40,7 +41,6 @@ from ragmemory.stores.postgres.connection import (
     concerns_the_database,
     is_lost,
     mapped_errors,
-    reason_of,
 )
 from ragmemory.stores.postgres.dialect import PostgresDialect
 from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
@@ -57,6 +57,8 @@ logger = logging.getLogger(__name__)
 _IDLE_SECONDS = 60
 # PostgreSQL's limit.
 _NAME_BYTES = 63
+# A uri is in indexes, whose rows take at most 2,704 bytes. What repeats in it is compressed.
+_URI_BYTES = 2_600
 # What a URL does not say otherwise: a server that is cut off from the network is noticed within a minute.
 _OPTIONS = {
     "keepalives_idle": 30,
@@ -273,6 +275,9 @@ class PostgresEngine:
         """See `Engine.error_of_write`."""
         import psycopg
 
+        size = len(uri.encode())
+        if isinstance(error, psycopg.errors.ProgramLimitExceeded) and size > _URI_BYTES:
+            return NotStored(uri, f"its uri has {size:,} bytes, and PostgreSQL takes {_URI_BYTES:,}")
         return NotStored(uri, reason_of(error)) if isinstance(error, psycopg.Error) else error
 
     async def version(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A turn on the screen: the answer, its sources (`sources`), its trace (`why`).
+"""A turn on the screen: the answer, its sources (`sources`), its trace (`why`, `ragchat.turn.why`).
 
 Covers `screen` and `style`.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragchat.answer import Card
+from ragchat.grounding.highlight import Highlight
 from ragchat.ui.render.cards import show_cards
-from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.screen import Screen
 from tests.support.screens import PyteFile, terminal
 

@@ -6,13 +6,11 @@ Covers `markdown`.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ragchat.ui.render.markdown import Markdown
-from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream, split_finished
+from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
 from tests.support.screens import pipe, terminal
 
 ANSWER = """# Tea
@@ -165,33 +163,6 @@ def test_html_is_shown_and_a_link_says_where_it_leads() -> None:
     assert "<b>bold</b>" in styled("<b>bold</b>")
     assert "http://evil.example" in styled("[good](http://evil.example)")
     assert "\x1b]8" not in styled("[good](http://evil.example)")
-
-
-@pytest.mark.parametrize(
-    ("text", "finished", "rest"),
-    [
-        ("", "", ""),
-        ("One line", "", "One line"),
-        ("One line\n\n", "", "One line\n\n"),
-        ("One\n\nTwo", "", "One\n\nTwo"),  # "Two" is no whole line yet
-        ("One\n\nTwo\n", "One\n\n", "Two\n"),
-        ("- a\n- b\n\n- c\n", "", "- a\n- b\n\n- c\n"),
-        ("1. a\n\n2", "", "1. a\n\n2"),
-        ("Text\n\n```\nx\n\ny\n", "Text\n\n", "```\nx\n\ny\n"),
-        ("| a |\n|---|\n| 1 |\n", "", "| a |\n|---|\n| 1 |\n"),
-        ("| a |\n|---|\n| 1 |\n\nafter\n", "| a |\n|---|\n| 1 |\n\n", "after\n"),
-        ("# One\nTwo\n", "# One\n", "Two\n"),
-        ("[1]: notes.md\n\nend\n", "[1]: notes.md\n\n", "end\n"),
-    ],
-)
-def test_a_block_is_finished_when_the_next_one_has_begun(text: str, finished: str, rest: str) -> None:
-    assert split_finished(text) == (finished, rest)
-
-
-@given(st.text(alphabet="ab \n#-|`>1.*\t", max_size=80))
-def test_cutting_loses_nothing(text: str) -> None:
-    finished, rest = split_finished(text)
-    assert finished + rest == text
 
 
 LONG = {

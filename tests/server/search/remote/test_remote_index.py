@@ -1,6 +1,6 @@
 """A remote index: the same hits as the index of a process, whatever the server has, and when it is away.
 
-Also the tests of `following`, `vector_store`, `pgvector`, `qdrant`, `ragmemory.stores.remote`,
+Also the tests of `updating`, `vector_store`, `pgvector`, `qdrant`, `ragmemory.stores.remote`,
 `ragmemory.search.indexing` and `ragmemory.search.index.candidates`.
 """
 
@@ -22,11 +22,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from ragcommon.contract.search import Hit
 from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
-from ragmemory.search.remote.following import PAGE, LeaseLost
 from ragmemory.search.remote.qdrant import Qdrant
+from ragmemory.search.remote.updating import PAGE, LeaseLost
 from ragmemory.search.remote.vector_store import Commit, Page
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
+from ragmemory.stores.postgres.connection import numbered
 from tests.server.search.conftest import QDRANT
 from tests.support.memories import (
     FOX,
@@ -71,7 +72,7 @@ async def memory(
 
 
 @pytest.fixture(autouse=True)
-def _no_following(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests say when a page is sent."""
     monkeypatch.setattr(remote_index, "_FOLLOW_SECONDS", 3600.0)
 
@@ -141,7 +142,7 @@ async def test_pages_of_a_long_document_are_found_once_it_is_whole_and_no_longer
     assert await uris(memory, "fox Sentence700") == ["long"]
 
 
-async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_of_them_follows(
+async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_of_them_updates(
     tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
 ) -> None:
     async with service_for(tmp_path, url=memory_url, index=index_url) as other:
@@ -149,14 +150,30 @@ async def test_what_one_process_writes_another_finds_at_its_next_query_and_one_o
         assert await uris(other, "fox") == ["fox"]
         await catch_up(memory)
         await put(other, PIE, uri="pie")
+        await index_of(memory)._updater.lead()
         await catch_up(other)  # It has no lease.
-        assert not index_of(other)._follower.leads
+        assert not index_of(other)._updater.leads
         assert await counted(memory) == 1
         assert (await uris(memory, "apple pie"))[0] == (await uris(other, "apple pie"))[0] == "pie"
         await catch_up(memory)
         assert (await uris(other, "apple pie"))[0] == "pie"
         await other.writer.forget("pie", ORIGIN)
         assert await uris(memory, "apple pie fox") == ["fox"]
+
+
+async def test_an_index_that_has_everything_is_only_looked_at(
+    tmp_path: Path, memory: MemoryService, memory_url: str, index_url: str
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await catch_up(memory)
+    version = await memory._store.changes.version()
+    async with service_for(tmp_path, url=memory_url, index=index_url) as other:
+        await other.search.query("fox", 1)
+        for one in (memory, other):
+            await catch_up(one)
+            assert not index_of(one)._updater.leads
+        assert await memory._store.engine.read("SELECT * FROM leases") == []
+    assert await memory._store.changes.version() == version
 
 
 async def test_an_empty_memory_gives_an_empty_result(memory: MemoryService) -> None:
@@ -199,6 +216,18 @@ async def test_an_index_that_is_deleted_costs_the_vectors_and_is_built_again_whi
     assert found.notice == ""
 
 
+@pytest.mark.parametrize("kind", ["pgvector"])
+async def test_queries_with_as_many_words_use_the_same_statement(memory: MemoryService) -> None:
+    for number in range(8):
+        await put(memory, f"Animal{number} jumps over word{number}.", uri=f"fox{number}")
+    await catch_up(memory)
+    sizes = set[int]()
+    for number in range(8):
+        assert (await uris(memory, f"animal{number} word{number}"))[0] == f"fox{number}"
+        sizes.add(numbered.cache_info().currsize)
+    assert len(sizes) == 1
+
+
 async def test_what_is_neither_in_the_index_nor_in_the_tail_is_found_by_words_and_that_is_said(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +249,6 @@ async def test_a_reembedding_makes_a_new_index(
     await put(memory, FOX, uri="fox")
     await catch_up(memory)
     before = index_of(memory).name
-    await index_of(memory)._follower.give_up()
     async with service_for(
         tmp_path, SwitchableEmbedder("other:model"), url=memory_url, index=index_url
     ) as other:
@@ -271,7 +299,6 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             async with AsyncExitStack() as stack:
                 use_qdrant(stack)
                 async with service_for(tmp_path, index=QDRANT) as other:
-                    await index_of(memory)._follower.give_up()
                     await catch_up(other)
             await put(memory, PIE, uri="pie")
             found = await memory.search.query("brown fox", 8)
@@ -281,7 +308,7 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             )
 
 
-async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
+async def test_a_process_updates_the_index_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_index, "_MAX_BEHIND", 0)
@@ -300,12 +327,14 @@ async def test_a_process_follows_by_itself_and_a_load_waits_for_it_unless_it_doe
     assert await counted(memory) == 2
 
 
-FOLLOWS = """
+UPDATES = """
 import anyio, sys
 from ragmemory.search.remote import remote_index
 from ragmemory.stores import leases
+from ragmemory.stores.postgres.connection import numbered
 from tests.support.memories import service_for
 from tests.support.remote import catch_up
+from tests.support.remote import remote_index as index_of
 
 async def main():
     leases.SECONDS = 1.0
@@ -313,7 +342,8 @@ async def main():
     async with service_for(sys.argv[1], url=sys.argv[2], index="pgvector") as memory:
         await memory.search.query("fox", 1)
         await catch_up(memory)
-        print("follows", flush=True)
+        await index_of(memory)._updater.lead()
+        print("leads", flush=True)
         await anyio.sleep_forever()
 
 from pathlib import Path
@@ -323,26 +353,25 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize("kind", ["pgvector"])
-async def test_a_follower_that_is_killed_is_replaced(
+async def test_an_updater_that_is_killed_is_replaced(
     tmp_path: Path, memory: MemoryService, memory_url: str
 ) -> None:
     await put(memory, FOX, uri="fox")
-    words = [sys.executable, "-c", FOLLOWS, str(tmp_path), memory_url]
+    words = [sys.executable, "-c", UPDATES, str(tmp_path), memory_url]
     async with await anyio.open_process(words, stderr=None) as process:
         assert process.stdout is not None
-        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"follows"
+        assert await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 100) == b"leads"
+        await put(memory, PIE, uri="pie")
         await catch_up(memory)
-        assert not index_of(memory)._follower.leads
+        assert not index_of(memory)._updater.leads
         process.kill()
-    await put(memory, PIE, uri="pie")
-    follower = index_of(memory)._follower
-    while not await follower.lead():
+    while not await index_of(memory)._updater.lead():
         await anyio.lowlevel.checkpoint()
     await catch_up(memory)
     assert await counted(memory) == 2
 
 
-async def test_a_follower_that_was_frozen_changes_nothing_when_it_wakes(
+async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
     tmp_path: Path,
     memory: MemoryService,
     memory_url: str,
@@ -358,6 +387,7 @@ async def test_a_follower_that_was_frozen_changes_nothing_when_it_wakes(
                 await connection.execute("UPDATE leases SET until = 0")  # A long time has passed.
             await other.search.query("fox", 1)
             await catch_up(other)
+            await index_of(memory)._updater.prolong()
             await apply(page, commit)
 
         with pytest.MonkeyPatch.context() as patch:

@@ -18,7 +18,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryReadOnly, MemoryTooNew, NotAMemory
+from ragcommon.contract.documents import Injected
+from ragmemory.errors import (
+    DatabaseUnavailable,
+    MemoryBusy,
+    MemoryReadOnly,
+    MemoryTooNew,
+    NotAMemory,
+    NotStored,
+)
 from ragmemory.stores.postgres import words
 from ragmemory.stores.postgres.connection import numbered
 from ragmemory.stores.postgres.database import PostgresEngine, without_schema
@@ -278,3 +286,14 @@ async def test_what_is_damaged_is_found(url: str) -> None:
         problems = (await store.engine.verify(ignore)).problems
     assert [problem.partition(" ")[0] for problem in problems] == ["The", "1", "1"]
     assert "The document doc is damaged." in problems[0]
+
+
+async def test_a_document_whose_uri_is_too_long_for_an_index_is_refused_alone(url: str) -> None:
+    uris = "first", secrets.token_hex(2_000), "last"
+    writes = [write_of("text", {"uri": uri}) for uri in uris]
+    async with opened(url) as store:
+        first, refused, last = await store.write(writes, EMBEDDER)
+    assert isinstance(first, Injected)
+    assert isinstance(last, Injected)
+    assert isinstance(refused, NotStored)
+    assert refused.reason == "its uri has 4,000 bytes, and PostgreSQL takes 2,600"

@@ -18,7 +18,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ragmemory.errors import AddressUnusable
+from ragmcp.http.errors import AddressUnusable
 
 # Connections that wait to be accepted.
 _BACKLOG = 2048
@@ -83,8 +83,9 @@ def raise_descriptor_limit() -> None:
 class Listener(uvicorn.Server):
     """Serves `app` on a socket. It handles no signals; its owner calls `stop`."""
 
-    def __init__(self, app: ASGIApp, limits: ConnectionLimits) -> None:
-        super().__init__(_config(app, limits))
+    def __init__(self, app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None = None) -> None:
+        """`tls` are the paths of a certificate and its private key. Raises OSError for unusable ones."""
+        super().__init__(_config(app, limits, tls))
         self.started_listening = anyio.Event()
         self.stopped = anyio.Event()
 
@@ -106,9 +107,12 @@ class Listener(uvicorn.Server):
         self.started_listening.set()
 
 
-def _config(app: ASGIApp, limits: ConnectionLimits) -> uvicorn.Config:
+def _config(app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None) -> uvicorn.Config:
+    certificate, private_key = tls or (None, None)
     return uvicorn.Config(
         app,
+        ssl_certfile=certificate,
+        ssl_keyfile=private_key,
         http=partial(_Connection, limits),  # type: ignore[arg-type]  # Any callable that makes a protocol.
         ws="none",
         lifespan="off",

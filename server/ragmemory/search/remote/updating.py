@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 # Chunks sent at a time.
 PAGE = 1_000
-# Of what is stored on a server. Another one makes every remote index be built again.
+# Version of the stored form; a new one rebuilds every remote index.
 FORMAT = 1
 _LEASE = "remote index"
 
 
 class LeaseLost(Exception):
-    """Another process follows by now. Nothing was committed."""
+    """Another process updates the index by now. Nothing was committed."""
 
 
 def name_of(kind: str, fingerprint: str, ranking: RankingSettings) -> str:
@@ -45,7 +45,7 @@ def name_of(kind: str, fingerprint: str, ranking: RankingSettings) -> str:
     return f"{kind}_{store_id}_{sha256(repr(parts).encode()).hexdigest()[:16]}"
 
 
-class Follower:
+class RemoteUpdater:
     """Call `step` until it returns False, then again when the store may have changed."""
 
     def __init__(self, store: Store, vectors: VectorStore, ranking: RankingSettings) -> None:
@@ -58,15 +58,19 @@ class Follower:
         self._step = anyio.Lock()
         self.leads = False
         self.name = ""
-        """Of the index, as it was last followed."""
+        """Of the index that was last updated."""
 
     async def step(self) -> bool:
-        """Send one page of changes; False if there are none, or another process follows.
+        """Send one page of changes; False if there are none, or another process sends them.
 
         Raises IndexUnavailable, LeaseLost.
         """
         async with self._step:
-            return await self._send_page()
+            try:
+                return await self._send_page()
+            except Exception:
+                self.leads = False  # The lease lapses, if it was not lost already.
+                raise
 
     async def _send_page(self) -> bool:
         store = self._store
@@ -75,7 +79,8 @@ class Follower:
             return False
         name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
         self.name = name
-        if not await self.lead():
+        # First without the lease: every write to an SQLite file changes its version.
+        if not (self.leads or await self._is_behind(name)) or not await self.lead():
             return False
         state, _ = await self._remote.state(name)
         if state is None or not await self._vectors.has(name, store.changes.has_passed):
@@ -84,6 +89,7 @@ class Follower:
         changes = await store.changes.since(state.checkpoint, PAGE)
         if not changes.chunk_ids and not changes.removed:
             await self._vectors.complete(name)
+            await self.give_up()
             return False
         documents = await self._remote.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
@@ -92,6 +98,15 @@ class Follower:
         page = Page(name, changes.checkpoint, chunks, changes.removed, counted, average)
         await self._vectors.apply(page, self._commit(state, added, changes.checkpoint))
         return True
+
+    async def _is_behind(self, name: str) -> bool:
+        """Whether the server lacks anything. Raises IndexUnavailable."""
+        changes = self._store.changes
+        state, _ = await self._remote.state(name)
+        if not await self._vectors.has(name, changes.has_passed) or state is None:
+            return True
+        newer = await changes.since(state.checkpoint, 1)
+        return bool(newer.chunk_ids or newer.removed) or not await self._vectors.is_complete(name)
 
     def _commit(self, state: RemoteState, added: Held, checkpoint: Checkpoint | None = None) -> Commit:
         """Records that the server is at a checkpoint; None: that it is empty. Raises LeaseLost."""
@@ -152,7 +167,13 @@ class Follower:
         self.leads = await self._leases.take(_LEASE, self._holder)
         return self.leads
 
+    async def prolong(self) -> None:
+        """Prolong the lease unless it has ended: another process may have had it since a step began."""
+        async with self._store.engine.transaction(ordered=False) as connection:
+            if not await leases.prolong(connection, _LEASE, self._holder):
+                self.leads = False
+
     async def give_up(self) -> None:
-        """Let another process follow at once."""
+        """Let another process take the lease at once."""
         self.leads = False
         await self._leases.give_up(_LEASE, self._holder)

@@ -1,10 +1,10 @@
-"""Finds the significant words of a question in quotations. Pure."""
+"""Finds the significant words of a question in a text. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ragchat.grounding.words import content_words, index_terms, is_general
 from ragcommon.text.rules import UNSPACED
@@ -14,10 +14,14 @@ _WORD = re.compile(rf"(?P<run>[{UNSPACED}]+)|[^\W{UNSPACED}]+")
 
 
 class Highlight:
-    """Finds the words of a question in texts, also inflected, and as parts of identifiers."""
+    """Finds the words of a question in texts, also inflected, and as parts of identifiers.
 
-    def __init__(self, question: str) -> None:
+    `prefix` is a word that the user is still typing: what begins with it is found as well.
+    """
+
+    def __init__(self, question: str, prefix: str = "") -> None:
         self._question = question
+        self._prefix = prefix.lower()
 
     @cached_property
     def _terms(self) -> frozenset[str]:
@@ -28,7 +32,7 @@ class Highlight:
         """Where such words begin and end, in order."""
         for found in _WORD.finditer(text):
             if not found["run"]:
-                if not self._terms.isdisjoint(index_terms(found.group())):
+                if self._is_sought(found.group()):
                     yield found.span()
                 continue
             covered = found.start()
@@ -36,6 +40,10 @@ class Highlight:
                 if text[place : place + 2] in self._terms and place + 2 > covered:
                     yield max(place, covered), min(place + 2, found.end())
                     covered = place + 2
+
+    def _is_sought(self, word: str) -> bool:
+        is_begun = bool(self._prefix) and word.lower().startswith(self._prefix)
+        return is_begun or not self._terms.isdisjoint(_terms_of(word))
 
     def parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The text in parts, each with whether it stands out."""
@@ -45,3 +53,9 @@ class Highlight:
             yield text[start:stop], True
             end = stop
         yield text[end:], False
+
+
+# Texts repeat most words, and a search as one types repeats its hits.
+@lru_cache(20_000)
+def _terms_of(word: str) -> tuple[str, ...]:
+    return tuple(index_terms(word))

@@ -1,0 +1,140 @@
+"""What a request to the page can be refused for, and each error of the client as a response."""
+
+from __future__ import annotations
+
+import logging
+from typing import ClassVar
+
+import msgspec
+from starlette.responses import Response
+
+from ragchat.console import describe
+from ragchat.errors import RagChatError
+
+log = logging.getLogger(__name__)
+
+
+class WebError(RagChatError):
+    status: ClassVar[int] = 400
+
+
+class ForeignHost(WebError):
+    """DNS rebinding: a web page binds its own name to our address."""
+
+    host: str
+    code = "HOST_NOT_ALLOWED"
+    status = 403
+    sentence = "This page is not served as {host!r}."
+    hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
+
+
+class ForeignOrigin(WebError):
+    origin: str
+    code = "ORIGIN_NOT_ALLOWED"
+    status = 403
+    sentence = "Requests from {origin} are refused."
+    hint = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
+
+
+class ForeignUser(WebError):
+    code = "USER_NOT_ALLOWED"
+    status = 403
+    sentence = "This page belongs to another user of this machine."
+    hint = "Start a page of your own: `ragchat web`."
+
+
+class NotSignedIn(WebError):
+    code = "NOT_SIGNED_IN"
+    status = 401
+    sentence = "This browser is not signed in."
+    hint = "Press Enter where `ragchat web` runs: it prints a new address."
+
+
+class BadRequest(WebError):
+    reason: str
+    code = "BAD_REQUEST"
+    sentence = "The request cannot be read: {reason}."
+
+
+class NotFound(WebError):
+    what: str
+    code = "NOT_FOUND"
+    status = 404
+    sentence = "There is no {what}."
+
+
+class Busy(WebError):
+    code = "SESSION_BUSY"
+    status = 409
+    sentence = "This conversation is still answering a question."
+    hint = "Wait for the answer, or stop it."
+
+
+class Outdated(WebError):
+    code = "SESSION_CHANGED"
+    status = 409
+    sentence = "This conversation has gone on elsewhere: it is shown as it is now."
+
+
+class NotAccepted(WebError):
+    """An answer to an open question that cannot be used; the question stays open."""
+
+    reason: str
+    code = "NOT_ACCEPTED"
+    status = 422
+    sentence = "{reason}"
+
+
+class TooLarge(WebError):
+    what: str
+    limit: str
+    code = "TOO_LARGE"
+    status = 413
+    sentence = "{what} is larger than {limit}."
+
+
+class NotAdded(WebError):
+    """`reason` is the sentence."""
+
+    reason: str
+    code = "NOT_ADDED"
+    status = 409
+    sentence = "{reason}"
+
+
+class CopyFailed(WebError):
+    name: str
+    folder: str
+    reason: str
+    code = "COPY_FAILED"
+    status = 507
+    sentence = "{name} cannot be copied to {folder}: {reason}."
+    hint = "Is the disk full, or read-only?"
+
+
+class WebRefused(WebError):
+    """Starting the page without what protects it."""
+
+    reason: str
+    code = "WEB_REFUSED"
+    sentence = "The page cannot be served: {reason}."
+
+
+def error_document(error: BaseException) -> dict[str, dict[str, str]]:
+    """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
+    failure = describe(error)
+    if failure.code == "INTERNAL_ERROR":
+        log.error("a request failed", exc_info=error)
+    return {"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}}
+
+
+def error_status(error: BaseException) -> int:
+    if isinstance(error, WebError):
+        return error.status
+    # The request is well-formed; what it asks for cannot be done now.
+    return 409 if isinstance(error, RagChatError) else 500
+
+
+def error_response(error: BaseException) -> Response:
+    body = msgspec.json.encode(error_document(error))
+    return Response(body, error_status(error), media_type="application/json")

@@ -1,0 +1,85 @@
+"""A conversation as one HTML file with its sources, without scripts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from ragchat.sanitize import one_line, sanitize
+from ragchat.sessions.types import Session
+from ragchat.turn.types import Turn
+from ragchat.web.markup import Node
+from ragchat.web.showing import turn_document
+
+_VOID = frozenset({"br", "hr"})
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }}
+body {{ max-width: 50rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }}
+article {{ border-top: 1px solid gray; }}
+pre, .text {{ white-space: pre-wrap; }}
+td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; }}
+</style>
+</head>
+<body>
+"""
+
+
+def export_html(session: Session) -> str:
+    title = escape(one_line(session.title))
+    turns = "".join(part for number, turn in enumerate(session.turns) for part in _turn(turn, f"t{number}"))
+    return f"{_HEAD.format(title=title)}<h1>{title}</h1>\n{turns}</body>\n</html>\n"
+
+
+def _turn(turn: Turn, id: str) -> Iterator[str]:
+    shown = turn_document(turn)
+    texts = {one.hit.chunk_id: one.hit.full_text for one in turn.answer.candidates}
+    yield f'<article id="{id}">\n<h2>{_text(turn.question)}</h2>\n'
+    yield _html(shown["nodes"], id)
+    yield f"<p>{_text(shown['before'])}</p>\n" if shown["before"] else ""
+    for card in shown["cards"]:
+        parts = (f"<b>{_text(text)}</b>" if is_best else _text(text) for text, is_best, _ in card["parts"])
+        yield f"<p>{_cite(card['n'], id)} {_text(card['location'])} {_text(card['headings'])}</p>\n"
+        yield f'<blockquote class="text">{"".join(parts)}</blockquote>\n'
+    yield f"<p>{_text(shown['after'])}</p>\n" if shown["after"] else ""
+    yield from _sources(shown["sources"], texts, id)
+    yield f"<p><small>{_text(shown['summary'])}, {_text(turn.created_at)}</small></p>\n</article>\n"
+
+
+def _sources(sources: Sequence[dict[str, Any]], texts: dict[int, str], id: str) -> Iterator[str]:
+    """Each cited passage once, with its text."""
+    for source in {one["n"]: one for one in reversed(sources)}.values():
+        yield f'<details id="{id}-{source["n"]}"><summary>[{source["n"]}] {_text(source["location"])}'
+        yield f" {_text(source['heading'])} &lt;{_text(source['uri'])}&gt;</summary>"
+        yield f'<blockquote class="text">{_text(texts.get(source["chunk_id"], source["quote"]))}</blockquote>'
+        yield "</details>\n"
+
+
+def _html(nodes: Sequence[Node], id: str) -> str:
+    parts = []
+    for node in nodes:
+        if isinstance(node, str):
+            parts.append(escape(node))
+            continue
+        name, attributes, *inner = node
+        if name == "cite":
+            parts.append(_cite(attributes["n"], id))
+            continue
+        written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+        parts.append(f"<{name}{written}>" + ("" if name in _VOID else f"{_html(inner, id)}</{name}>"))
+    return "".join(parts)
+
+
+def _cite(n: int, id: str) -> str:
+    return f'<a href="#{id}-{n}">[{n}]</a>'
+
+
+def _text(text: str) -> str:
+    return escape(sanitize(text))

@@ -1,0 +1,167 @@
+"""Runs the page: listens, prints and opens its address, and serves until it is cancelled."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import sys
+import webbrowser
+from contextlib import suppress
+from functools import partial
+from html import escape
+from math import ceil
+from threading import Thread
+
+import anyio
+
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.stdin import read_line
+from ragchat.conversation import Conversation
+from ragchat.errors import RagChatError
+from ragchat.memory.client import MemoryClient
+from ragchat.sessions.store import SessionStore, sessions_path
+from ragchat.settings import ConnectionSettings, WebSettings
+from ragchat.web.access import LOOPBACK, Keys
+from ragchat.web.app import make_app
+from ragchat.web.asking import PageUser
+from ragchat.web.chats import Chats
+from ragchat.web.errors import WebRefused
+from ragchat.web.loads import Loads
+from ragchat.web.site import Site
+from ragcommon.files.writing import private_folder, replace_file
+from ragconfig.home import user_path
+from ragconfig.keys import read_key
+from ragconfig.settings import Settings
+from ragmcp.concurrency import background_task
+from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
+
+_PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
+# A private file that sends the browser to the address: other users of this machine could read the key in the
+# arguments of the browser.
+_OPENED = "web.html"
+_REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={url}">\n'
+
+
+async def serve(run: Invocation) -> None:
+    """Serve until cancelled. Raises SettingsError, AddressUnusable, WebRefused."""
+    table = run.settings.table("web", WebSettings)
+    password = read_key(table.password_file, "", kind="password file") if table.password_file else ""
+    with bound(table.host, table.port) as listening:
+        _check_protected(table, listening, password)
+        keys = Keys(password)
+        origins = _origins(table, listening)
+        async with run.servers(only_memory=run.arguments.no_tools) as servers:
+            memory = await servers.open_memory(run.settings)
+
+            def make() -> Conversation:
+                return Conversation(
+                    run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
+                )
+
+            async with (
+                Chats(make) as chats,
+                Loads() as loads,
+                SessionStore(sessions_path(run.settings)) as sessions,
+            ):
+                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads)
+                servers.user = PageUser(site.dialogs, servers.permissions).user()
+                cookie = f"ragchat_{listening.getsockname()[1]}"
+                private = is_loopback(listening) and not table.public_url
+                app = make_app(site, keys, frozenset(origins), cookie, private=private)
+                listener = Listener(app, _limits(run.settings), _tls(table))
+                async with background_task(partial(listener.run_on, listening)) as tasks:
+                    await listener.started_listening.wait()
+                    _announce(run, keys, origins[0])
+                    tasks.start_soon(_start_memory, memory)
+                    if sys.stdin.isatty() and not run.console.json:
+                        tasks.start_soon(_print_addresses, run, keys, origins[0])
+                    await anyio.sleep_forever()
+
+
+async def _start_memory(memory: MemoryClient) -> None:
+    """Start the memory's server while the browser starts. The views say what fails."""
+    with suppress(RagChatError):
+        await memory.stats()
+
+
+def _check_protected(table: WebSettings, listening: socket.socket, password: str) -> None:
+    """Raises WebRefused if others could reach the page without a password, or read what it sends."""
+    if table.public_url and not _PUBLIC_URL.fullmatch(table.public_url):
+        raise WebRefused(
+            f"{table.public_url!r} is not the address of a proxy, such as https://notes.example.org"
+        )
+    if is_loopback(listening) and not table.public_url:
+        return
+    if not password:
+        raise WebRefused("others can reach it there, and there is no password: set --password-file")
+    if not table.certificate and not table.public_url:
+        raise WebRefused(
+            "others could read what it sends: set --certificate and --private-key, or --public-url to the "
+            "https:// address of a proxy"
+        )
+    if is_wildcard(listening) and not table.public_url:
+        raise WebRefused(
+            f"no browser can open {table.host}: set --public-url to the address that it will have"
+        )
+
+
+def _origins(table: WebSettings, listening: socket.socket) -> list[str]:
+    """The origins of the page as browsers write them, the one to show first."""
+    port, scheme = listening.getsockname()[1], "https" if table.certificate else "http"
+    names = [f"[{table.host}]" if ":" in table.host else table.host.lower()]
+    names += [name for name in LOOPBACK if name not in names and is_loopback(listening)]
+    proxied = [table.public_url.rstrip("/").lower()] if table.public_url else []
+    origins = proxied + [f"{scheme}://{name}:{port}" for name in names]
+    return [one.removesuffix(":443" if one.startswith("https:") else ":80") for one in origins]
+
+
+def _limits(settings: Settings) -> ConnectionLimits:
+    table = settings.table("http", ConnectionSettings)
+    return ConnectionLimits(
+        table.head_seconds, table.header_bytes, table.idle_seconds, ceil(table.leave_seconds)
+    )
+
+
+def _tls(table: WebSettings) -> tuple[str, str] | None:
+    """The certificate and its key. Raises WebRefused if they cannot be used."""
+    if not table.certificate:
+        return None
+    files = str(user_path(table.certificate)), str(user_path(table.private_key))
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or str(error)
+        raise WebRefused(f"the certificate {files[0]} with the key {files[1]}: {reason}") from None
+    return files
+
+
+def _address(origin: str, keys: Keys) -> str:
+    return f"{origin}/sign-in?key={keys.new_key()}"
+
+
+def _announce(run: Invocation, keys: Keys, origin: str) -> None:
+    """Print the address, and open it in the browser."""
+    address = _address(origin, keys)
+    if run.console.json:
+        run.console.document({"url": address})
+    else:
+        run.console.print(f"ragchat is at {address}")
+        run.console.note("The address lets one browser in, once. Ctrl-C stops.")
+    if run.arguments.no_open or run.console.json or not sys.stdout.isatty():
+        return
+    page = private_folder(run.home.state) / _OPENED
+    try:
+        replace_file(page, _REDIRECT.format(url=escape(_address(origin, keys))).encode())
+    except OSError as error:
+        run.console.note(f"No browser was opened: {error}.")
+        return
+    # A browser in the terminal would take it over, and some wait until the browser is closed.
+    Thread(target=partial(webbrowser.open, page.as_uri()), daemon=True).start()
+
+
+async def _print_addresses(run: Invocation, keys: Keys, origin: str) -> None:
+    """Print another address, for another browser, each time the user presses Enter."""
+    run.console.note("Enter prints another address.")
+    while await read_line("") is not None:
+        run.console.print(_address(origin, keys))

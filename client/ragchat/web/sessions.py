@@ -1,0 +1,120 @@
+"""The conversations: their list, what has been asked in each, and their names, copies and files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ragchat.errors import UnknownSession
+from ragchat.formatting import local
+from ragchat.sanitize import one_line
+from ragchat.sessions.export import export_session
+from ragchat.web.export import export_html
+from ragchat.web.showing import turn_document
+from ragchat.web.site import Site, body, route
+
+LISTED = 200
+# Turns that are sent at once.
+PAGE = 20
+
+
+class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    title: str
+
+
+class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`before` is the id of the first turn that is left out, "" for none."""
+
+    before: str = ""
+
+
+async def ls(site: Site, request: Request) -> dict[str, Any]:
+    """The sessions, the last used first; with `?q=`, the turns that contain these words."""
+    if words := request.query_params.get("q", "").strip():
+        found = [
+            {"session_id": one.session_id, "turn_id": one.turn_id, "title": one_line(one.question)}
+            | {"snippet": one_line(one.snippet), "at": local(one.created_at)}
+            for one in await site.sessions.search(words, LISTED)
+        ]
+        return {"sessions": found}
+    listed = await site.sessions.list(LISTED, one_shots=False)
+    return {
+        "sessions": [
+            {"session_id": one.session_id, "title": one_line(one.title), "at": local(one.updated_at)}
+            for one in listed
+        ]
+    }
+
+
+async def new(site: Site, _: Request) -> dict[str, Any]:
+    """A session, which is stored with its first turn."""
+    return {"session_id": (await site.chats.new()).session.session_id}
+
+
+async def show(site: Site, request: Request) -> dict[str, Any]:
+    """The last turns, or those before the turn `?before=`, or from the turn `?start=` on."""
+    id, asked = request.path_params["session_id"], request.query_params
+    info = await site.sessions.info(id)
+    start = asked.get("start", "")
+    turns = [*await site.sessions.turns(id, PAGE + 1, before=asked.get("before", ""), start=start)]
+    has_more, kept = len(turns) > PAGE, turns[:PAGE] if start else turns[-PAGE:]
+    return {
+        "session_id": info.session_id,
+        "title": one_line(info.title),
+        "at": local(info.created_at),
+        "turns": [turn_document(turn) for turn in kept],
+        "has_more": has_more,
+    }
+
+
+async def rename(site: Site, request: Request) -> dict[str, Any]:
+    await site.sessions.rename(request.path_params["session_id"], (await body(request, Title)).title)
+    return {}
+
+
+async def fork(site: Site, request: Request) -> dict[str, Any]:
+    """A new session with the turns of this one; without any, it is stored with its first turn."""
+    forked = await site.sessions.fork(request.path_params["session_id"], (await body(request, Fork)).before)
+    if not forked.turns:
+        return {**await new(site, request), "turns": 0}
+    return {"session_id": forked.session_id, "turns": len(forked.turns)}
+
+
+async def delete(site: Site, request: Request) -> dict[str, Any]:
+    id = request.path_params["session_id"]
+    await site.chats.forget(id)
+    try:
+        await site.sessions.remove((await site.sessions.info(id)).session_id)
+    except UnknownSession:
+        return {}  # Another page has deleted it.
+    return {}
+
+
+async def export(site: Site, request: Request) -> Response:
+    """The conversation as a file: `?as=markdown` or `html`."""
+    session = await site.sessions.load(
+        (await site.sessions.info(request.path_params["session_id"])).session_id
+    )
+    is_html = request.query_params.get("as") == "html"
+    text = export_html(session) if is_html else export_session(session, "markdown")
+    name = f"ragchat-{session.session_id}.{'html' if is_html else 'md'}"
+    return Response(
+        text.encode(errors="replace"),
+        media_type="text/html; charset=utf-8" if is_html else "text/markdown; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"},
+    )
+
+
+_SESSION = "/api/sessions/{session_id}"
+ROUTES = (
+    route("/api/sessions", ls),
+    route("/api/sessions", new, "POST"),
+    route(_SESSION, show),
+    route(_SESSION, delete, "DELETE"),
+    route(f"{_SESSION}/title", rename, "POST"),
+    route(f"{_SESSION}/fork", fork, "POST"),
+    route(f"{_SESSION}/export", export),
+)

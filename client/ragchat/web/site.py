@@ -1,0 +1,86 @@
+"""What the routes share: the memory, the sessions, the servers, and how requests are read and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ragchat.memory.client import MemoryClient
+from ragchat.servers.manager import ServerManager
+from ragchat.sessions.store import SessionStore
+from ragchat.web.chats import Chats
+from ragchat.web.dialogs import Dialogs
+from ragchat.web.errors import BadRequest, TooLarge, error_response
+from ragchat.web.loads import Loads
+from ragconfig.settings import Settings
+
+T = TypeVar("T")
+
+# Larger bodies than any question, form or setting; files have their own limit.
+MAX_BODY = 2 << 20
+
+
+@dataclass(frozen=True)
+class Site:
+    """One running page. Every view uses the same memory; each open session has a conversation of its own."""
+
+    settings: Settings
+    config_file: Path | None
+    memory: MemoryClient
+    servers: ServerManager
+    sessions: SessionStore
+    chats: Chats
+    loads: Loads
+    dialogs: Dialogs = field(default_factory=Dialogs)
+
+
+Handler = Callable[[Site, Request], Awaitable[Any]]
+
+
+def route(path: str, handler: Handler, method: str = "GET") -> Route:
+    """A route whose handler returns a Response, or what is sent as JSON. Its errors become sentences."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            result = await handler(request.app.state.site, request)
+        except Exception as error:
+            return error_response(error)
+        return result if isinstance(result, Response) else json_response(result)
+
+    return Route(path, endpoint, methods=[method])
+
+
+def json_response(document: object) -> Response:
+    return Response(
+        msgspec.json.encode(document),
+        media_type="application/json",
+        headers={"cache-control": "no-store"},
+    )
+
+
+async def body(request: Request, kind: type[T]) -> T:
+    """The JSON body of a request. Raises BadRequest, TooLarge."""
+    # A form of another page can send text, but not this type.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise BadRequest("its type is not application/json")
+    try:
+        return msgspec.json.decode(await read_body(request), type=kind)
+    except msgspec.DecodeError as error:
+        raise BadRequest(str(error)) from None
+
+
+async def read_body(request: Request) -> bytes:
+    """Raises TooLarge."""
+    read = bytearray()
+    async for part in request.stream():
+        read += part
+        if len(read) > MAX_BODY:
+            raise TooLarge("The request", f"{MAX_BODY:,} bytes")
+    return bytes(read)

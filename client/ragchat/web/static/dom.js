@@ -1,0 +1,34 @@
+// Elements, built without markup: a text never becomes an element.
+
+// h("a", {href: "/", class: "x", onclick: f}, "text", child, null)
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// The nodes of `web/markup.py` as elements. `cite(n)` makes the element of a citation.
+export function build(nodes, cite) {
+  return nodes.map((node) => {
+    if (typeof node === "string") return document.createTextNode(node);
+    const [name, attributes, ...inner] = node;
+    if (name === "cite") return cite(attributes.n);
+    const more = name === "a" ? { rel: "noreferrer noopener", target: "_blank" } : {};
+    const element = h(name, { ...attributes, ...more }, ...build(inner, cite));
+    return name === "table" ? h("div", { class: "wide", tabindex: "0" }, element) : element;
+  });
+}
+
+// Say something to screen readers, and show it for a while.
+export function say(text) {
+  document.getElementById("status").textContent = text;
+}
+
+export function errorBox({ message, hint }) {
+  return h("p", { class: "error", role: "alert" }, [message, hint].filter(Boolean).join(" "));
+}

@@ -1,0 +1,338 @@
+// The conversation: questions, answers that stream in, their sources, and the other conversations.
+
+import { address, get, post, remove, stream } from "../api.js";
+import { askForText, confirm, Questions } from "../dialogs.js";
+import { errorBox, h, say } from "../dom.js";
+import { sessionPanel } from "../sessions.js";
+import { openSource } from "../source.js";
+import { LiveTurn, turnElement } from "../turn.js";
+
+// Turns that are in the document at once; older and newer ones are loaded when they are asked for.
+const MAX_SHOWN = 60;
+
+// Of this tab, for every conversation; `draft` is a question that has no answer yet.
+const chosen = { scope: "", model: "" };
+let draft = "";
+let failure = null;
+
+export async function show(main, { params, query, signal, navigate }) {
+  let id = params.id ?? null;
+  let isStored = id !== null;
+  let running = null;
+
+  // The turns
+
+  const view = { sessionId: () => id, open: (source, chip) => panel.open(source, chip), edit, retry: () => run("retry", "") };
+  const turns = h("div", { class: "turns" });
+  const earlier = h("button", { type: "button", hidden: true, onclick: guarded(showEarlier) }, "Earlier");
+  const later = h("button", { type: "button", hidden: true, onclick: guarded(showLater) }, "Later");
+  const problems = h("div", {});
+  const path = () => `/api/sessions/${id}`;
+  const turnId = (article) => article?.id.replace("turn-", "") ?? "";
+  const elements = (page) => page.turns.map((turn) => turnElement(turn, view));
+
+  async function showNewest() {
+    const page = await get(path(), signal);
+    turns.replaceChildren(...elements(page));
+    [earlier.hidden, later.hidden] = [!page.has_more, true];
+    return page;
+  }
+
+  async function showEarlier() {
+    const first = turns.firstElementChild;
+    const top = first.getBoundingClientRect().top;
+    const page = await get(address(path(), { before: turnId(first) }), signal);
+    turns.prepend(...elements(page));
+    while (turns.childElementCount > MAX_SHOWN) {
+      turns.lastElementChild.remove();
+      later.hidden = false;
+    }
+    earlier.hidden = !page.has_more;
+    scrollBy(0, first.getBoundingClientRect().top - top);
+    say(`${page.turns.length} earlier answers.`);
+  }
+
+  async function showLater() {
+    const page = await get(address(path(), { start: turnId(turns.lastElementChild) }), signal);
+    turns.append(...elements(page).slice(1)); // the first one is shown already
+    while (turns.childElementCount > MAX_SHOWN) {
+      turns.firstElementChild.remove();
+      earlier.hidden = false;
+    }
+    later.hidden = !page.has_more;
+    say(`${page.turns.length - 1} later answers.`);
+  }
+
+  // An action; its error is shown above the question.
+  function guarded(action) {
+    return async (...given) => {
+      problems.replaceChildren();
+      try {
+        return await action(...given);
+      } catch (error) {
+        if (error.name !== "AbortError") problems.replaceChildren(errorBox(error));
+      }
+    };
+  }
+
+  // Asking
+
+  const question = h("textarea", { name: "question", rows: "2", "aria-label": "Question", placeholder: "Ask your documents, or type / for commands" });
+  const button = h("button", { class: "primary" }, "Ask");
+  const stop = h("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Stop");
+  const mode = h("select", { "aria-label": "Mode" },
+    h("option", { value: "ask" }, "Answer"), h("option", { value: "research" }, "Research report"));
+  const model = h("select", { "aria-label": "Model", onchange: () => { chosen.model = model.value; } },
+    h("option", { value: "" }, "Model as configured"));
+  const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
+  const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
+  const commands = h("ul", { class: "commands", hidden: true, "aria-label": "Commands" });
+  const form = h("form", { class: "ask" }, problems, commands, question,
+    h("div", { class: "actions" }, button, stop,
+      h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
+        h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
+
+  async function narrow() {
+    try {
+      chosen.scope = (await get(address("/api/scope", { name: scope.value.trim() }), signal)).name;
+      say(chosen.scope ? `Only ${chosen.scope} is asked.` : "All documents are asked.");
+    } finally {
+      scope.value = chosen.scope; // An error changes nothing.
+      everywhere.hidden = !chosen.scope;
+    }
+  }
+
+  async function run(kind, asked) {
+    if (running) return say("Wait for the answer, or stop it.");
+    running = new AbortController();
+    const leave = () => running?.abort();
+    signal.addEventListener("abort", leave);
+    [button.disabled, stop.hidden] = [true, false];
+    problems.replaceChildren();
+    for (const failed of turns.querySelectorAll(".failed")) failed.remove();
+    const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
+    const questions = new Questions();
+    try {
+      if (!later.hidden) await showNewest();
+      const replaced = kind === "retry" ? turns.lastElementChild : null;
+      const last = turnId(turns.lastElementChild);
+      if (replaced) replaced.hidden = true;
+      turns.append(live.element);
+      live.element.scrollIntoView({ block: "nearest" });
+      id ??= (await post("/api/sessions", {}, running.signal)).session_id;
+      let failed = null;
+      let finished = null;
+      for await (const event of stream(`${path()}/${kind}`, { question: asked, last, ...chosen }, running.signal)) {
+        if (event.type === "error") failed = event.error;
+        else if (event.type === "turn") finished = event.turn;
+        else if (event.type.startsWith("dialog")) questions.take(event);
+        else live.show(event);
+      }
+      if (!finished) throw failed ?? { message: "The connection to ragchat was lost.", hint: "Is `ragchat web` still running?" };
+      replaced?.remove();
+      const element = turnElement(finished, view);
+      live.finish(element);
+      element.scrollIntoView({ block: "nearest" });
+      say(`The answer is there, with ${finished.sources.length} sources.`);
+      await settle();
+    } catch (error) {
+      for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
+      if (signal.aborted) return;
+      if (!question.value) question.value = asked;
+      if (error.code === "SESSION_CHANGED") {
+        [draft, failure] = [question.value, error];
+        navigate(location.pathname, { replace: true });
+      } else live.fail(error.name === "AbortError" ? h("p", { class: "dim" }, "Stopped.") : errorBox(error));
+    } finally {
+      questions.close();
+      signal.removeEventListener("abort", leave);
+      running = null;
+      [button.disabled, stop.hidden] = [false, true];
+    }
+  }
+
+  // The address and the list say which conversation this is, once it is stored.
+  async function settle() {
+    if (!isStored) history[params.id ? "pushState" : "replaceState"](null, "", `/sessions/${id}`);
+    isStored = true;
+    const listed = (await list.refresh()).find((one) => one.session_id === id);
+    if (listed) showHead(listed.title);
+  }
+
+  // Ask an earlier question in other words: in a copy of the conversation, up to that question.
+  async function edit(article, turn, asked) {
+    if (running) throw { message: "Wait for the answer, or stop it." };
+    const fork = await post(`${path()}/fork`, { before: turn.turn_id });
+    id = fork.session_id;
+    isStored = fork.turns > 0;
+    if (isStored) history.pushState(null, "", `/sessions/${id}`);
+    if (isStored) await showNewest();
+    else turns.replaceChildren();
+    question.focus();
+    await run("ask", asked);
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const asked = question.value.trim();
+    if (!asked) return;
+    if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(command)(asked);
+    if (running) return say("Wait for the answer, or stop it.");
+    question.value = "";
+    run(mode.value, asked);
+  });
+  question.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      form.requestSubmit();
+    } else if (event.key === "ArrowDown" && !commands.hidden) {
+      event.preventDefault();
+      commands.querySelector("button")?.focus();
+    }
+  });
+
+  // Commands
+
+  const press = (text) => {
+    const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
+    if (!found) throw { message: `The last answer has no “${text}”.` };
+    found.click();
+  };
+  const COMMANDS = {
+    more: ["more cards of the last answer", () => press("More cards")],
+    why: ["how the last answer was made", () => press("Why")],
+    sources: ["the passages that the last answer cites", () => press("Sources")],
+    retry: ["ask the last question again", () => press("Retry")],
+    copy: ["copy the last answer", () => press("Copy")],
+    research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
+    in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
+    model: ["choose the model", () => model.focus()],
+    new: ["start a new conversation", () => navigate("/")],
+    sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
+    export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
+    query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
+    memory: ["the documents in memory", () => navigate("/library")],
+    mcp: ["other servers", () => navigate("/setup")],
+  };
+
+  function command(line) {
+    const [, name, words] = /^\/([\w-]*)\s*(.*)$/s.exec(line);
+    if (!COMMANDS[name]) throw { message: `/${name} is not on this page.`, hint: "The commands of the terminal work in `ragchat`; /help lists them there." };
+    question.value = "";
+    offer();
+    return COMMANDS[name][1](words.trim());
+  }
+
+  function offer() {
+    const typed = /^\/([\w-]*)$/.exec(question.value);
+    const names = typed ? Object.keys(COMMANDS).filter((name) => name.startsWith(typed[1])) : [];
+    const isNew = commands.hidden;
+    commands.hidden = !names.length;
+    commands.replaceChildren(...names.map((name) => h("li", {}, h("button", {
+      type: "button",
+      onclick: () => {
+        question.focus();
+        if (/^[A-Z]/.test(COMMANDS[name][0])) question.value = `/${name} `;
+        else guarded(command)(`/${name}`);
+        offer();
+      },
+    }, h("strong", {}, `/${name}`), ` ${COMMANDS[name][0]}`))));
+    if (isNew && names.length) say(`${names.length} commands: press the down arrow.`);
+    problems.replaceChildren(...(typed?.[1] && !names.length
+      ? [h("p", { class: "dim" }, `/${typed[1]} is not on this page; it may be a command of the terminal.`)] : []));
+  }
+  question.addEventListener("input", offer);
+  commands.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") question.focus();
+    if (!step) return;
+    event.preventDefault();
+    const buttons = [...commands.querySelectorAll("button")];
+    (buttons[buttons.indexOf(document.activeElement) + step] ?? question).focus();
+  });
+
+  // The conversation as a whole
+
+  const head = h("div", { class: "head" });
+  function showHead(title) {
+    const button = (text, action) => h("button", { type: "button", onclick: guarded(action) }, text);
+    const file = (kind, text) => h("a", { href: `${path()}/export?as=${kind}`, download: true }, text);
+    document.title = title ? `${title} – ragchat` : "ragchat";
+    head.replaceChildren(h("h1", {}, title || "New conversation"), isStored && h("div", { class: "actions", role: "group", "aria-label": "This conversation" },
+      button("Rename", async () => {
+        const name = await askForText("Rename the conversation", "Name", title);
+        if (!name) return;
+        await post(`${path()}/title`, { title: name });
+        showHead(name);
+        list.refresh();
+      }),
+      button("Fork", async () => navigate(`/sessions/${(await post(`${path()}/fork`)).session_id}`)),
+      button("Delete", async () => {
+        if (!await confirm("Delete the conversation?", `“${title}” and its answers are deleted for good.`, "Delete")) return;
+        await remove(path());
+        navigate("/");
+      }),
+      file("markdown", "Save as Markdown"), file("html", "Save as HTML")) || "");
+  }
+
+  const list = sessionPanel(() => id, signal);
+  const panel = sourcePanel(question, signal);
+  main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, earlier, turns, later, form), panel.element));
+
+  [question.value, draft] = [draft, ""];
+  showHead("");
+  if (id) {
+    const asked = query.get("turn");
+    const page = asked ? await get(address(path(), { start: asked }), signal) : await showNewest();
+    if (asked) {
+      turns.replaceChildren(...elements(page));
+      [earlier.hidden, later.hidden] = [false, !page.has_more];
+    }
+    showHead(page.title);
+    turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
+  }
+  if (failure) problems.replaceChildren(errorBox(failure));
+  failure = null;
+  question.focus({ preventScroll: true });
+  list.refresh();
+  try {
+    const known = await get("/api/models", signal);
+    model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));
+    model.firstElementChild.textContent = `${known.name} (as configured)`;
+  } catch (error) {
+    if (error.name !== "AbortError") model.title = error.message;
+  }
+}
+
+// The source of a citation, beside the answer; where there is no room, instead of it.
+function sourcePanel(question, signal) {
+  const body = h("div", {});
+  const back = h("button", { type: "button", onclick: close }, "Back");
+  const element = h("aside", { class: "source", hidden: true, "aria-label": "Source" }, back, body);
+  let opener = null;
+
+  function close() {
+    element.hidden = true;
+    (opener?.isConnected ? opener : question).focus();
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !element.hidden && !document.querySelector("dialog[open]")) close();
+  }, { signal });
+
+  async function open(source, chip) {
+    opener = chip;
+    element.hidden = false;
+    body.replaceChildren();
+    back.focus();
+    try {
+      await openSource(body, {
+        documentId: source.document_id, uri: source.uri, title: source.title, location: source.location,
+        startLine: source.start_line, endLine: source.end_line, quote: source.quote ?? "", chunkId: source.chunk_id,
+        quoteStartLine: source.quote_start_line ?? null, quoteEndLine: source.quote_end_line ?? null,
+      });
+    } catch (error) {
+      if (error.name !== "AbortError") body.replaceChildren(errorBox(error));
+    }
+  }
+  return { element, open };
+}

@@ -1,0 +1,49 @@
+"""The embeddings and texts of a sample of the documents, of which a map is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ragmemory.stores.engine import StorePart
+
+
+class Sampled(NamedTuple):
+    number: int
+    document_id: str
+    uri: str
+    title: str
+
+
+class EmbeddingStore(StorePart):
+    """Chunks at regular distances stand for a long document: about `most`, or down to half as many."""
+
+    async def sample(self, limit: int) -> list[Sampled]:
+        """At most `limit` documents, which are the same ones while they are in memory."""
+        rows = await self._engine.read(
+            "SELECT number, document_id, uri, title FROM documents WHERE hidden = 0"
+            # Knuth's multiplicative hash: in random order, whatever was written together.
+            " ORDER BY (number * 2654435761) % 4294967296, number LIMIT ?",
+            [limit],
+        )
+        return [Sampled(*row) for row in rows]
+
+    async def vectors(self, numbers: Sequence[int], most: int) -> list[tuple[int, bytes]]:
+        """Embeddings of some documents, each with its document's number."""
+        among, parameters = self._engine.dialect.among("document", numbers)
+        rows = await self._engine.read(
+            "SELECT document, vector FROM chunks JOIN documents ON number = document"
+            f" JOIN embeddings USING(chunk_id) WHERE {among} AND chunk_id % (documents.chunks / ? + 1) = 0",
+            [*parameters, most],
+        )
+        return [(row[0], row[1]) for row in rows]
+
+    async def texts(self, numbers: Sequence[int], most: int) -> list[tuple[int, str]]:
+        """Texts of some documents, each with its document's number."""
+        among, parameters = self._engine.dialect.among("document", numbers)
+        rows = await self._engine.read(
+            "SELECT document, text FROM chunks JOIN documents ON number = document"
+            f" WHERE {among} AND chunk_id % (documents.chunks / ? + 1) = 0",
+            [*parameters, most],
+        )
+        return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,56 @@
+"""Limit the memory of this process, which reads a file that it did not write."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+WATCH_SECONDS = 0.1
+
+
+@contextmanager
+def limited_memory(most: int) -> Iterator[None]:
+    """Limit this process to `most` bytes: of address space on Linux; elsewhere it exits beyond them."""
+    if sys.platform == "linux":
+        import resource
+
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        yield
+        return
+    ended = threading.Event()
+    threading.Thread(target=watch_memory, args=(peak_memory() + most, ended), daemon=True).start()
+    yield
+    ended.set()
+
+
+def watch_memory(most: int, ended: threading.Event) -> None:
+    """Exit when the peak memory of this process exceeds `most` bytes."""
+    while not ended.wait(WATCH_SECONDS):
+        if peak_memory() > most:
+            os._exit(1)
+
+
+def peak_memory() -> int:
+    """The peak memory of this process, in bytes."""
+    if sys.platform == "win32":
+        import ctypes
+        from ctypes import wintypes
+
+        class Counters(ctypes.Structure):  # PROCESS_MEMORY_COUNTERS
+            _fields_ = (
+                *(("size", wintypes.DWORD), ("faults", wintypes.DWORD), ("peak", ctypes.c_size_t)),
+                ("others", ctypes.c_size_t * 7),
+            )
+
+        counters = Counters(size=ctypes.sizeof(Counters))
+        this_process = wintypes.HANDLE(-1)
+        ctypes.windll.kernel32.K32GetProcessMemoryInfo(this_process, ctypes.byref(counters), counters.size)
+        return int(counters.peak)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10

@@ -1,0 +1,158 @@
+"""The conversation in a browser: sources, commands, dialogs, edits, tabs, a lost server, a long session."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.client.web.test_sessions import store_of
+from tests.support.browser import Browser, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import LONGEST_SECONDS
+from tests.support.program import Program
+from tests.support.servers import GOOD, write
+from tests.support.turns import turn
+from tests.support.webchat import with_model
+
+pytestmark = pytest.mark.full
+
+# Servers of tools start slowly on a busy machine.
+expect.set_options(timeout=LONGEST_SECONDS / 2 * 1_000)
+
+TEA = "# Tea\n\nGreen tea is brewed at 75 degrees.\n"
+
+
+async def test_a_source_opens_by_keyboard_and_escape_returns_to_its_chip(
+    browser: Browser, program: Program
+) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+    ):
+        await page.get_by_label("Question").fill("How hot is green tea?")
+        await page.keyboard.press("Enter")
+        chip = page.locator(".answer .chip")
+        await chip.focus()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("complementary", name="Source")).to_contain_text("75 degrees")
+        await page.keyboard.press("Escape")
+        await expect(chip).to_be_focused()
+        await page.get_by_role("button", name="Why").click()
+        await expect(page.get_by_role("region", name="How this answer was made")).to_contain_text("1 found")
+        assert not await scrolls_sideways(page)
+        await axe(page)
+
+
+async def test_an_approval_is_a_dialog_that_escape_declines(browser: Browser, program: Program) -> None:
+    write(program.home, mine=GOOD)
+    call = Reply(tool_calls=[("mine__Echo", {"text": "<b>hello</b>"})])
+    with OpenAIServer([call, Reply("Refused."), call, Reply("Done.")]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.get_by_label("Question").fill("Echo it.")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("dialog")).to_contain_text("Allow mine__Echo?")
+            await axe(page)
+            await page.keyboard.press("Escape")
+            await expect(page.locator(".answer")).to_contain_text("Refused.")
+            await page.get_by_role("button", name="Retry").click()
+            await page.get_by_role("button", name="Yes, once").click()
+            await expect(page.locator(".answer").last).to_contain_text("Done.")
+            assert "<b>hello</b>" in model.requests[-1]["messages"][-1]["content"]
+            await expect(page.locator(".turn")).to_have_count(1)
+
+
+async def test_an_edited_question_goes_on_in_a_copy_and_back_returns(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        for question in ("What is tea?", "What is coffee?"):
+            await page.get_by_label("Question").fill(question)
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("heading", name=question, level=2)).to_be_visible()
+            await expect(page.locator(".turn").last.get_by_role("button", name="Edit")).to_be_visible()
+        before = page.url
+        await page.locator(".turn").last.get_by_role("button", name="Edit").click()
+        await page.get_by_label("Other wording").fill("What is cocoa?")
+        await page.get_by_role("button", name="Ask in a copy").click()
+        await expect(page.get_by_role("heading", name="What is cocoa?", level=2)).to_be_visible()
+        await expect(page.get_by_role("heading", name="What is coffee?", level=2)).to_have_count(0)
+        await expect(page).not_to_have_url(before)
+        await page.go_back()
+        await expect(page.get_by_role("heading", name="What is coffee?", level=2)).to_be_visible()
+
+
+async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_url(re.compile("/sessions/"))
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await other.get_by_label("Question").fill("What is coffee?")
+        await other.keyboard.press("Enter")
+        await expect(other.locator(".turn")).to_have_count(2)
+        await page.get_by_label("Question").fill("What is cocoa?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("gone on elsewhere")
+        await expect(page.locator(".turn")).to_have_count(2)
+        await expect(page.get_by_label("Question")).to_have_value("What is cocoa?")
+
+
+async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, program: Program) -> None:
+    async with serving(program) as web, visiting(browser, web, expected=["ERR_", "Failed"]) as page:
+        await expect(page.get_by_label("Model")).to_contain_text("as configured")
+        web.stop()
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("ragchat does not answer.")
+        await expect(page.get_by_label("Question")).to_have_value("What is tea?")
+
+
+async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").press_sequentially("/wh")
+        await expect(page.locator(".commands")).to_contain_text("/why")
+        await page.get_by_label("Question").fill("/inject notes")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("/inject is not on this page.")
+        await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_a_session_of_40_megabytes_is_shown_in_pages(browser: Browser, program: Program) -> None:
+    async with store_of(program) as store:
+        for number in range(400):
+            text = f"Answer {number}. " + "Long words without end. " * 4_300
+            await store.save_turn(turn(f"Question {number}?", text, turn_id=f"{number}", session_id="abc"))
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/sessions/abc")
+        await expect(page.get_by_role("heading", name="Question 399?", level=2)).to_be_visible()
+        assert await page.locator(".turn").count() == 20
+        for shown in (40, 60, 60):
+            await page.get_by_role("button", name="Earlier").click()
+            await expect(page.locator(".turn")).to_have_count(shown)
+        await expect(page.get_by_role("heading", name="Question 320?", level=2)).to_have_count(1)
+        await expect(page.get_by_role("button", name="Later")).to_be_visible()
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="What is tea?", level=2)).to_be_visible()
+        await expect(page.locator(".turn").last.get_by_role("button", name="Edit")).to_be_visible()
+
+
+async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: Program) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Rename").click()
+        await page.get_by_role("textbox", name="Name").fill("<i>Tea</i>")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("<i>Tea</i>")
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page).to_have_url(web.origin + "/")
+        await expect(page.get_by_role("link", name="Tea")).to_have_count(0)

@@ -1,0 +1,21 @@
+"""A process that takes too much memory ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the test has no limit of its own there")
+def test_where_addresses_cannot_be_limited_a_process_that_takes_too_much_is_ended() -> None:
+    watched = (
+        "import threading; from ragcommon.memory_limit import watch_memory, peak_memory;"
+        "most = peak_memory() + (32 << 20);"
+        "threading.Thread(target=watch_memory, args=(most, threading.Event()), daemon=True).start();"
+        "held = b'x' * (most + (32 << 20)); threading.Event().wait(20)"
+    )
+    # Linux counts the peak of the process that starts one as its own; earlier tests may have taken gigabytes.
+    small = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]]).returncode)"
+    assert subprocess.run([sys.executable, "-c", small, watched], check=False, timeout=30).returncode == 1
