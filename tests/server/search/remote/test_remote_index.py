@@ -24,7 +24,7 @@ from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
 from ragmemory.search.remote.qdrant import Qdrant
 from ragmemory.search.remote.updating import PAGE, LeaseLost
-from ragmemory.search.remote.vector_store import Commit, Page
+from ragmemory.search.remote.vector_store import Commit, Page, Sought
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
 from ragmemory.stores.postgres.connection import numbered
@@ -226,6 +226,31 @@ async def test_queries_with_as_many_words_use_the_same_statement(memory: MemoryS
         assert (await uris(memory, f"animal{number} word{number}"))[0] == f"fox{number}"
         sizes.add(numbered.cache_info().currsize)
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("kind", ["pgvector"])
+async def test_words_are_looked_up_in_an_index_not_in_every_passage(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    await catch_up(memory)
+    vectors, engine = index_of(memory).vectors, memory._store.engine
+
+    async def scans() -> int:
+        await engine.read("SELECT pg_stat_force_next_flush()")
+        sql = "SELECT seq_scan FROM pg_stat_user_tables WHERE relid = CAST('remote_chunks' AS regclass)"
+        [(count,)] = await engine.read(sql)
+        return int(count)
+
+    async def by_words(sought: Sought) -> list[int]:
+        return await candidates(sought._replace(vector=None))
+
+    candidates = vectors.candidates
+    monkeypatch.setattr(vectors, "candidates", by_words)
+    before = await scans()
+    assert (await uris(memory, "brown fox"))[0] == "fox"
+    assert await scans() == before
 
 
 async def test_what_is_neither_in_the_index_nor_in_the_tail_is_found_by_words_and_that_is_said(
