@@ -9,7 +9,8 @@ from ragmcp.errors import WireError
 from tests.support.processes import attempt, called, memory_process, uris
 
 READING = [
-    *("Query", "list_documents", "get_document", "search_documents", "list_headings", "map_documents"),
+    *("Query", "list_documents", "list_folders", "get_document"),
+    *("search_documents", "list_headings", "map_documents"),
     *("list_journal", "list_versions", "get_version", "diff_versions"),
     *("get_memory_stats", "verify_memory", "export_documents"),
 ]

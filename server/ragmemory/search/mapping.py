@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VECTORS, TEXTS = 16, 4
 # Documents that are read at a time.
 PAGE = 500
-MAX_CLUSTERS = 24
+MAX_CLUSTERS = 36
 # The documents of a cluster whose words are counted, and the words that name it.
 NAMED_BY, WORDS = 30, 4
 DIGITS = 4
@@ -151,12 +151,12 @@ def telling(groups: Sequence[Sequence[str]]) -> list[list[str]]:
         holding: Counter[str] = Counter()
         for text in texts:
             stems: set[str] = set()
-            for word in _words(text):
+            for word, count in _words(text).items():
                 stem = stemmer().stemWord(word)
-                forms[stem][word] += 1
+                forms[stem][word] += count
                 stems.add(stem)
             holding.update(stems)
-        shares.append({stem: count / len(texts) for stem, count in holding.items()})
+        shares.append({stem: texts_with / len(texts) for stem, texts_with in holding.items()})
     everywhere: Counter[str] = Counter()
     for share in shares:
         everywhere.update(share)
@@ -170,13 +170,15 @@ def telling(groups: Sequence[Sequence[str]]) -> list[list[str]]:
     return names
 
 
-def _words(text: str) -> Iterable[str]:
+def _words(text: str) -> Counter[str]:
     """The words of a text that may name a cluster; of scripts without spaces, pairs of characters."""
-    for word in plain_words(text):
+    found: Counter[str] = Counter()
+    for word, count in Counter(plain_words(text)).items():
         if is_gapless(word):
-            yield from (pair for pair in grams(word) if len(pair) == 2)
+            found.update({pair: count for pair in grams(word) if len(pair) == 2})
         elif _is_telling(word):
-            yield word
+            found[word] = count
+    return found
 
 
 @lru_cache(10_000)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEIGHBOURS, OTHERS = 15, 15
 # The neighbours of this many vectors are sought at a time.
 ROWS = 256
-STEPS, WIDTH = 120, 10.0
+STEPS, STEPS_AT_ONCE, WIDTH = 120, 10, 10.0
 # Points that are tried as the next centre of k-means; and its rounds, of which it usually needs fewer.
 CANDIDATES, ROUNDS = 8, 50
 SEED = 0
@@ -45,7 +45,8 @@ def layout(vectors: Floats) -> Iterator[Floats | None]:
             others = random.integers(len(points), size=(len(points), OTHERS))
             moves = _moves(points, near, attracts=True) - _moves(points, others, attracts=False)
             points += (2 - 2 * step / STEPS) * moves
-            yield None
+            if step % STEPS_AT_ONCE == 0:
+                yield None
     points -= (points.max(axis=0) + points.min(axis=0)) / 2
     # The mean of place and rank on each axis: else most points are in few dense spots. This fills up to three
     # times as much of the map, and keeps the neighbours.
