@@ -53,7 +53,7 @@ def run() -> None:
 
 
 async def _run() -> None:
-    with tempfile.TemporaryDirectory() as name, OpenAIServer([Reply("word " * WORDS)]) as model:
+    with tempfile.TemporaryDirectory() as name, OpenAIServer([Reply(("word " * 79 + "word.\n\n") * (WORDS // 80))]) as model:
         program = program_in(
             Path(name), OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
         )
@@ -61,7 +61,7 @@ async def _run() -> None:
         await _long_session(program)
         async with chromium_running() as browser:
             with web_process(program) as web:
-                page = await browser.new_page()
+                page = await browser.new_page(bypass_csp=True)  # wait_for_function evaluates text.
                 page.set_default_timeout(LONGEST_SECONDS * 1_000)
                 await page.goto(web.url)
                 await page.wait_for_url(web.origin + "/")

@@ -3,7 +3,6 @@
 import { address, get } from "../api.js";
 import { errorBox, h, say } from "../dom.js";
 
-const PAUSE = 60; // ms without a key, before a search
 const FILTERS = { in: "In", tag: "Tag", kind: "Kind", after: "From", before: "Until" };
 const OFFERED = { in: "folders", tag: "tags", kind: "kinds" };
 // What the user typed into the form of the page without scripts, before this was loaded.
@@ -28,7 +27,8 @@ export async function show(main, { query, signal }) {
   main.append(h("h1", { class: "unseen" }, "Search"), form, notes, hits, more);
 
   let running = null;
-  let waiting = 0;
+  let isTyping = false; // since the search began that is running for what was typed before
+  let isSearching = false;
   const given = () => Object.fromEntries(new FormData(form));
 
   async function search(extra = {}) {
@@ -59,9 +59,16 @@ export async function show(main, { query, signal }) {
       h("p", { class: "passage" }, hit.parts.map(([text, isMarked]) => (isMarked ? h("mark", {}, text) : text))));
   }
 
-  form.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(search, PAUSE);
+  // One search at a time, at once: a pause would be longer than most searches take.
+  form.addEventListener("input", async () => {
+    isTyping = true;
+    if (isSearching) return;
+    isSearching = true;
+    while (isTyping && !signal.aborted) {
+      isTyping = false;
+      await search();
+    }
+    isSearching = false;
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -78,7 +85,6 @@ export async function show(main, { query, signal }) {
     links[Math.min(Math.max(at + step, 0), links.length - 1)].focus();
   }, { signal });
   signal.addEventListener("abort", () => {
-    clearTimeout(waiting);
     running?.abort();
   });
 
