@@ -53,7 +53,10 @@ def run() -> None:
 
 
 async def _run() -> None:
-    with tempfile.TemporaryDirectory() as name, OpenAIServer([Reply(("word " * 79 + "word.\n\n") * (WORDS // 80))]) as model:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        OpenAIServer([Reply(("word " * 79 + "word.\n\n") * (WORDS // 80))]) as model,
+    ):
         program = program_in(
             Path(name), OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
         )
