@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -78,8 +80,8 @@ def _load(program: Program) -> None:
     notes = program.folder / "notes"
     notes.mkdir()
     write_folder(notes, -(-CHUNKS // million.CHUNKS_PER_FILE), million.PARAGRAPHS)
-    done = program("inject", str(notes))
-    assert done.code == 0, done.err
+    command = [sys.executable, "-m", "ragchat", "inject", str(notes)]
+    subprocess.run(command, env=program.variables, cwd=program.folder, capture_output=True, check=True)
 
 
 async def _long_session(program: Program) -> None:

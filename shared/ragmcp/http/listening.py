@@ -86,17 +86,37 @@ class Listener(uvicorn.Server):
     def __init__(self, app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None = None) -> None:
         """`tls` are the paths of a certificate and its private key. Raises OSError for unusable ones."""
         super().__init__(_config(app, limits, tls))
+        self.servers = []  # Set by `startup`, before which it may be cancelled.
         self.started_listening = anyio.Event()
         self.stopped = anyio.Event()
 
     async def run_on(self, listening: socket.socket) -> None:
-        """Serve until `stop`, and until open requests are answered, within bounds."""
-        await self.serve([listening])
+        """Serve until `stop`, and until open requests are answered, within bounds.
+
+        Cancelled, it cancels the open requests and closes all connections.
+        """
+        try:
+            await self.serve([listening])
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._abandon()
+            raise
         self.stopped.set()
 
     def stop(self) -> None:
         """Accept no more connections; open requests may finish."""
         self.should_exit = True
+
+    async def _abandon(self) -> None:
+        # Requests are tasks of their own: they would go on, and open again what our owner then closes.
+        for server in self.servers:
+            server.close()
+        for connection in [*self.server_state.connections]:
+            connection.transport.close()
+        if requests := [*self.server_state.tasks]:
+            for request in requests:
+                request.cancel()
+            await asyncio.wait(requests)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
