@@ -1,6 +1,6 @@
-"""The memory over HTTP, through real sockets. Also of `ragmcp.http.listening`.
+"""The memory over HTTP, through real sockets.
 
-Covers `listening`, `metrics`, `page`, `routes`, `serving` and `token_file`.
+Covers `ragmcp.http.listening`, `metrics`, `page`, `routes`, `serving` and `token_file`.
 """
 
 from __future__ import annotations
