@@ -1,4 +1,4 @@
-"""Every error of the chat except those of the model, with the sentence and the hint that the user reads."""
+"""Every error of the chat but those of the model and the page: the sentence and the hint that users read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from ragchat import errors
 from ragchat.errors import RagChatError, SessionError, UnknownName
 from ragchat.llm.errors import ModelError
+from ragchat.web.errors import WebError
 
 TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.EmptyQuestion(), "The question is empty.", ""),
@@ -198,5 +199,5 @@ def test_an_error_says_what_happened_and_what_to_do(error: RagChatError, sentenc
 
 def test_the_table_holds_every_error() -> None:
     roots = (RagChatError, SessionError, UnknownName)
-    errors = {leaf for root in roots for leaf in root.__subclasses__()} - {*roots, ModelError}
-    assert {type(error) for error, _, _ in TABLE} == errors
+    leaves = {leaf for root in roots for leaf in root.__subclasses__()} - {*roots, ModelError, WebError}
+    assert {type(error) for error, _, _ in TABLE} == leaves

@@ -1,6 +1,6 @@
 """Attacks on the page from web pages, other servers and users of the machine: none does anything.
 
-Of `access`, `peer`, `errors` and `app`. Each case is one attempt, with the cookie of a signed-in browser
+Of `access`, `peer` and `app`. Each case is one attempt, with the cookie of a signed-in browser
 if that helps.
 """
 
