@@ -61,6 +61,9 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
                 return with_cookie(HTMLResponse(_SIGNED_IN))
             else:
                 error = "This is not the password."
+        elif keys.is_signed_in(request.cookies.get(cookie, "")):
+            # An address that was used is still in the history of the browser.
+            return HTMLResponse(_SIGNED_IN, headers={"cache-control": "no-store"})
         elif key := request.query_params.get("key", ""):
             if keys.use(key):
                 return with_cookie(HTMLResponse(_SIGNED_IN))

@@ -296,6 +296,7 @@ def test_a_connection_that_its_client_has_closed_is_nobodys() -> None:
 
 def test_a_key_lets_one_browser_in_once(web: Web, client: httpx2.Client) -> None:
     assert client.get("/api/sessions").status_code == 200
+    assert client.get(web.url).status_code == 200
     with httpx2.Client(base_url=web.origin) as thief:
         answer = thief.get(web.url)
         assert answer.status_code == 401
