@@ -4,6 +4,7 @@ import { address, get } from "../api.js";
 import { errorBox, h, say } from "../dom.js";
 
 const FILTERS = { in: "In", tag: "Tag", kind: "Kind", after: "From", before: "Until" };
+const PATIENCE_MILLISECONDS = 200;
 const OFFERED = { in: "folders", tag: "tags", kind: "kinds" };
 // What the user typed into the form of the page without scripts, before this was loaded.
 let typed = document.querySelector("form.search [name=q]")?.value;
@@ -27,8 +28,8 @@ export async function show(main, { query, signal }) {
   main.append(h("h1", { class: "unseen" }, "Search"), form, notes, hits, more);
 
   let running = null;
-  let isTyping = false; // since the search began that is running for what was typed before
-  let isSearching = false;
+  let isTyping = false; // since the last search began
+  let isWaiting = false;
   const given = () => Object.fromEntries(new FormData(form));
 
   async function search(extra = {}) {
@@ -59,16 +60,17 @@ export async function show(main, { query, signal }) {
       h("p", { class: "passage" }, hit.parts.map(([text, isMarked]) => (isMarked ? h("mark", {}, text) : text))));
   }
 
-  // One search at a time, at once: a pause would be longer than most searches take.
+  // At once: a pause would be longer than most searches take. What is typed meanwhile waits for a search, unless
+  // that takes long: then it takes its place.
   form.addEventListener("input", async () => {
     isTyping = true;
-    if (isSearching) return;
-    isSearching = true;
+    if (isWaiting) return;
+    isWaiting = true;
     while (isTyping && !signal.aborted) {
       isTyping = false;
-      await search();
+      await Promise.race([search(), new Promise((done) => setTimeout(done, PATIENCE_MILLISECONDS))]);
     }
-    isSearching = false;
+    isWaiting = false;
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
