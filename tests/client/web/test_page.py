@@ -150,7 +150,7 @@ async def test_two_tabs_are_two_conversations_and_of_one_only_one_asks_at_a_time
             # The same conversation in both: the second one sees what the first one asks.
             await other.goto(page.url)
             await asked(page, "A quick question")
-            await expect(page.locator(".turn")).to_have_count(2)
+            await expect(page.locator(".turn:not([aria-busy])")).to_have_count(2)
             await asked(other, "A quick question, too")
             await expect(other.locator("main")).to_contain_text("A quick question")
             await other.reload()
