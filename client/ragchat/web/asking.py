@@ -64,14 +64,15 @@ async def approve(
 
     def check(answer: dict[str, Any]) -> dict[str, Any] | None:
         chosen = _converted(answer, _Approval)
+        is_allowed = chosen.decision in ("once", "session", "always")
         try:
             arguments = decode_arguments(chosen.arguments) if chosen.arguments else question.arguments
         except ValueError as error:
-            if chosen.decision in ("once", "session", "always"):
+            if is_allowed:
                 raise NotAccepted(f"These are not the arguments of a tool: {error}.") from None
         if (rule := _RULES.get(chosen.decision)) is not None:
             permissions.remember(tool.server, [tool.info], rule)
-        return arguments if chosen.decision in ("once", "session", "always") else None
+        return arguments if is_allowed else None
 
     return await dialogs.ask(turn.tell, "approval", asked, check)
 
