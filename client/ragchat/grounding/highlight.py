@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
-from ragchat.grounding.words import content_words, index_terms, is_general
+from ragchat.grounding.words import content_words, index_terms, is_general, is_unspaced
 from ragcommon.text.rules import UNSPACED
 
 # A run of a script without spaces, or a word; an identifier is one word.
-_WORD = re.compile(rf"(?P<run>[{UNSPACED}]+)|[^\W{UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 
 
 class Highlight:
@@ -30,10 +30,13 @@ class Highlight:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where such words begin and end, in order."""
-        for found in _WORD.finditer(text):
-            if not found["run"]:
-                if self._is_sought(found.group()):
-                    yield found.span()
+        # Texts repeat most words, and few are sought.
+        sought = {word for word in set(_WORD.findall(text)) if self._is_sought(word)}
+        for found in _WORD.finditer(text) if sought else ():
+            if (word := found.group()) not in sought:
+                continue
+            if not is_unspaced(word):
+                yield found.span()
                 continue
             covered = found.start()
             for place in range(found.start(), found.end()):
