@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import servers
-from tests.support.browser import Browser, Page, Web, expect, scrolls_sideways, serving, visiting
+from tests.support.browser import Browser, Page, Web, axe, expect, scrolls_sideways, serving, visiting
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import called, memory_process
 from tests.support.program import Program, program_in
+from tests.support.webchat import with_model
 
 pytestmark = pytest.mark.full
 
@@ -149,6 +151,66 @@ async def test_the_names_and_errors_of_hostile_servers_are_text(browser: Browser
         await expect(page.locator("main h1")).to_be_visible()
         await expect(page.locator("main")).to_contain_text("a<b>")
         await harmless(page)
+
+
+HOSTILE_SERVER = """
+import json, sys
+tools = [{"name": "<img src=x>", "title": text, "description": text, "inputSchema": {"type": "object"}}]
+results = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                   "serverInfo": {"name": text, "version": text}, "instructions": text},
+    "tools/list": {"tools": tools},
+}
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "tools/call":
+        called = message["id"]
+        send(id="page", method="elicitation/create",
+             params={"mode": "url", "url": sys.argv[1], "message": text})
+    elif message.get("id") == "page":
+        send(id=called, result={"content": [{"type": "text", "text": text + line}], "isError": True})
+    elif message.get("method") in results:
+        send(id=message["id"], result=results[message["method"]])
+    elif "method" in message and "id" in message:
+        send(id=message["id"], error={"code": -32601, "message": text})
+"""
+
+
+async def test_a_hostile_tool_and_the_page_it_wants_to_be_visited_are_text(
+    browser: Browser, tmp_path: Path
+) -> None:
+    call = Reply(tool_calls=[("evil___img_src_x_", {EVERYTHING: EVERYTHING})])
+    with OpenAIServer([call, Reply("Done."), call, Reply("Done.")]) as model:
+        program = with_model(program_in(tmp_path), model)
+        script = tmp_path / "server.py"
+        script.write_text(f"text = {EVERYTHING!r}\n{HOSTILE_SERVER}", encoding="utf-8")
+        arguments = [str(script), f"{model.base_url}/models"]
+        servers.write(program.home, evil={"command": sys.executable, "args": arguments})
+        async with serving(program) as web, visiting(browser, web, expected=["/v1/models", "favicon"]) as page:
+            for button, action in (("Open it in a new tab", "accept"), ("No", "decline")):
+                await page.get_by_label("Question").fill("Look at it.")
+                await page.keyboard.press("Enter")
+                await expect(page.get_by_role("dialog")).to_contain_text("Allow evil___img_src_x_?")
+                await harmless(page)
+                await page.get_by_role("button", name="Yes, once").click()
+                await expect(page.get_by_role("dialog")).to_contain_text("wants you to open a page")
+                await expect(page.get_by_role("dialog")).to_contain_text("Host: 127.0.0.1")
+                await harmless(page)
+                await axe(page)
+                if action == "accept":
+                    async with page.context.expect_page() as opened:
+                        await page.get_by_role("button", name=button).click()
+                    visited = await opened.value
+                    assert await visited.evaluate("opener") is None
+                    await visited.close()
+                    await page.get_by_role("button", name="Done").click()
+                else:
+                    await page.get_by_role("button", name=button).click()
+                await expect(page.locator(".turn .answer").last).to_contain_text("Done.")
+                await harmless(page)
+                assert f'"action":"{action}"' in model.requests[-1]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(

@@ -237,11 +237,19 @@ async def test_documents_are_filtered_by_name_and_folder_and_come_in_pages(progr
             assert client.get("/api/library/documents?sort=size").status_code == 400
 
 
-async def drop(page: Page, *files: tuple[str, str]) -> None:
+async def choose(page: Page, *files: tuple[str, str]) -> None:
     async with page.expect_file_chooser() as chooser:
         await page.get_by_role("button", name="Choose files").click()
     payload = [{"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files]
     await (await chooser.value).set_files(payload)  # type: ignore[arg-type]
+
+
+async def drop(page: Page, *paths: Path) -> None:
+    """Drop files and folders by mouse, away from the zone for them."""
+    devtools = await page.context.new_cdp_session(page)
+    dragged = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 20, "data": dragged})
 
 
 async def test_the_library_begins_empty_and_is_used_by_keyboard(browser: Browser, program: Program) -> None:
@@ -252,14 +260,19 @@ async def test_the_library_begins_empty_and_is_used_by_keyboard(browser: Browser
         await page.goto(web.origin + "/library")
         await expect(page.get_by_text("Memory is empty.")).to_be_visible()
         await axe(page)
-        await drop(page, ("tea.md", TEA), ("<img src=x>.md", "# <script>alert(1)</script>"))
+        await choose(page, ("tea.md", TEA), ("<img src=x>.md", "# <script>alert(1)</script>"))
         await expect(page.locator(".job")).to_contain_text("2 added (2 chunks).")
         await expect(page.get_by_role("link", name="Tea", exact=True)).to_be_visible()
         await expect(page.get_by_text("<img src=x>.md", exact=False).first).to_be_visible()
         assert not await scrolls_sideways(page)
 
-        await drop(page, ("tea.md", TEA + "And cups.\n"))
-        await expect(page.locator(".job").first).to_contain_text("1 updated")
+        changed = program.folder / "dropped" / "tea.md"
+        changed.parent.mkdir()
+        changed.write_text(TEA + "And cups.\n", encoding="utf-8")
+        (changed.parent / "inner").mkdir()
+        (changed.parent / "inner" / "cups.md").write_text("# Cups\n", encoding="utf-8")
+        await drop(page, changed, changed.parent / "inner")
+        await expect(page.locator(".job").first).to_contain_text("1 added, 1 updated")
         await page.get_by_label("Filter").fill("tea")
         await expect(page.get_by_text("1 of 1 document")).to_be_visible()
         await axe(page)

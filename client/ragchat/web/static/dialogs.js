@@ -68,7 +68,8 @@ export class Questions {
 }
 
 const reply = (event, body) => post(`/api/dialogs/${event.id}`, body);
-const quoted = (text) => h("pre", { class: "text" }, text);
+// A long one scrolls, also by keyboard.
+const quoted = (text) => h("pre", { class: "text", tabindex: "0" }, text);
 
 const KINDS = {
   approval(event, signal) {
