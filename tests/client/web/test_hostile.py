@@ -188,8 +188,9 @@ async def test_a_hostile_tool_and_the_page_it_wants_to_be_visited_are_text(
         script.write_text(f"text = {EVERYTHING!r}\n{HOSTILE_SERVER}", encoding="utf-8")
         arguments = [str(script), f"{model.base_url}/models"]
         servers.write(program.home, evil={"command": sys.executable, "args": arguments})
-        async with serving(program) as web, visiting(browser, web, expected=["/v1/models", "favicon"]) as page:
-            for button, action in (("Open it in a new tab", "accept"), ("No", "decline")):
+        others = ["/v1/models", "favicon"]
+        async with serving(program) as web, visiting(browser, web, expected=others) as page:
+            for action in ("accept", "decline"):
                 await page.get_by_label("Question").fill("Look at it.")
                 await page.keyboard.press("Enter")
                 await expect(page.get_by_role("dialog")).to_contain_text("Allow evil___img_src_x_?")
@@ -201,13 +202,13 @@ async def test_a_hostile_tool_and_the_page_it_wants_to_be_visited_are_text(
                 await axe(page)
                 if action == "accept":
                     async with page.context.expect_page() as opened:
-                        await page.get_by_role("button", name=button).click()
+                        await page.get_by_role("button", name="Open it in a new tab").click()
                     visited = await opened.value
                     assert await visited.evaluate("opener") is None
                     await visited.close()
                     await page.get_by_role("button", name="Done").click()
                 else:
-                    await page.get_by_role("button", name=button).click()
+                    await page.get_by_role("button", name="No", exact=True).click()
                 await expect(page.locator(".turn .answer").last).to_contain_text("Done.")
                 await harmless(page)
                 assert f'"action":"{action}"' in model.requests[-1]["messages"][-1]["content"]
