@@ -124,7 +124,9 @@ async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
         await expect(page.locator(".turn")).to_have_count(0)
 
 
-async def test_a_session_of_40_megabytes_is_shown_in_pages(browser: Browser, program: Program) -> None:
+async def test_a_session_of_40_mb_is_shown_in_pages_and_takes_little_memory(
+    browser: Browser, program: Program
+) -> None:
     async with store_of(program) as store:
         for number in range(400):
             text = f"Answer {number}. " + "Long words without end. " * 4_300
@@ -138,6 +140,9 @@ async def test_a_session_of_40_megabytes_is_shown_in_pages(browser: Browser, pro
             await expect(page.locator(".turn")).to_have_count(shown)
         await expect(page.get_by_role("heading", name="Question 320?", level=2)).to_have_count(1)
         await expect(page.get_by_role("button", name="Later")).to_be_visible()
+        devtools = await page.context.new_cdp_session(page)
+        await devtools.send("HeapProfiler.collectGarbage")
+        assert (await devtools.send("Runtime.getHeapUsage"))["usedSize"] < 100e6
         await page.get_by_label("Question").fill("What is tea?")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", name="What is tea?", level=2)).to_be_visible()

@@ -9,7 +9,6 @@ import re
 
 import pytest
 
-from ragchat.sessions.store import SessionStore, sessions_path
 from tests.support.browser import (
     Browser,
     Page,
@@ -23,7 +22,6 @@ from tests.support.browser import (
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
 from tests.support.program import Program
-from tests.support.turns import settings_in, turn
 
 pytestmark = pytest.mark.full
 
@@ -195,30 +193,6 @@ async def test_the_back_button_leads_through_what_was_shown(browser: Browser, te
         await expect(page.locator(".turn .answer")).to_contain_text("75 degrees")
         await page.go_forward()
         await expect(page.get_by_role("heading", name="Library")).to_be_visible()
-
-
-async def test_a_conversation_of_40_mb_is_shown_in_parts_and_takes_little_memory(
-    browser: Browser, program: Program
-) -> None:
-    answer = "\n\n".join(f"Paragraph {n}: **tea** is `brewed`. " + "tea " * 900 for n in range(28))  # 100 kB
-    async with SessionStore(sessions_path(settings_in(program.home))) as store:
-        for number in range(400):
-            one = turn(f"Question {number}?", answer, turn_id=f"{number:032x}", session_id="ab" * 16)
-            await store.save_turn(one)
-    async with serving(program) as web, visiting(browser, web) as page:
-        await page.goto(web.origin + "/sessions/" + "ab" * 16)
-        await expect(page.get_by_role("heading", name="Question 399?")).to_be_visible()
-        for _ in range(4):
-            first = page.locator(".turn h2").first
-            before = await first.text_content()
-            await page.get_by_role("button", name="Earlier").click()
-            await expect(first).not_to_have_text(before or "")
-            assert await page.locator(".turn").count() <= 60
-        await expect(page.locator(".turn h2").first).to_have_text("Question 300?")
-        devtools = await page.context.new_cdp_session(page)
-        await devtools.send("HeapProfiler.collectGarbage")
-        used = await devtools.send("Runtime.getHeapUsage")
-        assert used["usedSize"] < 100e6
 
 
 async def test_without_scripts_searching_and_reading_work(browser: Browser, tea: Program) -> None:
