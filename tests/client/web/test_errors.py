@@ -6,6 +6,7 @@ import pytest
 
 from ragchat.web import errors
 from ragchat.web.errors import WebError, error_document, error_response
+from ragchat.web.pages import PageUnusable
 
 _ADDRESS = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
 TABLE: list[tuple[WebError, int, str, str]] = [
@@ -66,6 +67,7 @@ TABLE: list[tuple[WebError, int, str, str]] = [
         "a.md cannot be copied to /files: no space left.",
         "Is the disk full, or read-only?",
     ),
+    (PageUnusable("a.pdf", "has no page 9"), 409, "a.pdf has no page 9.", "Its text is shown."),
     (errors.WebRefused("there is no password"), 400, "The page cannot be served: there is no password.", ""),
 ]
 
