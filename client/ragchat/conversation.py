@@ -74,12 +74,14 @@ class SaveMode(Enum):
 class Attached:
     """The attachments of a question: `passages`, which replace a search, and `images` as data URLs.
 
-    `untrusted` names the parts of the question that are not the user's own text.
+    `untrusted` names the parts of the question that are not the user's own text. `instructions` are those of
+    another program, for a model only.
     """
 
     passages: Sequence[Candidate] = ()
     images: Sequence[str] = ()
     untrusted: Sequence[str] = ()
+    instructions: str = ""
 
     @classmethod
     def of(cls, documents: Sequence[DocumentText], untrusted: Sequence[str] = ()) -> Attached:
@@ -272,7 +274,8 @@ class Conversation:
         answerer = None
         if model := await self._ready_model(emit):
             answerer = Answerer(
-                model, self._prompts, self.toolbox, approve, attached.untrusted, attached.images
+                *(model, self._prompts, self.toolbox, approve),
+                *(attached.untrusted, attached.images, attached.instructions),
             )
         async with _suggesting_models(model):
             turn = await take_turn(

@@ -81,6 +81,7 @@ class WebSettings(Struct):
     certificate: str
     private_key: str
     public_url: str
+    token_file: str
     upload_bytes: int
 
 

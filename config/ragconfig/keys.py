@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from ragcommon.files.safe_open import ReadableByOthers, read_regular
+from ragcommon.files.writing import private_folder
 from ragcommon.hosts import TOKEN_VARIABLE
 from ragconfig.errors import SettingsError, UnreadableFile, reason_of
 from ragconfig.home import user_path
@@ -32,6 +36,21 @@ def find_token(token_file: str) -> str | None:
         origin = f"the file {token_file}" if token_file else f"the environment variable {TOKEN_VARIABLE}"
         raise NoToken(origin)
     return token
+
+
+def stored_token(path: Path) -> tuple[str, bool]:
+    """This user's own token in the file `path`, and whether it was made just now. Raises SettingsError."""
+    private_folder(path.parent)
+    made = False
+    with suppress(FileExistsError):
+        # Other users must not be able to read it at any time.
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="ascii") as opened:
+            opened.write(secrets.token_urlsafe(32) + "\n")
+        made = True
+    found = find_token(str(path))
+    assert found is not None
+    return found, made
 
 
 def read_key(

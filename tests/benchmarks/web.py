@@ -1,5 +1,7 @@
 """The page in Chromium: first paint, search as one types, a model's tokens through it, a long conversation.
 
+And what a request of another program adds to its turn.
+
 CHUNKS=10000 makes a smaller memory.
 """
 
@@ -74,6 +76,7 @@ async def _run() -> None:
                 await searching(page, web.origin)
                 await tokens(page, web.origin, model.base_url)
                 await long_session(page, web.origin, web.process.pid)
+                door(program, web.origin)
 
 
 def _load(program: Program) -> None:
@@ -173,6 +176,33 @@ async def tokens(page: Page, origin: str, model: str) -> None:
             ["the model alone", f"{alone:,.0f}"],
             ["on the page, from its first word", f"{statistics.median(rates):,.0f}"],
         ],
+    )
+
+
+def door(program: Program, origin: str) -> None:
+    """What `/v1` adds to a turn. Both times are of the same requests."""
+    token = (program.home / "data" / "web-token").read_text(encoding="utf-8").strip()
+    rows, question = [], {"role": "user", "content": "How are lists sorted?"}
+    with httpx2.Client(headers={"authorization": f"Bearer {token}"}, timeout=LONGEST_SECONDS) as client:
+        for stream in (False, True):
+            body = {"model": "ragchat", "messages": [question], "stream": stream}
+            turns, whole = [], []
+            for _ in range(TIMES):
+                began = time.perf_counter()
+                answer = client.post(f"{origin}/v1/chat/completions", json=body).raise_for_status().text
+                whole.append((time.perf_counter() - began) * 1e3)
+                turns.append(float(answer.rpartition('"total":')[2].partition("}")[0]) * 1e3)
+            added = [all - turn for all, turn in zip(whole, turns, strict=True)]
+            rows.append(
+                [
+                    "a stream" if stream else "in one piece",
+                    *(f"{statistics.median(one):.1f}" for one in (turns, added)),
+                ]
+            )
+    table(
+        f"An answer of {WORDS:,} tokens for another program (medians of {TIMES}, ms)",
+        ["", "the turn", "added by /v1"],
+        rows,
     )
 
 

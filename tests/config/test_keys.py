@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragconfig.errors import SettingsError
-from ragconfig.keys import find_token, read_key
+from ragconfig.keys import find_token, read_key, stored_token
 
 
 def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> None:
@@ -28,6 +28,16 @@ def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> 
     for name in ("a\0b", "~nobody-has-this-name/key"):
         with pytest.raises(SettingsError, match=r"^The key file .* cannot be read: "):
             read_key(name)
+
+
+def test_an_own_token_is_made_once_in_a_private_file(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "token"
+    token, made = stored_token(path)
+    assert made
+    assert len(token) >= 32
+    assert stored_token(path) == (token, False)
+    if sys.platform != "win32":
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")

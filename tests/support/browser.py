@@ -90,7 +90,8 @@ def web_process(program: Program, *words: str) -> Iterator[Web]:
                 assert process.stderr is not None
                 pytest.fail(f"ragchat web ended: {process.stderr.read().decode()}")
             printed += line
-        web = Web(json.loads(printed)["url"], process)
+        announced = json.loads(printed)
+        web = Web(announced.get("url", announced["api"]), process)
         try:
             yield web
         finally:

@@ -1,4 +1,7 @@
-"""The program with a real proxy of models: litellm's, whose mock models answer without any model."""
+"""The program with a real proxy of models: litellm's, whose mock models answer without any model.
+
+The proxy is also a client of the program, as of other models.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
+import openai
 import pytest
 
+from tests.support.browser import web_process
 from tests.support.peers import need, running, server_command
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
@@ -93,3 +98,21 @@ def test_embeddings_of_the_proxy_are_searched(ragchat: Program, url: str, tmp_pa
     assert embedded("inject", "coffee.md").code == 0
     assert [hit["text"] for hit in embedded("query", "espresso", "--json").json["hits"]] == [NOTE]
     assert "mock-embedding (2 dimensions)" in embedded("memory", "stats").out
+
+
+def test_the_proxy_passes_on_what_the_program_answers(ragchat: Program, url: str) -> None:
+    with (
+        web_process(with_environ(ragchat, RAGCHAT_MODEL_NAME="offline"), "--api-only") as web,
+        openai.OpenAI(base_url=url, api_key="sk-right", timeout=2 * LONGEST_SECONDS) as client,
+    ):
+        token = (ragchat.home / "data" / "web-token").read_text(encoding="utf-8").strip()
+        stream = client.chat.completions.create(
+            model="ragchat",
+            messages=[{"role": "user", "content": QUESTION}],
+            stream=True,
+            extra_body={"api_base": f"{web.origin}/v1", "api_key": token},
+        )
+        deltas = [part.choices[0].delta for part in stream]
+    assert "".join(delta.content or "" for delta in deltas).startswith("[1] coffee.md:3")
+    (cited,) = [note for delta in deltas for note in getattr(delta, "annotations", None) or []]
+    assert cited["url_citation"]["title"] == "coffee.md:3"

@@ -37,6 +37,8 @@ COMMANDS = (
             option("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
             option("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
             flag("--no-open", help="print the address, and open no browser"),
+            option("--token-file", metavar="FILE", help="a file with the token of other programs"),
+            flag("--api-only", help="serve other programs at /v1, without the page"),
         ),
         check=_check_web,
     ),

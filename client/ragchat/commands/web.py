@@ -8,7 +8,7 @@ import anyio
 
 from ragchat.commands.invocation import Invocation
 
-_SETTINGS = ("host", "port", "password_file", "certificate", "private_key", "public_url")
+_SETTINGS = ("host", "port", "password_file", "certificate", "private_key", "public_url", "token_file")
 
 
 async def web(run: Invocation) -> int:

@@ -43,7 +43,9 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class _Marker:
+class Marker:
+    """Where a citation is in an answer, and the numbers that it names."""
+
     start: int
     end: int
     numbers: tuple[int, ...]
@@ -59,13 +61,9 @@ class _Quotation:
 
 def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
     """Find and check the citations of an answer. `passages` are the hits by their numbers."""
-    text = _CODE.sub(lambda code: " " * len(code.group()), answer)
+    text = _without_code(answer)
     quotations = _quotations(text)
-    markers = [
-        _Marker(found.start(), found.end(), marked_numbers(found.group(1)))
-        for found in MARKER.finditer(text)
-        if not _is_within(found.start(), quotations)
-    ]
+    markers = _markers(text, quotations)
     paragraphs = _Paragraphs(text, markers)
     mentioned = list(dict.fromkeys(number for marker in markers for number in marker.numbers))
     quotes: dict[int, list[tuple[str, bool]]] = {number: [] for number in mentioned if number in passages}
@@ -81,6 +79,25 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
         for quote, verified in found or [("", True)]
     ]
     return Checked(citations, [number for number in mentioned if number not in passages])
+
+
+def markers_in(answer: str) -> list[Marker]:
+    """The markers of an answer outside of its code and quotations."""
+    text = _without_code(answer)
+    return _markers(text, _quotations(text))
+
+
+def _without_code(answer: str) -> str:
+    """The answer with its code blanked out; offsets stay the same."""
+    return _CODE.sub(lambda code: " " * len(code.group()), answer)
+
+
+def _markers(text: str, quotations: Sequence[_Quotation]) -> list[Marker]:
+    return [
+        Marker(found.start(), found.end(), marked_numbers(found.group(1)))
+        for found in MARKER.finditer(text)
+        if not _is_within(found.start(), quotations)
+    ]
 
 
 def is_verbatim(quote: str, text: str) -> bool:
@@ -183,17 +200,17 @@ def _attributed(
 class _Paragraphs:
     """The markers of a text by paragraph."""
 
-    def __init__(self, text: str, markers: list[_Marker]) -> None:
+    def __init__(self, text: str, markers: list[Marker]) -> None:
         self._text = text
         self._markers = markers
         size = len(text) + 1
         self._ends = [*(found.span() for found in _PARAGRAPH_END.finditer(text)), (size, size), (size, size)]
 
-    def markers_after(self, quotation: _Quotation) -> list[_Marker]:
+    def markers_after(self, quotation: _Quotation) -> list[Marker]:
         """The first run of markers after a quotation in its paragraph, for a block also in the next one."""
         place = bisect_right(self._ends, quotation.end, key=itemgetter(1))
         end, _ = self._ends[place + quotation.block]
-        run: list[_Marker] = []
+        run: list[Marker] = []
         for index in range(self._index(quotation.end), len(self._markers)):
             marker = self._markers[index]
             if marker.start >= end or (run and self._text[run[-1].end : marker.start].strip(" ,")):
@@ -201,7 +218,7 @@ class _Paragraphs:
             run.append(marker)
         return run
 
-    def marker_before(self, quotation: _Quotation) -> list[_Marker]:
+    def marker_before(self, quotation: _Quotation) -> list[Marker]:
         """The last marker before a quotation, in its paragraph."""
         before = self._markers[: self._index(quotation.start)][-1:]
         place = bisect_left(self._ends, before[0].end, key=itemgetter(0)) if before else 0

@@ -37,7 +37,7 @@ async def generate(
     """The answer of a model, with its citations checked. Raises ModelError."""
     tools = await answerer.toolbox.descriptions()
     prompt = build(
-        question,
+        f"{answerer.instructions}\n\n{question}".lstrip(),
         history,
         grounding,
         answerer.prompts,

@@ -69,6 +69,7 @@ class Answerer:
     """A model with its prompts, its tools, and the user's approval of tool calls.
 
     `untrusted` names the parts of the question that are not the user's own text; `images` are data URLs.
+    `instructions` are those of another program, in front of the question.
     """
 
     model: Model
@@ -77,6 +78,7 @@ class Answerer:
     approve: Approve | None = None
     untrusted: Sequence[str] = ()
     images: Sequence[str] = ()
+    instructions: str = ""
 
 
 @dataclass(frozen=True)

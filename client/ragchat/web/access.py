@@ -1,5 +1,7 @@
 """Who may use the page: one-time keys, the cookie that they are exchanged for, and foreign hosts and origins.
 
+Other programs use `/v1` with a token, which no browser knows, and never with the cookie.
+
 A key travels in an address, so it is valid once. Cookies and loopback addresses are shared by all ports of a
 host: a page of another local server could send our cookie, so the origin is compared with its port.
 """
@@ -20,10 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragchat.web.errors import (
     ForeignHost,
     ForeignOrigin,
+    ForeignRequest,
     ForeignUser,
     NotSignedIn,
+    TokenNeeded,
     WebError,
     error_response,
+    openai_response,
 )
 from ragchat.web.peer import is_of_another_user
 
@@ -31,6 +36,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # What can be asked for without a cookie: nothing here says anything about the user.
 OPEN_PATHS = frozenset({"/sign-in", "/health/live"})
 OPEN_FOLDER = "/static/"
+# What other programs use.
+PROGRAMS = "/v1/"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 # Bad passwords in a row, from all clients together, after which the next ones wait.
 FREE_TRIES, WAIT_SECONDS = 5, 5.0
@@ -53,10 +60,14 @@ HEADERS = {
 
 
 class Keys:
-    """One-time keys, the password if there is one, and the signed-in browsers. Nothing is stored."""
+    """One-time keys, the password if there is one, and the signed-in browsers. Nothing is stored.
 
-    def __init__(self, password: str = "") -> None:
+    `token` is that of other programs.
+    """
+
+    def __init__(self, password: str = "", token: str = "") -> None:
         self.password = password
+        self._token = token
         self._keys: set[str] = set()
         self._sessions: set[bytes] = set()  # hashes of cookies
         self._failures, self._locked_until = 0, 0.0
@@ -81,6 +92,9 @@ class Keys:
         if self._failures >= FREE_TRIES:
             self._locked_until = monotonic() + WAIT_SECONDS
         return right
+
+    def is_token(self, given: str) -> bool:
+        return bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
 
     def sign_in(self) -> str:
         """The value of a new cookie."""
@@ -141,10 +155,23 @@ class Access:
         await self._app(scope, receive, send_with_headers)
 
     def _check(self, request: HTTPConnection, method: str, path: str) -> None:
+        if path.startswith(PROGRAMS):
+            self._check_program(request.headers)
+            return
         self._check_source(request.headers, method)
         is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
         if not is_open and not self._keys.is_signed_in(request.cookies.get(self._cookie, "")):
             raise NotSignedIn
+
+    def _check_program(self, headers: Headers) -> None:
+        self._check_source(headers, "GET")  # Programs send no origin.
+        if "cookie" in headers:
+            raise ForeignRequest
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer":
+            raise TokenNeeded("none was sent")
+        if len(headers.getlist("authorization")) != 1 or not self._keys.is_token(token.strip()):
+            raise TokenNeeded("the one that was sent is wrong")
 
     def _check_source(self, headers: Headers, method: str) -> None:
         hosts = headers.getlist("host")
@@ -160,6 +187,8 @@ class Access:
             raise ForeignOrigin("another page")
 
     def _refusal(self, error: WebError, scope: Scope) -> Response:
+        if scope["path"].startswith(PROGRAMS):
+            return openai_response(error)
         wants_page = "text/html" in Headers(scope=scope).get("accept", "")
         if isinstance(error, NotSignedIn) and scope["method"] in SAFE_METHODS and wants_page:
             return RedirectResponse("/sign-in", 303)

@@ -10,12 +10,13 @@ from urllib.parse import parse_qs
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ragchat.web import (
     changes,
+    completions,
     library,
     map,
     plain,
@@ -39,14 +40,17 @@ _SIGNED_IN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
     '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
 )
+_NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
 
 
-def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool) -> Starlette:
+def make_app(
+    site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool, page: bool = True
+) -> Starlette:
     """The application. `origins` are those it answers at, `cookie` is the name of its cookie.
 
-    `private`: other users of this machine are refused.
+    `private`: other users of this machine are refused. `page`: False serves other programs alone.
     """
 
     async def sign_in(request: Request) -> Response:
@@ -96,25 +100,26 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
     async def live(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
+    pages = [
+        *(Route(path, view) for path in VIEWS),
+        *plain.ROUTES,
+        Route("/sign-in", sign_in, methods=["GET", "POST"]),
+        Route("/sign-out", sign_out, methods=["POST"]),
+        *sessions.ROUTES,
+        *search.ROUTES,
+        *reading.ROUTES,
+        *turns.ROUTES,
+        *library.ROUTES,
+        *sources.ROUTES,
+        *uploads.ROUTES,
+        *changes.ROUTES,
+        *map.ROUTES,
+        *setup.ROUTES,
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    no_page = [Route("/sign-in", lambda _: PlainTextResponse(_NO_PAGE))]
     app = Starlette(
-        routes=[
-            *(Route(path, view) for path in VIEWS),
-            *plain.ROUTES,
-            Route("/sign-in", sign_in, methods=["GET", "POST"]),
-            Route("/sign-out", sign_out, methods=["POST"]),
-            Route("/health/live", live),
-            *sessions.ROUTES,
-            *search.ROUTES,
-            *reading.ROUTES,
-            *turns.ROUTES,
-            *library.ROUTES,
-            *sources.ROUTES,
-            *uploads.ROUTES,
-            *changes.ROUTES,
-            *map.ROUTES,
-            *setup.ROUTES,
-            Mount("/static", StaticFiles(directory=STATIC)),
-        ],
+        routes=[*(pages if page else no_page), *completions.ROUTES, Route("/health/live", live)],
         middleware=[Middleware(Access, keys, origins, cookie, private=private)],
         exception_handlers={WebError: refused},
     )

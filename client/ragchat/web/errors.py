@@ -50,6 +50,49 @@ class NotSignedIn(WebError):
     hint = "Press Enter where `ragchat web` runs: it prints a new address."
 
 
+class ForeignRequest(WebError):
+    """The request of a page to what only programs use."""
+
+    code = "COOKIE_NOT_ALLOWED"
+    status = 403
+    sentence = "Requests of programs carry no cookies: this one may come from a web page."
+    hint = "Send the token alone, as `Authorization: Bearer …`."
+
+
+class TokenNeeded(WebError):
+    reason: str
+    code = "TOKEN_NEEDED"
+    status = 401
+    sentence = "Other programs need the token of this server: {reason}."
+    hint = "Set the API key of the program to the token in the file that `ragchat web` names."
+
+
+class NotSupported(WebError):
+    """A parameter of a request of another program."""
+
+    param: str
+    reason: str
+    code = "UNSUPPORTED_PARAMETER"
+    sentence = "{param} is not supported here: {reason}."
+    hint = "Send the request without it."
+
+
+class NoSuchModel(WebError):
+    model: str
+    code = "MODEL_UNKNOWN"
+    status = 404
+    sentence = "There is no model {model!r} here."
+    hint = "GET /v1/models lists them."
+
+
+class TooManyTurns(WebError):
+    limit: int
+    code = "TOO_MANY_TURNS"
+    status = 429
+    sentence = "{limit} questions are being answered already, which is the limit."
+    hint = "Ask again when one of them is done."
+
+
 class BadRequest(WebError):
     reason: str
     code = "BAD_REQUEST"
@@ -133,6 +176,49 @@ def error_status(error: BaseException) -> int:
         return error.status
     # The request is well-formed; what it asks for cannot be done now.
     return 409 if isinstance(error, RagChatError) else 500
+
+
+# For OpenAI's clients: the status and code of errors that they know by other names.
+_OPENAI = {
+    "TOKEN_NEEDED": (401, "invalid_api_key"),
+    "QUESTION_EMPTY": (400, "question_empty"),
+    "MODEL_UNKNOWN": (404, "model_not_found"),
+    "MODEL_CONTEXT_OVERFLOW": (400, "context_length_exceeded"),
+    "MODEL_RATE_LIMITED": (429, "rate_limit_exceeded"),
+}
+_OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def openai_error(error: BaseException) -> dict[str, dict[str, str | None]]:
+    """The error in OpenAI's form: `{error: {message, type, param, code}}`."""
+    described = error_document(error)["error"]
+    status, code = _openai_status(error, described["code"])
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {
+        "error": {
+            "message": f"{described['message']} {described['hint']}".rstrip(),
+            "type": _OPENAI_TYPES.get(status, kind),
+            "param": getattr(error, "param", None),
+            "code": code,
+        }
+    }
+
+
+def openai_response(error: BaseException) -> Response:
+    document = openai_error(error)
+    status, _ = _openai_status(error, describe(error).code)
+    # The turn has tried again already; a client that repeats it would only double the time.
+    headers = {"cache-control": "no-store"} | ({"x-should-retry": "false"} if status >= 500 else {})
+    headers |= {"www-authenticate": "Bearer"} if status == 401 else {}
+    return Response(msgspec.json.encode(document), status, headers, "application/json")
+
+
+def _openai_status(error: BaseException, code: str) -> tuple[int, str]:
+    # What the memory or the model could not do is no fault of the request.
+    failed = (
+        503 if isinstance(error, RagChatError) and not isinstance(error, WebError) else error_status(error)
+    )
+    return _OPENAI.get(code, (failed, code.lower()))
 
 
 def error_response(error: BaseException) -> Response:

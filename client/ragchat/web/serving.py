@@ -20,6 +20,7 @@ from ragchat.commands.stdin import read_line
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.memory.client import MemoryClient
+from ragchat.servers.manager import ServerManager
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import LOOPBACK, Keys
@@ -28,10 +29,11 @@ from ragchat.web.asking import PageUser
 from ragchat.web.chats import Chats
 from ragchat.web.errors import WebRefused
 from ragchat.web.loads import Loads
+from ragchat.web.programs import Programs
 from ragchat.web.site import Site
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
-from ragconfig.keys import read_key
+from ragconfig.keys import find_token, read_key, stored_token
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
 from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
@@ -40,6 +42,7 @@ _PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
 # A private file that sends the browser to the address: other users of this machine could read the key in the
 # arguments of the browser.
 _OPENED = "web.html"
+_TOKEN_FILE = "web-token"
 _REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={url}">\n'
 
 
@@ -47,34 +50,41 @@ async def serve(run: Invocation) -> None:
     """Serve until cancelled. Raises SettingsError, AddressUnusable, WebRefused."""
     table = run.settings.table("web", WebSettings)
     password = read_key(table.password_file, "", kind="password file") if table.password_file else ""
+    page = not run.arguments.api_only
     with bound(table.host, table.port) as listening:
-        _check_protected(table, listening, password)
-        keys = Keys(password)
+        _check_protected(table, listening, password, page=page)
+        token, token_file = _token(run.settings, table)
+        keys = Keys(password, token)
         origins = _origins(table, listening)
-        async with run.servers(only_memory=run.arguments.no_tools) as servers:
+        # Nobody could allow what a tool of another server does for another program.
+        async with (
+            run.servers(only_memory=run.arguments.no_tools) as servers,
+            run.servers(only_memory=True) as no_servers,
+        ):
             memory = await servers.open_memory(run.settings)
 
-            def make() -> Conversation:
+            def make(servers: ServerManager) -> Conversation:
                 return Conversation(
                     run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
                 )
 
             async with (
-                Chats(make) as chats,
+                Chats(partial(make, servers)) as chats,
+                Programs(partial(make, no_servers)) as programs,
                 Loads() as loads,
                 SessionStore(sessions_path(run.settings)) as sessions,
             ):
-                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads)
+                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads, programs)
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
                 private = is_loopback(listening) and not table.public_url
-                app = make_app(site, keys, frozenset(origins), cookie, private=private)
+                app = make_app(site, keys, frozenset(origins), cookie, private=private, page=page)
                 listener = Listener(app, _limits(run.settings), _tls(table))
                 async with background_task(partial(listener.run_on, listening)) as tasks:
                     await listener.started_listening.wait()
-                    _announce(run, keys, origins[0])
+                    _announce(run, keys, origins[0], token_file)
                     tasks.start_soon(_start_memory, memory)
-                    if sys.stdin.isatty() and not run.console.json:
+                    if page and sys.stdin.isatty() and not run.console.json:
                         tasks.start_soon(_print_addresses, run, keys, origins[0])
                     await anyio.sleep_forever()
 
@@ -85,7 +95,15 @@ async def _start_memory(memory: MemoryClient) -> None:
         await memory.stats()
 
 
-def _check_protected(table: WebSettings, listening: socket.socket, password: str) -> None:
+def _token(settings: Settings, table: WebSettings) -> tuple[str, str]:
+    """The token of other programs, and the file that holds it. Raises SettingsError."""
+    if table.token_file:
+        return find_token(table.token_file) or "", table.token_file
+    path = settings.home.data / _TOKEN_FILE
+    return stored_token(path)[0], str(path)
+
+
+def _check_protected(table: WebSettings, listening: socket.socket, password: str, *, page: bool) -> None:
     """Raises WebRefused if others could reach the page without a password, or read what it sends."""
     if table.public_url and not _PUBLIC_URL.fullmatch(table.public_url):
         raise WebRefused(
@@ -93,7 +111,7 @@ def _check_protected(table: WebSettings, listening: socket.socket, password: str
         )
     if is_loopback(listening) and not table.public_url:
         return
-    if not password:
+    if page and not password:
         raise WebRefused("others can reach it there, and there is no password: set --password-file")
     if not table.certificate and not table.public_url:
         raise WebRefused(
@@ -140,14 +158,21 @@ def _address(origin: str, keys: Keys) -> str:
     return f"{origin}/sign-in?key={keys.new_key()}"
 
 
-def _announce(run: Invocation, keys: Keys, origin: str) -> None:
-    """Print the address, and open it in the browser."""
+def _announce(run: Invocation, keys: Keys, origin: str, token_file: str) -> None:
+    """Print the addresses, and open the page in the browser."""
+    programs = {"api": f"{origin}/v1", "token_file": token_file}
+    if run.arguments.api_only:
+        run.console.result(programs, f"ragchat answers other programs at {programs['api']}")
+        if not run.console.json:
+            run.console.note(f"Their API key is the token in {token_file}. Ctrl-C stops.")
+        return
     address = _address(origin, keys)
     if run.console.json:
-        run.console.document({"url": address})
+        run.console.document({"url": address, **programs})
     else:
         run.console.print(f"ragchat is at {address}")
         run.console.note("The address lets one browser in, once. Ctrl-C stops.")
+        run.console.note(f"Other programs use {programs['api']}, with the token in {token_file}.")
     if run.arguments.no_open or run.console.json or not sys.stdout.isatty():
         return
     page = private_folder(run.home.state) / _OPENED

@@ -19,6 +19,7 @@ from ragchat.web.chats import Chats
 from ragchat.web.dialogs import Dialogs
 from ragchat.web.errors import BadRequest, TooLarge, error_response
 from ragchat.web.loads import Loads
+from ragchat.web.programs import Programs
 from ragconfig.settings import Settings
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class Site:
     sessions: SessionStore
     chats: Chats
     loads: Loads
+    programs: Programs
     dialogs: Dialogs = field(default_factory=Dialogs)
 
 
@@ -74,6 +76,8 @@ async def body(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(await read_body(request), type=kind)
     except msgspec.DecodeError as error:
         raise BadRequest(str(error)) from None
+    except RecursionError:
+        raise BadRequest("it is nested too deeply") from None
 
 
 async def read_body(request: Request) -> bytes:

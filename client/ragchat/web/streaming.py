@@ -37,7 +37,7 @@ class Streamed(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         tell, events = anyio.create_memory_object_stream[dict[str, Any]](float("inf"))
         async with anyio.create_task_group() as tasks, events:
-            tasks.start_soon(_cancel_when_closed, receive, tasks.cancel_scope)
+            tasks.start_soon(cancel_when_closed, receive, tasks.cancel_scope)
             tasks.start_soon(self._do, tell)
             async for event in events:
                 line = msgspec.json.encode(event) + b"\n"
@@ -57,7 +57,8 @@ class Streamed(Response):
                 tell({"type": "error", **error_document(error)})
 
 
-async def _cancel_when_closed(receive: Receive, scope: anyio.CancelScope) -> None:
+async def cancel_when_closed(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Cancel the work of a response when its client leaves."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()

@@ -39,7 +39,7 @@ from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
-from ragmemory.http.token_file import stored_token
+from ragmemory.http.token_file import own_token
 from ragmemory.log import say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
@@ -80,7 +80,7 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
         # Before stdout is redirected, so that errors reach it.
         # With memories for others, a proxy may let them in on an address that only this machine can reach.
         needed = exposed or table.memories
-        token = find_token(table.token_file) or (stored_token(settings.home) if needed else None)
+        token = find_token(table.token_file) or (own_token(settings.home) if needed else None)
         announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
 

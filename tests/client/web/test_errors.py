@@ -6,6 +6,7 @@ import pytest
 
 from ragchat.web import errors
 from ragchat.web.errors import WebError, error_document, error_response
+from ragchat.web.pages import PageUnusable
 
 _ADDRESS = "Use the address that ragchat printed. Behind a proxy, set --public-url to its address."
 TABLE: list[tuple[WebError, int, str, str]] = [
@@ -22,6 +23,31 @@ TABLE: list[tuple[WebError, int, str, str]] = [
         401,
         "This browser is not signed in.",
         "Press Enter where `ragchat web` runs: it prints a new address.",
+    ),
+    (
+        errors.ForeignRequest(),
+        403,
+        "Requests of programs carry no cookies: this one may come from a web page.",
+        "Send the token alone, as `Authorization: Bearer …`.",
+    ),
+    (
+        errors.TokenNeeded("none was sent"),
+        401,
+        "Other programs need the token of this server: none was sent.",
+        "Set the API key of the program to the token in the file that `ragchat web` names.",
+    ),
+    (
+        errors.NotSupported("tools", "there are none"),
+        400,
+        "tools is not supported here: there are none.",
+        "Send the request without it.",
+    ),
+    (errors.NoSuchModel("gpt"), 404, "There is no model 'gpt' here.", "GET /v1/models lists them."),
+    (
+        errors.TooManyTurns(8),
+        429,
+        "8 questions are being answered already, which is the limit.",
+        "Ask again when one of them is done.",
     ),
     (errors.BadRequest("it is empty"), 400, "The request cannot be read: it is empty.", ""),
     (errors.NotFound("document of that id"), 404, "There is no document of that id.", ""),
@@ -41,6 +67,7 @@ TABLE: list[tuple[WebError, int, str, str]] = [
         "a.md cannot be copied to /files: no space left.",
         "Is the disk full, or read-only?",
     ),
+    (PageUnusable("a.pdf", "has no page 9"), 409, "a.pdf has no page 9.", "Its text is shown."),
     (errors.WebRefused("there is no password"), 400, "The page cannot be served: there is no password.", ""),
 ]
 

@@ -1,0 +1,204 @@
+"""`/v1`: the door for other programs, in OpenAI's protocol and over the same turn as the page.
+
+The messages of a request are its conversation. Nothing of it is saved unless the request sets `store`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from math import inf
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectSendStream
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ragchat.answer import Answer
+from ragchat.conversation import Attached, SaveMode
+from ragchat.errors import RagChatError
+from ragchat.llm.selection import ModelSelection
+from ragchat.sanitize import sanitize
+from ragchat.settings import ModelSettings
+from ragchat.turn.events import Delta, Emit, Event, Reasoning, Shown, ignore
+from ragchat.turn.types import Turn
+from ragchat.web.errors import NotFound, openai_error, openai_response
+from ragchat.web.programs import listed_models
+from ragchat.web.protocol import (
+    OWN_MODEL,
+    SENDER,
+    Asked,
+    dialogue,
+    finish_reason,
+    open_webui_event,
+    own_fields,
+    url_citations,
+    usage,
+)
+from ragchat.web.site import Site, body, json_response
+from ragchat.web.streaming import cancel_when_closed
+
+log = logging.getLogger(__name__)
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+async def models(site: Site, _: Request) -> Response:
+    selection = ModelSelection(site.settings.table("model", ModelSettings), os.environ)
+    try:
+        names = await listed_models(selection)
+    except RagChatError as error:  # A question gets it as its answer.
+        log.warning("%s", error)
+        names = []
+    finally:
+        await selection.aclose()
+    listed = [
+        {"id": name, "object": "model", "created": 0, "owned_by": OWN_MODEL} for name in [OWN_MODEL, *names]
+    ]
+    return json_response({"object": "list", "data": listed})
+
+
+async def complete(site: Site, request: Request) -> Response:
+    asked = await body(request, Asked)
+    asked.check()
+    told = dialogue(asked.messages)
+
+    async def take(emit: Emit) -> Turn:
+        async with site.programs.conversation(asked.model) as chat:
+            chat.save_mode = SaveMode.ONE_SHOT if asked.store else SaveMode.NOTHING
+            chat.new_session().turns = told.turns
+            attached = Attached(untrusted=[SENDER], instructions=told.instructions)
+            return await chat.ask(told.question, emit, attached=attached)
+
+    return Completion(asked, take)
+
+
+async def nothing(_: Site, request: Request) -> Response:
+    raise NotFound(f"{request.method} {request.url.path}; there are /v1/models and /v1/chat/completions")
+
+
+def _route(path: str, handler: Callable[[Site, Request], Awaitable[Response]], *methods: str) -> Route:
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await handler(request.app.state.site, request)
+        except Exception as error:
+            return openai_response(error)
+
+    return Route(path, endpoint, methods=methods)
+
+
+ROUTES = (
+    _route("/v1/models", models, "GET"),
+    _route("/v1/chat/completions", complete, "POST"),
+    _route("/v1/{rest:path}", nothing, *_METHODS),
+)
+
+
+class Completion(Response):
+    """Takes the turn while it is sent, in one piece or as events; a client that leaves stops it."""
+
+    def __init__(self, asked: Asked, take: Callable[[Emit], Awaitable[Turn]]) -> None:
+        super().__init__(
+            media_type="text/event-stream" if asked.stream else "", headers={"cache-control": "no-store"}
+        )
+        del self.headers["content-length"]
+        self._asked = asked
+        self._take = take
+        self._id, self._created = f"chatcmpl-{secrets.token_hex(12)}", int(time.time())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_when_closed, receive, tasks.cancel_scope)
+            await (self._stream if self._asked.stream else self._whole)(scope, receive, send)
+            tasks.cancel_scope.cancel()
+
+    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            turn = await self._take(ignore)
+        except Exception as error:
+            response = openai_response(error)
+        else:
+            text = sanitize(turn.answer.text)
+            cited = url_citations(turn.answer, text)
+            message = {"role": "assistant", "content": text, "refusal": None, "annotations": cited}
+            choice = {"message": message, "finish_reason": finish_reason(turn)}
+            fields = {"usage": usage(turn.answer), "ragchat": own_fields(turn)}
+            response = json_response(self._document("chat.completion", choice, **fields))
+        await response(scope, receive, send)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        tell, told = anyio.create_memory_object_stream[dict[str, Any] | Exception](inf)
+        begun = False
+        async with anyio.create_task_group() as tasks, told:
+            tasks.start_soon(self._do, tell)
+            async for part in told:
+                if not begun and isinstance(part, Exception):
+                    await openai_response(part)(scope, receive, send)
+                    return
+                if not begun:
+                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                    await send(_event(self._chunk({"role": "assistant", "content": ""})))
+                    begun = True
+                await send(_event(openai_error(part) if isinstance(part, Exception) else part))
+            await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+
+    async def _do(self, send: MemoryObjectSendStream[dict[str, Any] | Exception]) -> None:
+        texts: list[str] = []
+
+        def emit(event: Event) -> None:
+            match event:
+                case Delta(text) | Shown(Answer(text=text)):
+                    texts.append(sanitize(text))
+                    tell(self._chunk({"content": texts[-1]}))
+                case Reasoning(text):  # An extension of the API: DeepSeek, vLLM, Open WebUI.
+                    tell(self._chunk({"reasoning_content": sanitize(text)}))
+
+        def tell(part: dict[str, Any] | Exception) -> None:
+            with suppress(anyio.BrokenResourceError):  # The client is gone.
+                send.send_nowait(part)
+
+        with send:
+            try:
+                turn = await self._take(emit)
+            except Exception as error:
+                tell(error)
+                return
+            if cited := url_citations(turn.answer, "".join(texts)):
+                event = open_webui_event(turn.answer)
+                tell(self._chunk({"annotations": cited}, event=event))
+            tell(self._chunk({}, finish_reason(turn), ragchat=own_fields(turn)))
+            if self._counts:
+                tell({**self._chunk({}, usage=usage(turn.answer)), "choices": []})
+
+    @property
+    def _counts(self) -> bool:
+        options = self._asked.stream_options
+        return options is not None and options.include_usage is True
+
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None, **fields: Any) -> dict[str, Any]:
+        choice = {"delta": delta, "finish_reason": reason}
+        counted = {"usage": None} if self._counts else {}
+        return self._document("chat.completion.chunk", choice, **{**counted, **fields})
+
+    def _document(self, kind: str, choice: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": kind,
+            "created": self._created,
+            "model": self._asked.model,
+            "choices": [{"index": 0, "logprobs": None, **choice}],
+            **fields,
+        }
+
+
+def _event(document: dict[str, Any]) -> dict[str, Any]:
+    line = b"data: " + msgspec.json.encode(document) + b"\n\n"
+    return {"type": "http.response.body", "body": line, "more_body": True}
