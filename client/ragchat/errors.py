@@ -412,6 +412,23 @@ class NotWatched(RagChatError):
     hint = "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches)."
 
 
+class ServiceRefused(RagChatError):
+    """A program of the system failed; `done` is a sentence about what was done by then."""
+
+    command: str
+    reason: str
+    done: str
+    code = "SERVICE_REFUSED"
+    sentence = "`{command}` failed: {reason}. {done}"
+    hint = "Run it yourself, or start `ragchat watch` in another way."
+
+
+class NoService(RagChatError):
+    path: str
+    code = "NO_SERVICE"
+    sentence = "No service is installed: there is no {path}."
+
+
 class PathNotFound(RagChatError):
     path: str
     code = "PATH_NOT_FOUND"

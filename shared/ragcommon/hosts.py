@@ -194,12 +194,17 @@ def _settings(host: Host, entry: Mapping[str, Any], more: Mapping[str, Any]) -> 
 
 
 def server_command() -> list[str]:
-    """The installed `ragmemory` by its absolute path; else this Python running the module."""
+    """The command of `ragmemory`, see `program_command`."""
+    return program_command(SERVER_NAME)
+
+
+def program_command(name: str) -> list[str]:
+    """The installed program by its absolute path; else this Python running the module."""
     import shutil
     import sysconfig
 
-    installed = shutil.which(SERVER_NAME, path=sysconfig.get_path("scripts"))
-    return [installed] if installed else [sys.executable, "-m", SERVER_NAME]
+    installed = shutil.which(name, path=sysconfig.get_path("scripts"))
+    return [installed] if installed else [sys.executable, "-m", name]
 
 
 # The few forms of YAML and TOML that the settings need, without a library

@@ -75,6 +75,12 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "1,204 documents match *.md. They are not removed without confirmation.",
         "`ragchat memory rm --yes` removes them.",
     ),
+    (
+        errors.ServiceRefused("systemctl --user daemon-reload", "no bus", "unit is written."),
+        "`systemctl --user daemon-reload` failed: no bus. unit is written.",
+        "Run it yourself, or start `ragchat watch` in another way.",
+    ),
+    (errors.NoService("a.plist"), "No service is installed: there is no a.plist.", ""),
     (errors.PathNotFound("notes"), "notes does not exist.", ""),
     (
         errors.NotWritable(".pdf", "talk.md"),

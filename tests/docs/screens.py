@@ -30,19 +30,20 @@ FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 COLOURS = {"brown": "yellow", "brightbrown": "bright_yellow"}
 # The placeholder of an empty line.
 PROMPT = "❯ Ask something"
-QUESTIONS = ("How much water pressure does the boiler need?", "What is the capital of Mongolia?")
+QUESTION = "How much water pressure does the boiler need?"
 
 
 def take(tmp_path: Path) -> dict[str, str]:
     """The pictures as SVG, by their names."""
     ragchat = folder_of_examples(tmp_path)
-    asked = [(question, "offline · ") for question in QUESTIONS]
     # The first question of a chat loads what the others need.
-    warm = [asked[1], ("/new", ""), ("/clear", "")]
-    return {
-        "answer": chat(ragchat, 24, [("/inject notes", "2 added"), *asked]),
-        "why": chat(ragchat, 34, [*warm, asked[0], ("/why", "Judged: ")]),
-    }
+    warm = [
+        ("/inject notes", "2 added"),
+        ("What is the capital of Mongolia?", "offline · "),
+        ("/new", ""),
+        ("/clear", ""),
+    ]
+    return {"why": chat(ragchat, 34, [*warm, (QUESTION, "offline · "), ("/why", "Judged: ")])}
 
 
 def chat(ragchat: Program, rows: int, typed: Sequence[tuple[str, str]]) -> str:

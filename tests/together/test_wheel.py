@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx2
 import pytest
@@ -18,6 +22,7 @@ from tests.support.processes import LONGEST_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
+PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 def run(*command: str) -> str:
@@ -34,15 +39,20 @@ def _nothing_before_what_is_installed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    [wheel] = folder.glob("ragchat-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
     """The folder of the installed programs. Their dependencies are those of this environment."""
     folder = tmp_path_factory.mktemp("installed")
-    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
-    [wheel] = folder.glob("ragchat-*.whl")
     run(sys.executable, "-m", "venv", "--without-pip", str(folder / "venv"))
     python = folder / "venv" / SCRIPTS / Path(sys.executable).name
-    run(*pip, "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    run(*PIP, "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
     packages = run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     # A path, and no site folder: what lies there as an editable install is not seen.
     Path(packages, "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
@@ -57,6 +67,62 @@ def server(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     command = [str(programs / "ragmemory"), "--memory", str(folder / "memory.db"), "http"]
     with http_memory(folder, "--toolsets", "memory,documents,history,maintenance", command=command) as server:
         yield server
+
+
+def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if not re.match(r"[^/]+\.(dist-info|data)/", name)}
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    folders = [ROOT / folder for folder in packages["targets"]["wheel"]["packages"]]
+    files = {
+        file.relative_to(folder.parent) for folder in folders for file in folder.rglob("*") if file.is_file()
+    }
+    assert held == {file.as_posix() for file in files if "__pycache__" not in file.parts}
+
+
+def pythons() -> dict[int, str]:
+    """The interpreters of this machine from 3.11 on, by their minor versions: on PATH, or those of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders = [Path(sys.executable).parent, *map(Path, os.environ["PATH"].split(os.pathsep))]
+    folders += sorted(pyenv.glob("versions/*/bin"))
+    found: dict[int, str] = {}
+    for minor in range(11, 30):
+        for folder in folders:
+            python = str(folder / f"python3.{minor}")
+            # What pyenv puts on PATH fails for a version that is not chosen.
+            if minor not in found and Path(python).is_file() and does(python, "-c", "import ensurepip"):
+                found[minor] = python
+    return found
+
+
+def does(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.name == "nt", reason="names of interpreters on POSIX")
+@pytest.mark.parametrize("which", ["oldest", "newest"])
+def test_pipx_installs_what_answers_from_a_file(
+    which: str, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = pythons()
+    if which == "newest" and len(found) == 1:
+        pytest.skip(f"There is only Python 3.{min(found)} here")
+    minor = min(found) if which == "oldest" else max(found)
+    for variable in ("HOME", "BIN_DIR", "MAN_DIR"):
+        monkeypatch.setenv(f"PIPX_{variable}", str(tmp_path / variable))
+    pipx = (sys.executable, "-m", "pipx", "install", "--backend", "uv", "--python", found[minor])
+    # A wheel that would have to be compiled is an error.
+    only = f"--only-binary=:all: --constraint {ROOT / 'constraints.txt'}"
+    assert f"Python 3.{minor}" in run(*pipx, f"--pip-args={only}", str(wheel))
+    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path / "home"))
+    ragchat = str(tmp_path / "BIN_DIR" / "ragchat")
+    (tmp_path / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 75 degrees.\n", encoding="utf-8")
+    assert run(ragchat, "--version").startswith("ragchat ")
+    assert json.loads(run(ragchat, "inject", str(tmp_path / "tea.md"), "--json"))["added"] == 1
+    answer = json.loads(run(ragchat, "ask", "--offline", "--json", "How hot is green tea brewed?"))
+    assert "75 degrees" in answer["answer"]
+    assert answer["grounded"]
 
 
 def test_the_programs_say_their_versions(programs: Path) -> None:

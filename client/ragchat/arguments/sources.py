@@ -13,6 +13,14 @@ def _check_inject(arguments: Namespace) -> str:
     return ""
 
 
+def _check_watch(arguments: Namespace) -> str:
+    if arguments.install and arguments.uninstall:
+        return "--install and --uninstall cannot be combined"
+    if (arguments.install or arguments.uninstall) and not arguments.service:
+        return f"--{'install' if arguments.install else 'uninstall'} needs --service"
+    return ""
+
+
 COMMANDS = (
     Command(
         "inject",
@@ -35,7 +43,13 @@ COMMANDS = (
         "watch",
         "watch:watch",
         "keep memory in step with the sources until Ctrl-C",
-        (argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+        (
+            argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),
+            flag("--service", help="print a unit with which systemd, launchd or Windows runs it instead"),
+            flag("--install", help="with --service: write the unit and start it"),
+            flag("--uninstall", help="with --service: stop it and remove the unit"),
+        ),
+        check=_check_watch,
     ),
     Command(
         "source add",

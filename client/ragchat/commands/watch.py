@@ -40,7 +40,14 @@ Identity = tuple[int, int]
 
 
 async def watch(run: Invocation) -> int:
-    """Runs until a signal ends it, which is its success."""
+    """Runs until a signal ends it, which is its success. With `--service` the system runs it."""
+    if run.arguments.service:
+        from ragchat.commands.service import run_service
+
+        if run.arguments.install:
+            async with run.memory() as memory:  # It would fail again and again without a source.
+                await _roots(run, memory)
+        return run_service(run, _named(run))
     run.console.lines = True
     try:
         async with run.memory() as memory:
@@ -56,6 +63,11 @@ async def _roots(run: Invocation, memory: MemoryClient) -> list[Path]:
         if not sources:
             await sync_files(memory)  # raises the error that says what to do
         return [path_of(source.uri) for source in sources]
+    return _named(run)
+
+
+def _named(run: Invocation) -> list[Path]:
+    """The resolved paths on the command line. Raises PathNotFound."""
     roots = []
     for word in run.arguments.paths:
         try:
