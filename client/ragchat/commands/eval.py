@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ragchat.commands.invocation import Invocation
@@ -23,7 +24,7 @@ MARKS = {True: "yes", False: "no", None: "-"}
 
 async def evaluate(run: Invocation) -> int:
     """Exit code 1 if a case is worse than in the run before."""
-    script = str(Path(run.arguments.set).resolve()) if run.arguments.set else ""
+    script = os.path.realpath(run.arguments.set) if run.arguments.set else ""
     settings = run.settings
     async with evaluation_store(sessions_path(settings)) as store:
         cases = cases_of_script(Path(script)) if script else await store.cases()

@@ -70,7 +70,7 @@ def confirmation(case: Case) -> str:
     if case.places:
         return f"Saved: the answer is in {case.wanted}. `ragchat eval` asks again."
     return (
-        "Saved as a bad answer. /bad PLACE says where the right one is: a number, notes.md:3-5, or nowhere."
+        "Saved as a bad answer. /bad PLACE says where the right one is: 2, notes.md:3-5, or nowhere."
     )
 
 

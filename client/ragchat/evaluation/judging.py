@@ -107,7 +107,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
             prompt = not await check(place, texts, seconds)
     elif case.answered is False:
         right = not answer.grounded
-        failures = [] if right else ["is grounded"]
+        failures = [] if right else ["does not decline"]
     elif case.places:
         failures = _failures(case, turn)
         right = not failures

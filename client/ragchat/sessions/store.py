@@ -155,7 +155,7 @@ class SessionStore:
         raise UnknownSession(session_id)
 
     async def load_until(self, turn_id: str) -> Session:
-        """The session of a turn, up to that turn, by its id or the beginning of it; "" is the last turn of all.
+        """The session of a turn, up to that turn, by its id or the beginning of it; "": of the last turn.
 
         Raises UnknownTurn.
         """
