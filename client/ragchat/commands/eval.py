@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+import anyio
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
@@ -24,7 +25,7 @@ MARKS = {True: "yes", False: "no", None: "-"}
 
 async def evaluate(run: Invocation) -> int:
     """Exit code 1 if a case is worse than in the run before."""
-    script = os.path.realpath(run.arguments.set) if run.arguments.set else ""
+    script = str(await anyio.Path(run.arguments.set).resolve()) if run.arguments.set else ""
     settings = run.settings
     async with evaluation_store(sessions_path(settings)) as store:
         cases = cases_of_script(Path(script)) if script else await store.cases()

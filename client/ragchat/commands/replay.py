@@ -26,6 +26,9 @@ async def replay(run: Invocation) -> int:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
         then = session.turns[-1]
         before = replayed(then, prices)
+        # The first answer would take longer than the others.
+        await conversation.warm_up()
+        await conversation.memory.query(then.question, 1)
         now = [
             replayed(await ask_again(conversation, session, model, note), prices, then)
             for model in run.arguments.models or [conversation.model.selected]

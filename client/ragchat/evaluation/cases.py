@@ -69,9 +69,7 @@ def confirmation(case: Case) -> str:
         return "Saved: no document answers this. If one does, say which: /good N, or /bad PLACE."
     if case.places:
         return f"Saved: the answer is in {case.wanted}. `ragchat eval` asks again."
-    return (
-        "Saved as a bad answer. /bad PLACE says where the right one is: 2, notes.md:3-5, or nowhere."
-    )
+    return "Saved as a bad answer. /bad PLACE says where the right one is: 2, notes.md:3-5, or nowhere."
 
 
 async def case_of(

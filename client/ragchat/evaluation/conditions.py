@@ -63,10 +63,9 @@ async def changed_documents(memory: MemoryClient, since: str) -> list[str]:
 
 def differences(before: Conditions, now: Conditions, changed: Sequence[str]) -> Iterator[str]:
     """A line for each setting that differs, and one for the `changed` documents."""
-    one, other = (structs.asdict(conditions) for conditions in (before, now))
-    one, other = {**one, **one.pop("settings")}, {**other, **other.pop("settings")}
+    one, other = ({**structs.asdict(given), **given.settings} for given in (before, now))
     for name in one | other:
-        if name != "documents" and one.get(name) != other.get(name):
+        if name not in ("documents", "settings") and one.get(name) != other.get(name):
             yield f"{name}: {_shown(one.get(name))} → {_shown(other.get(name))}"
     if changed and before.memory == now.memory:
         named = ", ".join(map(short_uri, changed[:MAX_NAMED]))

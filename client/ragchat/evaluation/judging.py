@@ -95,11 +95,11 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     right: bool | None
     if case.expect is not None:
         uris = [uri for uri, _ in shown(turn)]
-        failures = await check(case.expect, StepResult(text_of(turn), uris, answer.grounded), seconds)
+        failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
         right = not failures
         place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
         if place != Expectation():
-            cut = StepResult(text_of(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
+            cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
             screen = not await check(place, cut, seconds)
             cites = as_list(place.cites) or ["*"]
             found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
@@ -151,7 +151,7 @@ def shown(turn: Turn, characters: int | None = None) -> Shown:
     return texts
 
 
-def text_of(turn: Turn) -> str:
+def _text(turn: Turn) -> str:
     """The text of an answer, without the marks of quotations."""
     cards = turn.answer.cards
     return "\n".join(f"{one.location} {one.headings}\n{one.text}" for one in cards) or turn.answer.text
@@ -162,7 +162,7 @@ def _failures(case: Case, turn: Turn) -> list[str]:
     was_written = case.conditions is not None and case.conditions.model != OFFLINE
     if case.verdict == "good" and was_written:
         facts = lacking(case.answer, case.question)
-        missing = lacking(case.answer, case.question, text_of(turn))
+        missing = lacking(case.answer, case.question, _text(turn))
         if len(missing) > MAX_LACKING * len(facts):
             failures.append(f"lacks {', '.join(missing)}")
     return failures

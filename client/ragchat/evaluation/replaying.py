@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ragchat.errors import NotRepeatable
-from ragchat.evaluation.judging import text_of
 from ragchat.grounding.facts import lacking
 from ragchat.uris import short_location
 
@@ -60,10 +59,10 @@ async def ask_again(conversation: Conversation, session: Session, model: str, em
 
 def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None) -> Replayed:
     """What is compared of a turn; with the turn `before`, also the differences."""
-    answer, text, cited = turn.answer, text_of(turn), _cited(turn)
+    answer, text, cited = turn.answer, _said(turn), _cited(turn)
     prompt, completion = answer.usage.best
     price = prices.get(answer.model)
-    then, text_then = (_cited(before), text_of(before)) if before else (cited, text)
+    then, text_then = (_cited(before), _said(before)) if before else (cited, text)
     return Replayed(
         answer.model,
         answer.text,
@@ -79,6 +78,11 @@ def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None
         [place for place in then if place not in cited],
         [place for place in cited if place not in then],
     )
+
+
+def _said(turn: Turn) -> str:
+    """The text of an answer, without the places and headings of its cards."""
+    return "\n".join(card.text for card in turn.answer.cards) or turn.answer.text
 
 
 def _cited(turn: Turn) -> list[str]:
