@@ -18,6 +18,7 @@ SECTIONS = (
     "conversations",
     "grounding",
     "offline",
+    "evaluation",
     "web",
 )
 # Run only if they are named: too long.

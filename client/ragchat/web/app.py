@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from ragchat.web import (
     changes,
     completions,
+    evaluation,
     library,
     map,
     plain,
@@ -42,7 +43,7 @@ _SIGNED_IN = (
 )
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
-VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
+VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/evaluation", "/setup")
 
 
 def make_app(
@@ -114,6 +115,7 @@ def make_app(
         *uploads.ROUTES,
         *changes.ROUTES,
         *map.ROUTES,
+        *evaluation.ROUTES,
         *setup.ROUTES,
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
