@@ -195,13 +195,15 @@ def _counted() -> dict[str, Any]:
         return {}
     from huggingface_hub.utils.tqdm import tqdm
 
+    plain: Any = tqdm
+
     def add(bar: Any, n: float | None = 1) -> None:
         bar.n += int(n or 0)
         if bar.name == "huggingface_hub.snapshot_download":  # the bytes of all files together
             tell(bar.n, int(bar.total or 0))
 
     def begin(bar: Any, *arguments: Any, name: str | None = None, **options: Any) -> None:
-        tqdm.__init__(bar, *arguments, name=name, **{**options, "disable": True})
+        plain.__init__(bar, *arguments, name=name, **{**options, "disable": True})
         bar.name = name
 
     return {"tqdm_class": type("Counter", (tqdm,), {"__init__": begin, "update": add})}
