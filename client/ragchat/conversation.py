@@ -25,6 +25,7 @@ from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
+from ragchat.llm.types import OFFLINE
 from ragchat.memory.types import DocumentText
 from ragchat.sanitize import one_line
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
+    from ragcommon.contract.search import Hit
 
 
 IMAGES_NOT_SAVED = (
@@ -288,6 +290,22 @@ class Conversation:
         await self._add(turn, session, history, emit, replaced)
         self._images = attached.images
         return turn
+
+    async def prompt_passages(self, turn: Turn) -> list[Hit]:
+        """The passages in the prompt of a turn; of one without a model, those that a prompt would have."""
+        from ragchat.turn.grounding import judge_passages
+        from ragchat.turn.passages import number
+        from ragchat.turn.retrieval import retrieve
+
+        if turn.answer.model != OFFLINE:
+            return [one.hit for one in turn.answer.candidates if one.n]
+        limits, memory = self._limits, self.scope.searched
+        query = turn.trace.query or turn.question
+        found = await retrieve(memory, query, limits.retrieval)
+        grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
+        budget = limits.budget
+        room = budget.context - budget.answer - tokens.at_most(self._prompts.system)
+        return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
     async def retry(
         self, emit: Emit = ignore, approve: Approve | None = None, *, answered: bool = False

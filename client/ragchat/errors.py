@@ -89,6 +89,21 @@ class AmbiguousSession(SessionError):
         return len(self.matches)
 
 
+class UnknownCase(RagChatError):
+    case_id: str
+    code = "CASE_NOT_FOUND"
+    sentence = "There is no single case {case_id}."
+    hint = "`ragchat case ls` lists them."
+
+
+class PlaceUnusable(RagChatError):
+    place: str
+    reason: str
+    code = "PLACE_UNUSABLE"
+    sentence = "{place} cannot be the right place: {reason}."
+    hint = "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere."
+
+
 class SessionsUnavailable(SessionError):
     path: str
     reason: str

@@ -109,6 +109,18 @@ def unsupported(
     return [Unsupported(list(facts), list(numbers)) for numbers, facts in found.items()]
 
 
+def lacking(text: str, *others: str) -> list[str]:
+    """The facts of a text that none of the others contains, each once, in its order."""
+    known = _Known.of("\n".join(others))
+    has_names = not is_german(text)
+    found: dict[str, None] = {}
+    for line in MARKER.sub("", text).splitlines():
+        line = _LINE_MARK.sub("", line)
+        for start, end in sentence_spans(line):
+            found |= dict.fromkeys(_lacking(line[start:end], known, has_names=has_names))
+    return list(found)
+
+
 def _all_text(hit: Hit) -> str:
     return f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.full_text}"
 

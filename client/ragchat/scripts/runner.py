@@ -22,6 +22,7 @@ from ragchat.settings import RetrievalSettings
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
+    from ragchat.turn.types import Turn
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -95,6 +96,8 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
+        for question in as_list(step.after):
+            await conversation.ask(question)
         return await _ask(step.ask, conversation)
     return await _query(step.query or "", conversation)
 
@@ -113,7 +116,10 @@ async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepR
 
 
 async def _ask(question: str, conversation: Conversation) -> StepResult:
-    turn = await conversation.ask(question)
+    return result_of(await conversation.ask(question))
+
+
+def result_of(turn: Turn) -> StepResult:
     return StepResult(
         turn.answer.text, [citation.uri for citation in turn.answer.sources], turn.answer.grounded
     )
@@ -131,18 +137,16 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
 
 async def check(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
-    text = _folded(result.text)
-    failures = [
-        f"does not contain {part!r}" for part in as_list(expect.contains) if _folded(part) not in text
-    ]
-    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if _folded(part) in text]
+    text = folded(result.text)
+    failures = [f"does not contain {part!r}" for part in as_list(expect.contains) if folded(part) not in text]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if folded(part) in text]
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
     failures += [
         f"does not cite {cited!r}"
         for cited in as_list(expect.cites)
-        if not any(_is_cited(cited, uri) for uri in result.uris)
+        if not any(is_cited(cited, uri) for uri in result.uris)
     ]
     if expect.grounded is not None and result.grounded != expect.grounded:
         failures.append("is grounded" if result.grounded else "is not grounded")
@@ -167,9 +171,9 @@ async def _mismatch(pattern: str, text: str) -> str:
     return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _is_cited(wanted: str, uri: str) -> bool:
+def is_cited(wanted: str, uri: str) -> bool:
     return fnmatchcase(uri, wanted) if "*" in wanted else wanted in uri

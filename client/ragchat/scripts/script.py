@@ -88,10 +88,11 @@ class Expectation(Struct, forbid_unknown_fields=True):
 
 
 class Step(Struct, forbid_unknown_fields=True):
-    """Exactly one of `inject`, `ask` and `query`."""
+    """Exactly one of `inject`, `ask` and `query`. The questions `after` are asked before `ask`."""
 
     inject: InjectStep | None = None
     ask: str | None = None
+    after: OneOrMore | None = None
     query: str | None = None
     expect: Expectation = field(default_factory=Expectation)
 
@@ -221,6 +222,8 @@ def _fault(step: Step) -> str:
     kinds = [name for name in ("inject", "ask", "query") if getattr(step, name) is not None]
     if len(kinds) != 1:
         return "needs exactly one of inject, ask and query"
+    if step.after is not None and step.ask is None:
+        return "has `after`, which is for steps with ask"
     if step.inject is not None and bool(step.inject.path) == bool(step.inject.text):
         return "needs either a path or a text to inject"
     if step.inject is not None and step.expect.grounded is not None:

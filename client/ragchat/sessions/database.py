@@ -41,6 +41,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
     ),
     ("ALTER TABLE sessions ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0",),
+    # Cases outlive their sessions. `script` is the file of the cases of a run; "": the saved ones.
+    (
+        "CREATE TABLE cases (case_id TEXT PRIMARY KEY, record BLOB NOT NULL) STRICT",
+        """CREATE TABLE runs (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, script TEXT NOT NULL, record BLOB NOT NULL
+        ) STRICT""",
+        "CREATE INDEX runs_by_script ON runs (script, seq)",
+    ),
 )
 
 

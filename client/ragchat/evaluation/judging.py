@@ -1,0 +1,182 @@
+"""Asks the questions of cases again, and judges the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ragchat.conversation import SaveMode
+from ragchat.errors import RagChatError
+from ragchat.evaluation.cases import Case, RightPlace
+from ragchat.grounding.citations import MARKER, marked_numbers
+from ragchat.grounding.facts import lacking
+from ragchat.grounding.pieces import piece_spans
+from ragchat.llm.types import OFFLINE
+from ragchat.scripts.runner import StepResult, check, folded, is_cited
+from ragchat.scripts.script import Expectation, as_list
+from ragchat.uris import short_location
+
+if TYPE_CHECKING:
+    from ragchat.conversation import Conversation
+    from ragchat.turn.types import Turn
+    from ragcommon.contract.search import Hit
+
+# Characters of an answer on one screen of a terminal.
+SCREEN = 1_700
+# The share of the facts of a good answer that another answer may lack.
+MAX_LACKING = 0.5
+
+Shown = list[tuple[str, str]]  # URIs and texts
+
+
+class Outcome(Struct, frozen=True):
+    """What became of a case. What is not known, or does not apply, is None.
+
+    `right`: the answer is as it should be. `screen`, `prompt`: the right place is on the first screen of the
+    answer, and among the passages of the prompt, which without a model is not sent. `declined`: the answer
+    says that the documents do not hold it. `failures` are sentences.
+    """
+
+    case_id: str
+    question: str
+    right: bool | None = None
+    screen: bool | None = None
+    prompt: bool | None = None
+    declined: bool = False
+    failures: list[str] = []
+    places: list[str] = []  # of the sources, as they are shown
+    uris: list[str] = []
+    tokens: int = 0
+    seconds: float = 0.0
+    judged_at: str = ""  # when the user gave the verdict
+
+
+async def judge_cases(
+    conversation: Conversation,
+    cases: Sequence[Case],
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
+) -> list[Outcome]:
+    """Ask every case in a session of its own that is not saved, and judge the answers, in the same order.
+
+    A case that cannot be asked has a failure. Raises RagChatError if none can.
+    """
+    conversation.save_mode = SaveMode.NOTHING
+    outcomes: list[Outcome] = []
+    failure: RagChatError | None = None
+    for case in cases:
+        conversation.new_session()
+        try:
+            for question in case.after:
+                await conversation.ask(question)
+            turn = await conversation.ask(case.question)
+            outcome = await judged(case, turn, await conversation.prompt_passages(turn))
+        except RagChatError as error:
+            failure = error
+            outcome = Outcome(case.case_id, case.question, failures=[str(error)], judged_at=case.created_at)
+        outcomes.append(outcome)
+        on_outcome(outcome)
+    if failure and not any(outcome.seconds for outcome in outcomes):
+        raise failure
+    return outcomes
+
+
+async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
+    """Judge the answer `turn` to a case; `passages` are those of its prompt."""
+    answer, seconds = turn.answer, turn.timings["total"]
+    in_prompt = [(hit.uri, hit.full_text) for hit in passages]
+    screen: bool | None = None
+    prompt: bool | None = None
+    right: bool | None
+    if case.expect is not None:
+        uris = [uri for uri, _ in shown(turn)]
+        failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
+        right = not failures
+        place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
+        if place != Expectation():
+            cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
+            screen = not await check(place, cut, seconds)
+            cites = as_list(place.cites) or ["*"]
+            found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
+            texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
+            prompt = not await check(place, texts, seconds)
+    elif case.answered is False:
+        right = not answer.grounded
+        failures = [] if right else ["is grounded"]
+    elif case.places:
+        failures = _failures(case, turn)
+        right = not failures
+        screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
+    else:
+        is_same = folded(answer.text) == folded(case.answer)
+        right, failures = (False, ["is the same bad answer"]) if is_same else (None, [])
+    sources = answer.sources
+    return Outcome(
+        case.case_id,
+        case.question,
+        right,
+        screen,
+        prompt,
+        not answer.grounded,
+        failures,
+        [short_location(one.uri, [one.cited_lines], one.title, one.places) for one in sources],
+        list(dict.fromkeys(one.uri for one in sources)),
+        sum(answer.usage.best),
+        seconds,
+        case.created_at,
+    )
+
+
+def shown(turn: Turn, characters: int | None = None) -> Shown:
+    """What an answer shows of documents: its cards, or the passages that it cites.
+
+    With `characters`, what is in that many first ones.
+    """
+    answer, texts = turn.answer, list[tuple[str, str]]()
+    if not answer.cards:
+        markers = MARKER.findall(answer.text[:characters])
+        numbers = {n for marker in markers for n in marked_numbers(marker)}
+        return [(one.hit.uri, one.hit.full_text) for one in answer.candidates if one.n in numbers]
+    uris = {source.n: source.uri for source in answer.sources}
+    room = len(answer.text) if characters is None else characters
+    for card in answer.cards:
+        if room > 0:
+            texts.append((uris.get(card.n, ""), card.text[:room]))
+        room -= len(card.text)
+    return texts
+
+
+def _text(turn: Turn) -> str:
+    """The text of an answer, without the marks of quotations."""
+    cards = turn.answer.cards
+    return "\n".join(f"{one.location} {one.headings}\n{one.text}" for one in cards) or turn.answer.text
+
+
+def _failures(case: Case, turn: Turn) -> list[str]:
+    failures = [] if _has_place(case.places, shown(turn)) else [f"does not show {case.wanted}"]
+    was_written = case.conditions is not None and case.conditions.model != OFFLINE
+    if case.verdict == "good" and was_written:
+        facts = lacking(case.answer, case.question)
+        missing = lacking(case.answer, case.question, _text(turn))
+        if len(missing) > MAX_LACKING * len(facts):
+            failures.append(f"lacks {', '.join(missing)}")
+    return failures
+
+
+def _has_place(places: Sequence[RightPlace], texts: Shown) -> bool:
+    return any(place.uri == uri and _holds(text, place.text) for place in places for uri, text in texts)
+
+
+def _holds(text: str, wanted: str) -> bool:
+    """Whether a text holds half of the sentences and lines of another one; of many, two are enough.
+
+    Another cut of the same passage is as right.
+    """
+    pieces = [_plain(wanted[start:end]) for start, end in piece_spans(wanted)]
+    return sum(piece in _plain(text) for piece in pieces) >= min((len(pieces) + 1) // 2, 2)
+
+
+def _plain(text: str) -> str:
+    return folded(re.sub(r"[*_`]", "", text))

@@ -1,0 +1,65 @@
+"""The cases and their runs, in the file of past sessions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from ragchat.errors import UnknownCase
+from ragchat.evaluation.cases import Case
+from ragchat.evaluation.runs import Run
+from ragchat.sessions.database import Database
+
+
+class EvaluationStore:
+    """Every method raises SessionsUnavailable if the file cannot be used."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save_case(self, case: Case) -> None:
+        """Save a case, in place of an earlier verdict on the same turn."""
+        async with self._database.transaction() as db:
+            await db.execute("INSERT OR REPLACE INTO cases VALUES (?, ?)", (case.case_id, _json(case)))
+
+    async def cases(self) -> list[Case]:
+        """The saved cases, in the order in which they were judged."""
+        rows = await self._database.rows("SELECT record FROM cases ORDER BY rowid")
+        return [msgspec.json.decode(row[0], type=Case) for row in rows]
+
+    async def remove_case(self, case_id: str) -> Case:
+        """Remove a case by its id or the beginning of it. Raises UnknownCase."""
+        found = [case for case in await self.cases() if case_id and case.case_id.startswith(case_id)]
+        if len(found) != 1:
+            raise UnknownCase(case_id)
+        async with self._database.transaction() as db:
+            await db.execute("DELETE FROM cases WHERE case_id = ?", (found[0].case_id,))
+        return found[0]
+
+    async def save_run(self, run: Run) -> None:
+        async with self._database.transaction() as db:
+            await db.execute("INSERT INTO runs (script, record) VALUES (?, ?)", (run.script, _json(run)))
+
+    async def runs(self, script: str = "", limit: int = 1) -> list[Run]:
+        """The last runs of a script, "" for those of the saved cases, newest first."""
+        rows = await self._database.rows(
+            "SELECT record FROM runs WHERE script = ? ORDER BY seq DESC LIMIT ?", (script, limit)
+        )
+        return [msgspec.json.decode(row[0], type=Run) for row in rows]
+
+
+@asynccontextmanager
+async def evaluation_store(path: Path) -> AsyncIterator[EvaluationStore]:
+    """The store in the file of the sessions."""
+    database = Database(path)
+    try:
+        yield EvaluationStore(database)
+    finally:
+        await database.aclose()
+
+
+def _json(value: Case | Run) -> bytes:
+    return msgspec.json.encode(value)
