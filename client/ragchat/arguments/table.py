@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import mcp, memory, program, questions, sessions, sources
+from ragchat.arguments import mcp, memory, program, questions, sessions, setup, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
     "mcp": "use other MCP servers here, and this memory in other programs",
+    "model": "set up the language model",
+    "embedder": "list embedders, and change to another one",
     "config": "show and create settings",
 }
 
@@ -22,5 +24,6 @@ COMMANDS = (
     *memory.COMMANDS,
     *sessions.COMMANDS,
     *mcp.COMMANDS,
+    *setup.COMMANDS,
     *program.COMMANDS,
 )

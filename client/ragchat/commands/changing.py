@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ragchat.commands.invocation import Invocation
@@ -17,7 +17,7 @@ from ragconfig.writing import Value, write_settings
 BACK = ("back", "-")
 
 
-def require_own(run: Invocation, keys: Mapping[str, Value]) -> None:
+def require_own(run: Invocation, keys: Iterable[str]) -> None:
     """Raises SetElsewhere if the environment has one of the values: a file could not change it."""
     for key in keys:
         if (origin := run.settings.origins.get(key, "")).startswith(ENVIRONMENT):
