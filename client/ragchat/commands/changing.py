@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ragchat.commands.invocation import Invocation
-from ragchat.errors import NothingBefore
+from ragchat.commands.stdin import confirm
+from ragchat.errors import NotAgreed, NothingBefore
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.errors import SetElsewhere
 from ragconfig.settings import ENVIRONMENT, USER_FILE
@@ -22,6 +23,12 @@ def require_own(run: Invocation, keys: Iterable[str]) -> None:
     for key in keys:
         if (origin := run.settings.origins.get(key, "")).startswith(ENVIRONMENT):
             raise SetElsewhere(key, origin)
+
+
+def agree(run: Invocation, what: str) -> None:
+    """Ask for consent to what a sentence says. Raises NotAgreed, also where nothing can be asked."""
+    if not run.arguments.yes and not (run.can_ask and confirm(f"{what} Go on?")):
+        raise NotAgreed(what)
 
 
 def change(run: Invocation, what: str, changes: Mapping[str, Value]) -> Path:

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 import anyio
 from msgspec.structs import replace
 
-from ragchat.commands.changing import BACK, before, change, require_own
+from ragchat.commands.changing import BACK, agree, before, change, require_own
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
-from ragchat.errors import MemoryUnavailable, NotAgreed, NotOurEmbedder
+from ragchat.errors import MemoryUnavailable, NotOurEmbedder
 from ragchat.evaluation.cases import Case
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, sentence
@@ -47,13 +46,7 @@ async def ls(run: Invocation) -> int:
         (
             f"{'*' if one.in_use else ' '} {one.name}",
             *(one.where, _size(one.bytes), one.languages, one.licence),
-            "in use"
-            if one.in_use
-            else "needs an extra"
-            if one.needs
-            else ""
-            if one.is_here
-            else "to download",
+            _state(one),
         )
         for one in found
     ]
@@ -126,9 +119,8 @@ async def _download(run: Invocation, chosen: Choice) -> None:
     """Ask for consent; the models of fastembed are downloaded later. Raises NotAgreed, PullFailed."""
     if chosen.is_here:
         return
-    what = f"{chosen.name} must be downloaded ({_size(chosen.bytes) or 'its size is not known yet'})."
-    if not run.arguments.yes and not (run.can_ask and confirm(f"{what} Go on?")):
-        raise NotAgreed(what)
+    size = _size(chosen.bytes) or "its size is not known yet"
+    agree(run, f"{chosen.name} must be downloaded ({size}).")
     if chosen.changes["embedder.kind"] == "openai":
         await pull_with_bar(run, chosen.name)
 
@@ -223,6 +215,14 @@ def _with(settings: Settings, changes: dict[str, Value]) -> Settings:
         name = key.partition(".")[2]
         table[name] = defaults[name] if value is None else value
     return replace(settings, tables={**settings.tables, "embedder": table})
+
+
+def _state(one: Choice) -> str:
+    if one.in_use:
+        return "in use"
+    if one.needs:
+        return "needs an extra"
+    return "" if one.is_here else "to download"
 
 
 def _size(bytes: int) -> str:

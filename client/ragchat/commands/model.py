@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import anyio
 
-from ragchat.commands.changing import BACK, before, change, require_own, shown
+from ragchat.commands.changing import BACK, agree, before, change, require_own, shown
 from ragchat.commands.embedder import pull_with_bar
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import confirm, read_line
+from ragchat.commands.stdin import read_line
 from ragchat.console import Failure
-from ragchat.errors import ModelFailed, ModelNotFound, NotAgreed
+from ragchat.errors import ModelFailed, ModelNotFound
 from ragchat.formatting import seconds
 from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag
 from ragchat.llm.servers import Server, Trial, find_servers, try_model
@@ -88,9 +88,7 @@ async def _named(run: Invocation, wanted: str, servers: Sequence[Server]) -> tup
     here = next((server for server in servers if server.name == OLLAMA), None)
     if here is None:
         raise ModelNotFound(wanted)
-    what = f"Ollama must download {wanted}."
-    if not run.arguments.yes and not (run.can_ask and confirm(f"{what} Go on?")):
-        raise NotAgreed(what)
+    agree(run, f"Ollama must download {wanted}.")
     await pull_with_bar(run, wanted)
     return here, wanted
 
