@@ -35,8 +35,8 @@ def write_settings(path: Path, changes: Mapping[str, Value]) -> dict[str, Value]
         raise UnreadableFile("settings file", str(path), "it is not text in UTF-8") from None
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.replace("\r\n", "\n").split("\n")
-    for key, value in changes.items():
-        _set(lines, key, value)
+    for key in reversed([*changes]):  # Each goes to the top of its table.
+        _set(lines, key, changes[key])
     changed = newline.join(lines)
     try:
         before, after = _values(text), _values(changed)
@@ -79,8 +79,11 @@ def _toml(value: Value) -> str:
 
 def _values(text: str) -> dict[str, Any]:
     """By dotted keys. Raises NotToml."""
-    tables = decode_toml(text.encode()).items()
-    return {f"{table}.{name}": value for table, values in tables for name, value in values.items()}
+    found: dict[str, Any] = {}
+    for table, values in decode_toml(text.encode()).items():
+        of_table = values if isinstance(values, dict) else {"": values}
+        found |= {f"{table}.{name}": value for name, value in of_table.items()}
+    return found
 
 
 def _shown(changes: Mapping[str, Value]) -> str:

@@ -35,8 +35,9 @@ def change(run: Invocation, what: str, changes: Mapping[str, Value]) -> Path:
     """Write settings, and keep what was there. Returns the settings file. Raises SettingsError."""
     file = run.config_file or run.home.config / USER_FILE
     previous = write_settings(file, changes)
-    private_folder(run.home.state)
-    replace_file(_kept(run, what), json.dumps(previous).encode())
+    if previous != dict(changes):
+        private_folder(run.home.state)
+        replace_file(_kept(run, what), json.dumps(previous).encode())
     return file
 
 

@@ -194,7 +194,7 @@ def _describe(run: Invocation, chosen: Choice, stats: Stats) -> None:
     licence = f"licence: {chosen.licence}" if chosen.licence else ""
     facts = ", ".join(filter(None, [chosen.where, _size(chosen.bytes), chosen.languages, licence]))
     run.console.note(f"{chosen.name}: {facts}.")
-    run.console.note(f"Measured: {chosen.measured or 'its speed and quality were not measured here'}.")
+    run.console.note(f"Measured: {chosen.measured or 'nothing by this project'}.")
     if stats.chunks:
         run.console.note(f"Memory has {counted(stats.chunks, 'chunk')}, embedded with {stats.embedder}.")
 

@@ -14,7 +14,7 @@ from ragchat.commands.stdin import read_line
 from ragchat.console import Failure
 from ragchat.errors import ModelFailed, ModelNotFound
 from ragchat.formatting import seconds
-from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag
+from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag, with_tag
 from ragchat.llm.servers import Server, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
@@ -90,7 +90,7 @@ async def _named(run: Invocation, wanted: str, servers: Sequence[Server]) -> tup
         raise ModelNotFound(wanted)
     agree(run, f"Ollama must download {wanted}.")
     await pull_with_bar(run, wanted)
-    return here, wanted
+    return here, with_tag(wanted)
 
 
 def _show(run: Invocation, servers: Sequence[Server], trials: Sequence[Trial]) -> None:

@@ -142,7 +142,12 @@ def choose(names: list[str], preferred: str) -> str | None:
 
 def same_tag(name: str, names: list[str]) -> str | None:
     """The listed name of a model: Ollama lists `llama3.2:latest` for `llama3.2`."""
-    return next((known for known in names if known in (name, f"{name}:latest")), None)
+    return next((known for known in names if known in (name, with_tag(name))), None)
+
+
+def with_tag(name: str) -> str:
+    """A model's name as Ollama lists it."""
+    return name if ":" in name else f"{name}:latest"
 
 
 async def listens(url: str, seconds: float) -> bool:

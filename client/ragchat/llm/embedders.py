@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragchat.errors import UnknownEmbedder
 from ragchat.llm import ollama
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, same_tag
+from ragchat.llm.discovery import OPENAI_URL, same_tag, with_tag
 from ragchat.llm.errors import ModelError
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
@@ -80,7 +80,7 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
         used = Choice(current, table["base_url"] or table["kind"], _changes(table["kind"], current))
         found.insert(0, used)
     used.in_use = True
-    return found
+    return sorted(found, key=lambda one: not one.is_here)
 
 
 def _changes(kind: str, model: str, base_url: str = "") -> dict[str, Value]:
@@ -115,7 +115,7 @@ def named(name: str, found: Sequence[Choice], settings: Settings) -> Choice:
     if known := same_tag(name.removeprefix(PULLED), names):
         return found[names.index(known)]
     if name.startswith(PULLED):
-        pulled = name.removeprefix(PULLED)
+        pulled = with_tag(name.removeprefix(PULLED))
         return Choice(
             pulled,
             "Ollama",

@@ -234,9 +234,9 @@ class LimitReached(ModelError):
 class PullFailed(ModelError):
     model: str
     reason: str
+    hint: str = ""
     code = "MODEL_NOT_PULLED"
     sentence = "Ollama did not pull {model}: {reason}."
-    hint = "Run the command again: Ollama goes on where it stopped."
 
 
 class ToolCallsUsedUp(ModelError):

@@ -31,6 +31,8 @@ LIST_SECONDS = 5.0
 # Of the reports of one pull: those of a day.
 MAX_PULL_BYTES = 1 << 28
 
+AGAIN = "Run the command again: Ollama goes on where it stopped."
+
 # Called with the bytes done and those in all.
 OnBytes = Callable[[int, int], Awaitable[None]]
 
@@ -114,11 +116,11 @@ async def pull(name: str, settings: ModelSettings, on_bytes: OnBytes) -> None:
                     done, total = (sum(column) for column in zip(*layers.values(), strict=True))
                     await on_bytes(done, total)
     except httpx2.HTTPError as error:
-        raise PullFailed(name, f"{settings.ollama_url} hung up ({error or type(error).__name__})") from error
+        raise PullFailed(name, f"the connection broke ({error or type(error).__name__})", AGAIN) from error
     except msgspec.DecodeError:
         raise PullFailed(name, f"{settings.ollama_url} does not answer as Ollama does") from None
     if status != "success":
-        raise PullFailed(name, f"{settings.ollama_url} ended its answer before the model was complete")
+        raise PullFailed(name, f"{settings.ollama_url} ended its answer before the model was complete", AGAIN)
 
 
 def _url(settings: ModelSettings, path: str) -> str:

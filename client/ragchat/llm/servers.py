@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -53,16 +53,14 @@ class Trial(Struct):
     problem: str = ""
 
 
-async def find_servers(
-    settings: ModelSettings, environ: Mapping[str, str], usual: Sequence[tuple[str, str]] = USUAL
-) -> list[Server]:
+async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> list[Server]:
     """All at once. The key is sent only where a setting or OPENAI_BASE_URL names the server, and to OpenAI.
 
     Raises SettingsError for an unreadable key file.
     """
     key = read_key(settings.key_file, environ=environ)
     named = settings.base_url or environ.get("OPENAI_BASE_URL", "")
-    places = {url: name for name, url in reversed([("Ollama", settings.ollama_url), *usual])}
+    places = {url: name for name, url in reversed([("Ollama", settings.ollama_url), *USUAL])}
     servers = [Server(name, url) for url, name in reversed(places.items()) if url != named]
     if named:
         servers.insert(0, Server(places.get(named, "endpoint"), named, takes_key=True))
