@@ -167,11 +167,9 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
         )
         if done.returncode:
             raise MemoryUnavailable(done.stderr.decode(errors="replace").strip())
-        copied = settings.with_memory(copy, "the copy for a comparison")
-        async with open_memory(copied, run.config_file) as memory:
-            await memory.reembed()
         run.console.note("Asking them with the new one …")
-        new = await _judged(run, copied, cases)
+        copied = settings.with_memory(copy, "the copy for a comparison")
+        new = await _judged(run, copied, cases, is_copy=True)
     changes = compare(old, new)
     for one in changes:
         run.console.note(f"  {sentence(one)}")
@@ -183,9 +181,14 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
     return 2 * worse > len(changes)
 
 
-async def _judged(run: Invocation, settings: Settings, cases: Sequence[Case]) -> list[Outcome]:
+async def _judged(
+    run: Invocation, settings: Settings, cases: Sequence[Case], *, is_copy: bool = False
+) -> list[Outcome]:
+    """A copy changes to the new embedder first, whose embeddings it holds."""
     async with ServerManager(settings, run.config_file, only_memory=True) as servers:
         memory = await servers.open_memory(settings)
+        if is_copy:
+            await memory.reembed()
         async with Conversation(settings, memory, servers) as conversation:
             return await judge_cases(conversation, cases)
 
