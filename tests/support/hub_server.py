@@ -14,15 +14,14 @@ COMMIT = "c" * 40
 
 
 class Hub:
-    """`files` of every repository, by path. The first answer with the file `breaks` ends in its middle.
-
-    The bytes of the files in `damaged` are other ones than announced.
+    """`files` of every repository, by path. The first answer with the file `damages` has other bytes than
+    announced; the next one with the file `breaks` ends in its middle.
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
         self.breaks = ""
-        self.damaged: set[str] = set()
+        self.damages = ""
         self.ranges: list[str] = []
         self.url = ""
 
@@ -61,15 +60,16 @@ def hub_server(hub: Hub) -> Iterator[Hub]:
                 self.send_error(404)
                 return
             headers = {"ETag": f'"{digest(data)}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
-            if name in hub.damaged:
-                data = data[:-1] + bytes([data[-1] ^ 1])
+            is_damaged = name == hub.damages and self.command == "GET"
+            if is_damaged:
+                hub.damages, data = "", data[:-1] + bytes([data[-1] ^ 1])
             wanted = self.headers.get("Range", "")
             if wanted and self.command == "GET":
                 hub.ranges.append(wanted)
                 start = int(wanted.removeprefix("bytes=").partition("-")[0])
                 headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
                 self._send(data[start:], headers, 206)
-            elif name == hub.breaks and self.command == "GET":
+            elif name == hub.breaks and not is_damaged and self.command == "GET":
                 hub.breaks = ""
                 self._send(data, headers, cut=len(data) // 2)
             else:

@@ -23,41 +23,31 @@ from huggingface_hub import constants
 from ragmemory.embedders.onnx_files import ModelUnusable, listed, on_bytes
 
 constants.DOWNLOAD_CHUNK_SIZE = 50_000  # what is lost when a connection breaks
-seen = []
+seen, reasons = [], []
 on_bytes.set(lambda done, total: seen.append((done, total)))
-try:
-    found = listed(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
-    print(json.dumps({"seen": seen, "folder": str(found.folder)}))
-except ModelUnusable as error:
-    print(json.dumps({"seen": seen, "reason": error.reason, "hint": error.hint}))
+for _ in range(2):
+    try:
+        found = listed(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
+    except ModelUnusable as error:
+        reasons.append(error.reason)
+print(json.dumps({"seen": seen, "reasons": reasons, "folder": str(found.folder)}))
 """
 NAME, MODEL = "model_optimized.onnx", os.urandom(300_000)
 FILES = {NAME: MODEL, "config.json": b"{}", "tokenizer.json": b"{ }"}
 
 
-def downloaded(hub: Hub, cache: Path) -> dict[str, object]:
-    told = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(cache / "home")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(cache)],
-        env={**os.environ, **told},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 @pytest.mark.full
 def test_a_damaged_file_is_refused_and_fetched_again_and_a_broken_download_goes_on(tmp_path: Path) -> None:
-    with hub_server(Hub(FILES)) as hub:
-        hub.damaged.add(NAME)
-        refused = downloaded(hub, tmp_path)
-        assert str(refused["reason"]).startswith(f"{NAME} was damaged on its way")
-        hub.damaged.clear()
-        hub.breaks = NAME
-        done = downloaded(hub, tmp_path)
+    hub = Hub(FILES)
+    hub.damages = hub.breaks = NAME
+    with hub_server(hub):
+        told = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
+        words = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+        done = subprocess.run(words, env={**os.environ, **told}, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["reasons"] == [
+        f"{NAME} was damaged on its way: it does not have the digest that was announced"
+    ]
     assert hub.ranges == [f"bytes={len(MODEL) // 2}-"]
-    assert Path(str(done["folder"]), NAME).read_bytes() == MODEL
-    assert isinstance(done["seen"], list)
-    assert done["seen"][-1] == [len(MODEL), len(MODEL)]
+    assert Path(found["folder"], NAME).read_bytes() == MODEL
+    assert found["seen"][-1] == [len(MODEL), len(MODEL)]
