@@ -29,8 +29,8 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.UnknownEmbedder("bge-smal", ["bge-small"]),
         "There is no embedder bge-smal here.",
-        "Did you mean bge-small? `ragchat embedder ls` lists them; `ollama:NAME` pulls one, a path uses a folder "
-        "with a model.",
+        "Did you mean bge-small? `ragchat embedder ls` lists them; `ollama:NAME` pulls one, a path uses a "
+        "folder with a model.",
     ),
     (
         errors.ModelNotFound("qwen3:8b"),
