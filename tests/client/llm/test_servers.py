@@ -110,6 +110,6 @@ async def test_ollamas_embedders_come_with_size_and_licence_and_another_program_
     with OllamaServer("all-minilm:latest", "qwen3:8b") as server:
         found = await ollama.embedders(replace(settings(), ollama_url=server.base_url))
     assert found == [("all-minilm:latest", 46 * MB, LICENCE.partition("\n")[0])]
-    with OpenAIServer() as server:
-        assert await ollama.embedders(replace(settings(), ollama_url=server.base_url)) == []
-    assert await ollama.embedders(replace(settings(), ollama_url=server.base_url)) == []
+    with OpenAIServer() as other:
+        assert await ollama.embedders(replace(settings(), ollama_url=other.base_url)) == []
+    assert await ollama.embedders(replace(settings(), ollama_url=other.base_url)) == []
