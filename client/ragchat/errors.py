@@ -89,6 +89,19 @@ class AmbiguousSession(SessionError):
         return len(self.matches)
 
 
+class UnknownTurn(SessionError):
+    turn_id: str
+    code = "TURN_NOT_FOUND"
+    sentence = "There is no single turn {turn_id}."
+    hint = "`ragchat session show ID --json` prints the ids of its turns."
+
+
+class NotRepeatable(RagChatError):
+    turn_id: str
+    code = "TURN_NOT_REPEATABLE"
+    sentence = "The turn {turn_id} cannot be asked again: it is the report of a research."
+
+
 class UnknownCase(RagChatError):
     case_id: str
     code = "CASE_NOT_FOUND"

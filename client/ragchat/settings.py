@@ -5,9 +5,18 @@ The ranges of the numbers are in `ragconfig/ranges.toml`: loading checks those o
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
+
+Amount = Annotated[float, Meta(ge=0)]
+
+
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a million tokens of a model cost, of the prompt and of the answer, in the user's currency."""
+
+    prompt: Amount = field(name="in")
+    answer: Amount = field(name="out")
 
 
 class ModelSettings(Struct):
@@ -30,6 +39,7 @@ class ModelSettings(Struct):
     turn_seconds: float
     answer_characters: int
     message_bytes: int
+    prices: dict[str, Price]
 
 
 class RetrievalSettings(Struct):

@@ -53,6 +53,22 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.NoSession(), "There is no past session yet.", "Ask something first."),
     (errors.AmbiguousSession("a", ["ab", "ac"]), "2 sessions begin with a.", "Say which one: ab, ac."),
     (
+        errors.UnknownTurn("ab"),
+        "There is no single turn ab.",
+        "`ragchat session show ID --json` prints the ids of its turns.",
+    ),
+    (
+        errors.NotRepeatable("ab"),
+        "The turn ab cannot be asked again: it is the report of a research.",
+        "",
+    ),
+    (errors.UnknownCase("ab"), "There is no single case ab.", "`ragchat case ls` lists them."),
+    (
+        errors.PlaceUnusable("9", "the answer has no source of this number"),
+        "9 cannot be the right place: the answer has no source of this number.",
+        "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere.",
+    ),
+    (
         errors.SessionsUnavailable("s.db", "disk full"),
         "The sessions in s.db cannot be used: disk full.",
         "Check the setting sessions.path, and that the disk has room.",

@@ -35,6 +35,7 @@ COMMANDS = (
         ),
         check=_check_inject,
     ),
+    Command("session stale", "session:stale", "list answers whose documents have changed since"),
     Command(
         "session search",
         "session:search",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import mcp, memory, program, questions, sessions, setup, sources
+from ragchat.arguments import evaluation, mcp, memory, program, questions, sessions, setup, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
+    "case": "list and remove the questions that `ragchat eval` asks",
     "mcp": "use other MCP servers here, and this memory in other programs",
     "model": "set up the language model",
     "embedder": "list embedders, and change to another one",
@@ -21,6 +22,7 @@ COMMANDS = (
     *sources.COMMANDS,
     questions.QUERY,
     questions.RUN,
+    *evaluation.COMMANDS,
     *memory.COMMANDS,
     *sessions.COMMANDS,
     *mcp.COMMANDS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -9,7 +10,8 @@ from msgspec import structs
 from ragchat.commands.inject import load_with_report
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
-from ragchat.errors import AmbiguousSession, UnknownSession
+from ragchat.errors import AmbiguousSession, RagChatError, UnknownSession
+from ragchat.evaluation.stale import NONE_STALE, Staleness, stale_turns
 from ragchat.formatting import counted, local
 from ragchat.ingest.loading import failed, load_text
 from ragchat.sanitize import one_line
@@ -20,6 +22,7 @@ from ragchat.sessions.store import SessionStore, sessions_path
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport
     from ragchat.memory.client import MemoryClient
+    from ragchat.turn.types import Turn
 
 
 def _store(run: Invocation) -> SessionStore:
@@ -38,15 +41,41 @@ async def ls(run: Invocation) -> int:
 async def show(run: Invocation) -> int:
     async with _store(run) as store:
         session = await store.load(run.arguments.session_id)
+    changed = await _changed(run, session.turns)
     if run.console.json:
-        run.console.document({**structs.asdict(session), "turns": [turn.public() for turn in session.turns]})
+        turns = [{**turn.public(), "changed": changed[turn.turn_id]} for turn in session.turns]
+        run.console.document({**structs.asdict(session), "turns": turns})
         return 0
     from ragchat.ui.render.sources import plain_sources
 
     for turn in session.turns:
+        mark = [f"! Changed since: {', '.join(changed[turn.turn_id])}"] if changed[turn.turn_id] else []
         run.console.print(
-            "\n".join((f"> {turn.question}", "", turn.answer.text, "", *plain_sources(turn), ""))
+            "\n".join((f"> {turn.question}", "", turn.answer.text, "", *plain_sources(turn), *mark, ""))
         )
+    return 0
+
+
+async def _changed(run: Invocation, turns: Sequence[Turn]) -> dict[str, list[str]]:
+    """The places of each turn that have changed since; none if memory cannot be asked."""
+    changed: dict[str, list[str]] = {turn.turn_id: [] for turn in turns}
+    if not any(turn.answer.sources for turn in turns):
+        return changed
+    try:
+        async with run.memory() as memory:
+            staleness = Staleness(memory)
+            return {turn.turn_id: await staleness.places(turn) for turn in turns}
+    except RagChatError as error:
+        run.console.note(f"Whether the documents have changed since is not known. {error}")
+        return changed
+
+
+async def stale(run: Invocation) -> int:
+    async with _store(run) as store, run.memory() as memory:
+        turns = [turn async for turn in stale_turns(store, memory)]
+    rows = [(one.session_id, local(one.created_at), ", ".join(one.places), one.question) for one in turns]
+    header = ("session", "asked", "changed since", "question")
+    run.console.listing({"turns": turns}, header, rows, NONE_STALE)
     return 0
 
 

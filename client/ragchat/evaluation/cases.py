@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ragchat.errors import PlaceUnusable, ScriptInvalid
 from ragchat.evaluation.conditions import Conditions
@@ -64,6 +63,15 @@ class Case(Struct, frozen=True):
         return NOWHERE if self.answered is False else ", ".join(place.location for place in self.places)
 
 
+def confirmation(case: Case) -> str:
+    """What was saved, and what else can be said."""
+    if case.answered is False:
+        return "Saved: no document answers this. If one does, say which: /good N, or /bad PLACE."
+    if case.places:
+        return f"Saved: the answer is in {case.wanted}. `ragchat eval` asks again."
+    return "Saved as a bad answer. /bad PLACE says where the right one is: 2, notes.md:3-5, or nowhere."
+
+
 async def case_of(
     turn: Turn,
     earlier: Sequence[Turn],
@@ -98,7 +106,7 @@ async def case_of(
         sources=sources,
         places=places,
         answered=answered,
-        conditions=replace(conditions, model=turn.answer.model),
+        conditions=conditions,
         created_at=utc_now(),
     )
 

@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 
 from ragchat import __version__
 from ragchat.formatting import counted
-from ragchat.llm.types import OFFLINE
 from ragchat.uris import short_uri
 from ragconfig.settings import SERVER_TABLES
 
@@ -36,12 +35,12 @@ class Conditions(Struct, frozen=True):
     settings: dict[str, Any]  # by their keys
 
 
-async def conditions(conversation: Conversation) -> Conditions:
-    """Those of the next answer. Raises ModelError and what memory raises."""
-    model, stats = await conversation.model.find(), await conversation.memory.stats()
+async def conditions(conversation: Conversation, model: str) -> Conditions:
+    """Those of the answers of a model. Raises what memory raises."""
+    stats = await conversation.memory.stats()
     return Conditions(
         version=__version__,
-        model=model.name if model else OFFLINE,
+        model=model,
         memory=stats.path,
         embedder=stats.embedder,
         documents=stats.documents,
@@ -64,10 +63,9 @@ async def changed_documents(memory: MemoryClient, since: str) -> list[str]:
 
 def differences(before: Conditions, now: Conditions, changed: Sequence[str]) -> Iterator[str]:
     """A line for each setting that differs, and one for the `changed` documents."""
-    one, other = (structs.asdict(conditions) for conditions in (before, now))
-    one, other = {**one, **one.pop("settings")}, {**other, **other.pop("settings")}
+    one, other = ({**structs.asdict(given), **given.settings} for given in (before, now))
     for name in one | other:
-        if name != "documents" and one.get(name) != other.get(name):
+        if name not in ("documents", "settings") and one.get(name) != other.get(name):
             yield f"{name}: {_shown(one.get(name))} → {_shown(other.get(name))}"
     if changed and before.memory == now.memory:
         named = ", ".join(map(short_uri, changed[:MAX_NAMED]))

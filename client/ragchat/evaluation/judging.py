@@ -17,6 +17,7 @@ from ragchat.grounding.pieces import piece_spans
 from ragchat.llm.types import OFFLINE
 from ragchat.scripts.runner import StepResult, check, folded, is_cited
 from ragchat.scripts.script import Expectation, as_list
+from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import short_location
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ async def judge_cases(
     for case in cases:
         conversation.new_session()
         try:
+            if case.conditions is not None:
+                await conversation.scope.narrow(case.conditions.scope or EVERYTHING)
             for question in case.after:
                 await conversation.ask(question)
             turn = await conversation.ask(case.question)
@@ -104,7 +107,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
             prompt = not await check(place, texts, seconds)
     elif case.answered is False:
         right = not answer.grounded
-        failures = [] if right else ["is grounded"]
+        failures = [] if right else ["does not decline"]
     elif case.places:
         failures = _failures(case, turn)
         right = not failures

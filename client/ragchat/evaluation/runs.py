@@ -11,6 +11,7 @@ from ragchat.evaluation.cases import Case
 from ragchat.evaluation.conditions import Conditions, changed_documents, conditions, differences
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.formatting import counted, local, utc_now
+from ragchat.llm.types import OFFLINE
 from ragchat.uris import short_uri
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ async def run_cases(
     on_outcome: Callable[[Outcome], None] = lambda _: None,
 ) -> Run:
     """Ask all cases, and compare with the last run. Raises RagChatError."""
-    now, at = await conditions(conversation), utc_now()
+    model = await conversation.model.find()
+    now, at = await conditions(conversation, model.name if model else OFFLINE), utc_now()
     outcomes = await judge_cases(conversation, cases, on_outcome)
     if last is None:
         return Run(at, script, now, outcomes)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from ragchat.errors import UnknownCase
-from ragchat.evaluation.cases import Case
+from ragchat.conversation import Conversation
+from ragchat.errors import UnknownCase, UnknownTurn
+from ragchat.evaluation.cases import Case, Verdict, case_of
+from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.runs import Run
 from ragchat.sessions.database import Database
 
@@ -59,6 +61,19 @@ async def evaluation_store(path: Path) -> AsyncIterator[EvaluationStore]:
         yield EvaluationStore(database)
     finally:
         await database.aclose()
+
+
+async def save_verdict(conversation: Conversation, turn_id: str, verdict: Verdict, place: str) -> Case:
+    """Save a turn of the conversation as a case, see `case_of`. Raises UnknownTurn, and as `case_of`."""
+    turns = conversation.session.turns
+    index = next((number for number, turn in enumerate(turns) if turn.turn_id == turn_id), None)
+    if index is None:
+        raise UnknownTurn(turn_id)
+    now = await conditions(conversation, turns[index].answer.model)
+    case = await case_of(turns[index], turns[:index], verdict, place.strip(), conversation.memory, now)
+    async with evaluation_store(conversation.sessions.path) as store:
+        await store.save_case(case)
+    return case
 
 
 def _json(value: Case | Run) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from ragchat.errors import AmbiguousSession, NoSession, UnknownSession
+from ragchat.errors import AmbiguousSession, NoSession, UnknownSession, UnknownTurn
 from ragchat.formatting import utc_now
 from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
@@ -153,6 +153,24 @@ class SessionStore:
         if (found := await self.turns(session_id, 1, start=turn_id)) and turn_id:
             return found[0]
         raise UnknownSession(session_id)
+
+    async def load_until(self, turn_id: str) -> Session:
+        """The session of a turn, up to that turn, by its id or the beginning of it; "": of the last turn.
+
+        Raises UnknownTurn.
+        """
+        found = await self._database.rows(
+            """SELECT turn_id, session_id FROM turns WHERE substr(turn_id, 1, ?1) = ?2
+            ORDER BY seq DESC LIMIT iif(?1, 2, 1)""",
+            (len(turn_id), turn_id),
+        )
+        if len(found) != 1:
+            raise UnknownTurn(turn_id)
+        ((turn_id, session_id),) = found
+        session = await self.load(session_id)
+        last = next(index for index, turn in enumerate(session.turns) if turn.turn_id == turn_id)
+        session.turns = session.turns[: last + 1]
+        return session
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session another title. Raises UnknownSession."""

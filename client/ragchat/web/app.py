@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from ragchat.web import (
     changes,
+    evaluation,
     library,
     map,
     plain,
@@ -40,7 +41,7 @@ _SIGNED_IN = (
     '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
 )
 # The addresses of views that need scripts; the other two, search and reading, work without.
-VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
+VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/evaluation", "/setup")
 
 
 def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool) -> Starlette:
@@ -112,6 +113,7 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pr
             *uploads.ROUTES,
             *changes.ROUTES,
             *map.ROUTES,
+            *evaluation.ROUTES,
             *setup.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

@@ -47,6 +47,7 @@ def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
         turn_seconds=600.0,
         answer_characters=1_000_000,
         message_bytes=1_000_000,
+        prices={},
     )
 
 

@@ -24,6 +24,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
+from ragchat.sessions.database import MIGRATIONS
 from ragchat.sessions.store import SessionStore
 from tests.support.turns import turn
 
@@ -311,7 +312,7 @@ async def test_migrations_leave_their_number_and_run_once(tmp_path: Path) -> Non
         async with store_in(tmp_path) as store:
             await store.list()
     with sqlite3.connect(tmp_path / "data" / "sessions.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
 

@@ -10,6 +10,7 @@ const VIEWS = [
   [/^\/document$/, "document"],
   [/^\/library$/, "library"],
   [/^\/map$/, "map"],
+  [/^\/evaluation$/, "evaluation"],
   [/^\/setup$/, "setup"],
 ];
 

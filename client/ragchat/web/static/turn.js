@@ -1,6 +1,7 @@
 // One question and its answer: while it streams in, and when it is finished.
 
 import { get, post } from "./api.js";
+import { ask } from "./dialogs.js";
 import { build, errorBox, h, say } from "./dom.js";
 import { whyElement } from "./why.js";
 
@@ -100,10 +101,39 @@ export function turnElement(turn, view) {
         pressed.disabled = true;
         say(`Stored as ${stored.uri}.`);
       })),
+      ...verdicts(turn, path),
       button("Edit", () => editQuestion(article, turn, view)),
       button("Retry", () => view.retry(), { class: "retry" })),
     sources, why);
   return article;
+}
+
+// Buttons that save the answer as a case; the one that is pressed is the verdict.
+function verdicts(turn, path) {
+  const judge = async (pressed, place) => {
+    const verdict = pressed.value;
+    say((await post(`${path()}/verdict`, { verdict, place })).said);
+    for (const other of pressed.parentElement.querySelectorAll("[value]")) other.setAttribute("aria-pressed", `${other === pressed}`);
+  };
+  const placed = async (event) => {
+    const pressed = event.currentTarget ?? event.target;
+    const place = h("input", { name: "text", autocomplete: "off", placeholder: "2, notes.md:3-5, or nowhere" });
+    await ask({
+      title: "A bad answer", content: h("label", {}, "The right place, if you know it", place),
+      buttons: [["yes", "Save"], ["no", "Cancel"]], escape: "no",
+      answer: (value) => value === "yes" && judge(pressed, place.value.trim()),
+    });
+  };
+  return [
+    button("Good", attempt((event) => judge(event.currentTarget ?? event.target, "")), { value: "good", "aria-pressed": "false" }),
+    button("Bad", attempt(placed), { value: "bad", "aria-pressed": "false" }),
+  ];
+}
+
+// What is known of a turn besides its answer: the verdict, and what has changed since.
+export function mark(article, { verdict, changed }) {
+  article.querySelector(`[value="${verdict}"]`)?.setAttribute("aria-pressed", "true");
+  if (changed.length) article.querySelector(".answer").before(h("p", { class: "stale" }, `Changed since this answer: ${changed.join(", ")}`));
 }
 
 // Runs an action; its error is shown below the buttons.

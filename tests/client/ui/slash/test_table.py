@@ -1,6 +1,6 @@
 """The slash commands, on a real memory and real sessions, without a terminal.
 
-Covers `table` and its actions: `answers`, `code`, `documents`, `program`, `sessions`, `tuning`, `welcome`.
+Covers `table` and its actions: `answers`, `code`, `documents`, `judging`, `program`, `sessions`, `tuning`.
 
 Covers `ragchat.ui.context`, `ragchat.ui.chat.messages` and `ragchat.ui.welcome`.
 """
@@ -57,6 +57,9 @@ NAMES = (
         "sources",
         "open",
         "more",
+        "good",
+        "bad",
+        "stale",
         "why",
         "reasoning",
         "memory",
@@ -116,6 +119,14 @@ async def asked(room: Room) -> Room:
     await room.run("/inject .")
     await room.say("How hot is green tea brewed?")
     return room
+
+
+async def test_the_last_answer_is_judged_and_its_document_watched(asked: Room, tmp_path: Path) -> None:
+    assert await asked.run("/good") == "Saved: the answer is in tea.md:3. `ragchat eval` asks again.\n"
+    assert "notes.md:3-5, or nowhere" in await asked.run("/bad")
+    assert "still stands" in await asked.run("/stale")
+    await asked.context.memory.inject("Empty.", {"uri": (tmp_path / "tea.md").as_uri()})
+    assert "How hot is green tea brewed?" in await asked.run("/stale")
 
 
 def test_the_table_has_every_command_once_with_help_for_each() -> None:

@@ -5,7 +5,7 @@ import { askForText, confirm, Questions } from "../dialogs.js";
 import { errorBox, h, say } from "../dom.js";
 import { sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
-import { LiveTurn, turnElement } from "../turn.js";
+import { LiveTurn, mark, turnElement } from "../turn.js";
 
 // Turns that are in the document at once; older and newer ones are loaded when they are asked for.
 const MAX_SHOWN = 60;
@@ -29,7 +29,22 @@ export async function show(main, { params, query, signal, navigate }) {
   const problems = h("div", {});
   const path = () => `/api/sessions/${id}`;
   const turnId = (article) => article?.id.replace("turn-", "") ?? "";
-  const elements = (page) => page.turns.map((turn) => turnElement(turn, view));
+  const elements = (page) => {
+    const made = page.turns.map((turn) => turnElement(turn, view));
+    marked(made);
+    return made;
+  };
+
+  // Not awaited: an answer is shown at once, its mark when the documents are compared.
+  async function marked(articles) {
+    const ids = articles.map(turnId);
+    try {
+      const marks = ids.length ? await get(address(`${path()}/marks`, { turns: ids.join(",") }), signal) : {};
+      for (const article of articles) if (marks[turnId(article)]) mark(article, marks[turnId(article)]);
+    } catch (error) {
+      if (error.name !== "AbortError") problems.replaceChildren(errorBox(error));
+    }
+  }
 
   async function showNewest() {
     const page = await get(path(), signal);
@@ -203,6 +218,8 @@ export async function show(main, { params, query, signal, navigate }) {
     why: ["how the last answer was made", () => press("Why")],
     sources: ["the passages that the last answer cites", () => press("Sources")],
     retry: ["ask the last question again", () => press("Retry")],
+    good: ["the last answer is right", () => press("Good")],
+    bad: ["the last answer is wrong", () => press("Bad")],
     copy: ["copy the last answer", () => press("Copy")],
     research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
     in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],

@@ -1,0 +1,47 @@
+"""One's own judgement of answers: cases, runs of them, and one turn asked again."""
+
+from __future__ import annotations
+
+from ragchat.arguments.declaring import Command, argument, int_between, option
+from ragchat.arguments.questions import MODEL_CHOICE, SCOPE
+
+TOP_K = argument(
+    *("-k", "--top-k"),
+    type=int_between(1, 100),
+    metavar="N",
+    dest="top_k",
+    help="find N passages (1 to 100)",
+)
+
+COMMANDS = (
+    Command(
+        "eval",
+        "eval:evaluate",
+        "ask all saved cases again, and say what became better and worse",
+        (option("--set", metavar="FILE", help="the questions of this script instead"), TOP_K, *MODEL_CHOICE),
+    ),
+    Command("case ls", "eval:ls", "list the cases"),
+    Command(
+        "case rm",
+        "eval:rm",
+        "remove cases",
+        (argument("case_ids", nargs="+", metavar="ID", help="the case's id or the beginning of it"),),
+    ),
+    Command(
+        "replay",
+        "replay:replay",
+        "ask a past question again with other settings, and compare the answers",
+        (
+            argument("turn", nargs="?", metavar="TURN", help="the turn's id (default: the last turn)"),
+            option("--model", metavar="M", action="append", dest="models", help="ask M; may be repeated"),
+            MODEL_CHOICE[1],
+            TOP_K,
+            SCOPE,
+        ),
+        check=lambda given: (
+            "--model and --offline cannot be combined; --model offline is one more column"
+            if given.models and given.offline
+            else ""
+        ),
+    ),
+)

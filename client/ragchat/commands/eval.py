@@ -1,0 +1,84 @@
+"""`ragchat eval` and `ragchat case`: ask saved questions again; list and remove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.removal import remove_each
+from ragchat.console import Failure
+from ragchat.conversation import Conversation
+from ragchat.errors import UnknownCase
+from ragchat.evaluation.cases import Case, cases_of_script
+from ragchat.evaluation.judging import Outcome
+from ragchat.evaluation.runs import run_cases, sentence
+from ragchat.evaluation.store import evaluation_store
+from ragchat.formatting import counted, local
+from ragchat.sanitize import one_line
+from ragchat.sessions.store import sessions_path
+
+NO_CASES = "There are no cases yet: /good and /bad in the chat save the last answer as one."
+MARKS = {True: "yes", False: "no", None: "-"}
+
+
+async def evaluate(run: Invocation) -> int:
+    """Exit code 1 if a case is worse than in the run before."""
+    script = str(await anyio.Path(run.arguments.set).resolve()) if run.arguments.set else ""
+    settings = run.settings
+    async with evaluation_store(sessions_path(settings)) as store:
+        cases = cases_of_script(Path(script)) if script else await store.cases()
+        if not cases:
+            run.console.result({"cases": []}, empty=NO_CASES)
+            return 0
+        last = next(iter(await store.runs(script)), None)
+        async with run.servers(only_memory=True) as servers:
+            memory = await servers.open_memory(settings)
+            async with Conversation(settings, memory, servers) as conversation:
+                if not run.console.json:
+                    run.console.print("right  screen  prompt  declined   seconds  question")
+                done = await run_cases(conversation, cases, script, last, lambda one: _show(run, one))
+        await store.save_run(done)
+    worse = counted(len(done.worse), "case")
+    failure = Failure("CASES_WORSE", f"{worse} became worse.") if done.worse else None
+    run.console.result(done.public(), "", *map(sentence, done.changes), *done.summary(), failure=failure)
+    return 1 if done.worse else 0
+
+
+def _show(run: Invocation, outcome: Outcome) -> None:
+    if run.console.json:
+        return
+    right, screen, prompt = MARKS[outcome.right], MARKS[outcome.screen], MARKS[outcome.prompt]
+    declined = MARKS[outcome.declined]
+    run.console.line(
+        f"{right:<6} {screen:<7} {prompt:<7} {declined:<8} {outcome.seconds:>7.2f} s  "
+        + one_line(outcome.question)
+    )
+    if outcome.right is not True:
+        for failure in outcome.failures:
+            run.console.line(f"       {one_line(failure)}")
+
+
+async def ls(run: Invocation) -> int:
+    async with evaluation_store(sessions_path(run.settings)) as store:
+        cases = await store.cases()
+    rows = [(one.case_id, one.verdict, local(one.created_at), one.wanted, one.question) for one in cases]
+    header = ("case", "verdict", "judged", "right place", "question")
+    run.console.listing({"cases": cases}, header, rows, NO_CASES)
+    return 0
+
+
+async def rm(run: Invocation) -> int:
+    def removed(case: Case) -> str:
+        return f"Removed the case {case.case_id}: {one_line(case.question)}"
+
+    async with evaluation_store(sessions_path(run.settings)) as store:
+        return await remove_each(
+            run,
+            run.arguments.case_ids,
+            store.remove_case,
+            kind="case_id",
+            expected=(UnknownCase,),
+            sentence=removed,
+        )

@@ -1,0 +1,82 @@
+"""`ragchat replay`: ask a past question again with other settings or models, and compare the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ragchat.commands.invocation import Invocation
+from ragchat.conversation import SaveMode
+from ragchat.evaluation.replaying import Replayed, ask_again, replayed
+from ragchat.formatting import seconds
+from ragchat.settings import ModelSettings
+from ragchat.turn.events import Event, Notice
+
+MAX_LISTED = 8
+
+HEADER = ("", "grounded", "prompt tokens", "answer tokens", "time", "cost", "citations")
+
+
+async def replay(run: Invocation) -> int:
+    def note(event: Event) -> None:
+        if isinstance(event, Notice):
+            run.console.note(event.text)
+
+    prices = run.settings.table("model", ModelSettings).prices
+    async with run.conversation(SaveMode.NOTHING) as conversation:
+        session = await conversation.sessions.load_until(run.arguments.turn or "")
+        then = session.turns[-1]
+        before = replayed(then, prices)
+        # The first answer would take longer than the others.
+        await conversation.warm_up()
+        await conversation.memory.query(then.question, 1)
+        now = [
+            replayed(await ask_again(conversation, session, model, note), prices, then)
+            for model in run.arguments.models or [conversation.model.selected]
+        ]
+    if run.console.json:
+        run.console.document(
+            {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
+        )
+        return 0
+    run.console.print(f"> {then.question}\n")
+    rows = [_row("then", before), *(_row("now", one) for one in now)]
+    run.console.table(HEADER, rows)
+    for one in now:
+        run.console.print(f"\n{one.model} now:")
+        for line in _differences(one):
+            run.console.print(f"  {line}")
+        run.console.print(f"\n{one.answer}")
+    return 0
+
+
+def _row(when: str, one: Replayed) -> tuple[str, ...]:
+    return (
+        f"{when}: {one.model}",
+        "yes" if one.grounded else "no",
+        _tokens(one.prompt_tokens, one),
+        _tokens(one.answer_tokens, one),
+        seconds(one.seconds),
+        "-" if one.cost is None else f"{one.cost:.6f}",
+        _listed(one.citations) or "none",
+    )
+
+
+def _differences(one: Replayed) -> Iterator[str]:
+    named = {
+        "no longer cited": one.citations_gone,
+        "newly cited": one.citations_new,
+        "facts that are gone": one.facts_gone,
+        "new facts": one.facts_new,
+    }
+    yield from (f"{name}: {_listed(texts)}" for name, texts in named.items() if texts)
+    if not any(named.values()):
+        yield "the same citations and facts"
+
+
+def _tokens(count: int, one: Replayed) -> str:
+    return f"{'' if one.reported else 'about '}{count:,}" if count else "-"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = len(texts) - MAX_LISTED
+    return ", ".join(texts[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

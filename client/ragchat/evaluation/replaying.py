@@ -1,0 +1,90 @@
+"""The same question with other settings or models: what differs from the answer then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ragchat.errors import NotRepeatable
+from ragchat.grounding.facts import lacking
+from ragchat.uris import short_location
+
+if TYPE_CHECKING:
+    from ragchat.conversation import Conversation
+    from ragchat.sessions.types import Session
+    from ragchat.settings import Price
+    from ragchat.turn.events import Emit
+    from ragchat.turn.types import Turn
+
+
+class Replayed(Struct, frozen=True):
+    """An answer, and what it cites, says and costs; of a new answer also what differs from the one before.
+
+    Token counts are estimates unless they are `reported`. `cost` is None without a price of the model.
+    """
+
+    model: str
+    answer: str
+    grounded: bool
+    citations: list[str]  # as they are shown
+    prompt_tokens: int
+    answer_tokens: int
+    reported: bool
+    seconds: float
+    cost: float | None
+    facts_gone: list[str] = []
+    facts_new: list[str] = []
+    citations_gone: list[str] = []
+    citations_new: list[str] = []
+
+
+async def ask_again(conversation: Conversation, session: Session, model: str, emit: Emit) -> Turn:
+    """Ask the last question of a session again, which is not changed; `model` as for `ModelSelection.select`.
+
+    Raises NotRepeatable, and what `Conversation.retry` raises.
+    """
+    turns = session.turns
+    if turns[-1].trace.is_report:
+        raise NotRepeatable(turns[-1].turn_id)
+    if model != conversation.model.selected:
+        await conversation.model.select(model)
+    conversation.session = session
+    try:
+        return await conversation.retry(emit, answered=True)
+    finally:
+        session.turns = turns
+
+
+def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None) -> Replayed:
+    """What is compared of a turn; with the turn `before`, also the differences."""
+    answer, text, cited = turn.answer, _said(turn), _cited(turn)
+    prompt, completion = answer.usage.best
+    price = prices.get(answer.model)
+    then, text_then = (_cited(before), _said(before)) if before else (cited, text)
+    return Replayed(
+        answer.model,
+        answer.text,
+        answer.grounded,
+        cited,
+        prompt,
+        completion,
+        answer.usage.is_reported,
+        turn.timings["total"],
+        (prompt * price.prompt + completion * price.answer) / 1e6 if price else None,
+        lacking(text_then, text, turn.question),
+        lacking(text, text_then, turn.question),
+        [place for place in then if place not in cited],
+        [place for place in cited if place not in then],
+    )
+
+
+def _said(turn: Turn) -> str:
+    """The text of an answer, without the places and headings of its cards."""
+    return "\n".join(card.text for card in turn.answer.cards) or turn.answer.text
+
+
+def _cited(turn: Turn) -> list[str]:
+    sources = turn.answer.sources
+    return list(dict.fromkeys(short_location(c.uri, [c.cited_lines], c.title, c.places) for c in sources))
