@@ -42,7 +42,7 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, OpenAIServer]]:
 @pytest.mark.usefixtures("usual")
 async def test_all_are_found_at_once_with_their_chat_models_and_without_the_key() -> None:
     with OllamaServer("all-minilm:latest", "qwen3:8b") as at_ollama:
-        chosen = replace(settings(), ollama_url=at_ollama.base_url, retries=2)
+        chosen = replace(settings(), ollama_url=at_ollama.base_url, ollama_seconds=10.0, retries=2)
         found = await find_servers(chosen, KEY | {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"})
     assert [(one.name, one.models) for one in found] == [
         ("endpoint", []),
@@ -58,13 +58,15 @@ async def test_all_are_found_at_once_with_their_chat_models_and_without_the_key(
 
 async def test_a_server_is_named_by_what_it_says_not_by_its_port(usual: dict[str, OpenAIServer]) -> None:
     usual["llama.cpp"].fields = {"owned_by": "vllm"}
-    found = await find_servers(replace(settings(), ollama_url=usual["llama.cpp"].base_url), {})
+    found = await find_servers(
+        replace(settings(), ollama_url=usual["llama.cpp"].base_url, ollama_seconds=10.0), {}
+    )
     assert found[0].name == "vLLM"
 
 
 async def test_a_model_is_tried_with_one_short_question() -> None:
     with OpenAIServer([Reply("Hello")]) as server:
-        chosen = replace(settings(), base_url=server.base_url)
+        chosen = replace(settings(), base_url=server.base_url, ollama_seconds=10.0)
         [found] = [one for one in await find_servers(chosen, {}) if one.takes_key]
         trial = await try_model(found, "test-model", chosen, {})
         refused = await try_model(found, "gone", chosen, {})
