@@ -52,6 +52,7 @@ FORMATS = {"pdf": "PDF", "office": "Word, PowerPoint and Excel", "code": "source
 MIN_FREE_BYTES = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
+BETTER_HINT = "`ragchat embedder ls` lists those that find more."
 PROBE = "A sentence that `ragchat doctor` stores and finds."
 
 
@@ -221,7 +222,8 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
     if found.notice:
         yield Check("embedder", "fault", found.notice)
     elif stats.documents:
-        yield Check("embedder", "ok", stats.embedder)
+        hint = BETTER_HINT if stats.embedder.startswith("local:") else ""
+        yield Check("embedder", "ok", stats.embedder, hint)
     else:
         yield await embedder(settings, config_file)
 
@@ -288,7 +290,7 @@ async def model(settings: Settings) -> Check:
     try:
         found = await resolve(wanted, settings.table("model", ModelSettings))
         if found is None:
-            hint = "" if wanted == OFFLINE else "Start Ollama or set OPENAI_API_KEY for a chat model."
+            hint = "" if wanted == OFFLINE else "`ragchat model setup` finds a chat model on this machine."
             return Check("model", "ok", "none: answers are quotations from your documents", hint)
         try:
             names = await found.names()

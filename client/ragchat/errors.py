@@ -237,6 +237,50 @@ class NotConfirmed(RagChatError):
     hint = "`ragchat memory rm --yes` removes them."
 
 
+class NotAgreed(RagChatError):
+    what: str
+    code = "NOT_CONFIRMED"
+    sentence = "{what} That is not done without your consent."
+    hint = "`--yes` agrees."
+
+
+class NothingBefore(RagChatError):
+    what: str
+    code = "NOTHING_BEFORE"
+    sentence = "No earlier {what} was replaced by this command, so there is none to go back to."
+
+
+class NotOurEmbedder(RagChatError):
+    url: str
+    code = "EMBEDDER_ELSEWHERE"
+    sentence = "The memory server at {url} chooses its embedder itself."
+    hint = "Run the command on its machine, without --server."
+
+
+class UnknownEmbedder(UnknownName):
+    code = "EMBEDDER_UNKNOWN"
+    sentence = "There is no embedder {name} here."
+    hint = (
+        "{guess}`ragchat embedder ls` lists them; `ollama:NAME` pulls one, a path uses a folder with a model."
+    )
+
+
+class ModelNotFound(RagChatError):
+    name: str
+    code = "MODEL_UNKNOWN"
+    sentence = "No server that was found here has the model {name}."
+    hint = "`ragchat model setup` lists what was found. With Ollama running, this command pulls a model."
+
+
+class ModelFailed(RagChatError):
+    """`problem` is the sentence of the failure."""
+
+    problem: str
+    code = "MODEL_FAILED"
+    sentence = "{problem} The settings are unchanged."
+    hint = "`ragchat model setup` lists what answers."
+
+
 class NothingToAskAbout(RagChatError):
     reason: str
     code = "NOTHING_TO_ASK_ABOUT"

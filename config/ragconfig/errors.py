@@ -51,6 +51,25 @@ class UnreadableFile(SettingsError):
     sentence = "The {kind} {path} cannot be read: {reason}."
 
 
+class NotWritten(SettingsError):
+    """A settings file was not changed; `changes` are those that the user can make."""
+
+    path: str
+    reason: str
+    changes: str
+    sentence = "The settings file {path} cannot be changed: {reason}."
+    hint = "Change it yourself: {changes}."
+
+
+class SetElsewhere(SettingsError):
+    """A layer above the settings file has the value."""
+
+    key: str
+    origin: str
+    sentence = "{key} comes from {origin}, so a settings file cannot change it."
+    hint = "Remove it there, and run the command again."
+
+
 def reason_of(error: OSError) -> str:
     """The reason of an OSError as the end of a sentence."""
     reason = error.strerror or str(error)

@@ -50,6 +50,8 @@ MAX_BYTES = 1 << 18
 # The maximum size of a user's prompt file: far more than any model's context.
 MAX_PROMPT_BYTES = 1 << 20
 SHOWN_CHARACTERS = 80
+# How the origin of a value begins that a variable sets.
+ENVIRONMENT = "the environment variable"
 # How the URL of a memory in a database begins.
 DATABASE = "postgresql://"
 # The value of index.url for an index in the database of the memory.
@@ -189,7 +191,7 @@ def load_settings(
     for variable, text in environ.items():
         if key := _key_of(variable, settings):
             value = _typed(text, settings, key, variable)
-            _choose(settings, key, value, f"the environment variable {variable}")
+            _choose(settings, key, value, f"{ENVIRONMENT} {variable}")
     for key, value in (flags or {}).items():
         if value is not None:
             _choose(settings, key, value, "the command line")
@@ -358,7 +360,7 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
         return msgspec.convert(text, type(current), strict=False)
     except msgspec.DecodeError:  # also the base of ValidationError
         reason = f"it takes {KINDS[type(current)]}, not {_shown(text)}"
-        raise InvalidSetting(key, reason, f"the environment variable {variable}") from None
+        raise InvalidSetting(key, reason, f"{ENVIRONMENT} {variable}") from None
 
 
 def fingerprint(settings: Settings, version: str) -> str:

@@ -48,6 +48,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         roots=memory.roots,
         repository=None if memory.read_only else repository,
         previous_embedder=previous_embedder,
+        models=models_folder(settings),
     )
 
 

@@ -44,12 +44,13 @@ class MemoryService:
         roots: Sequence[str] = (),
         repository: Path | None = None,
         previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
+        models: Path = Path("models"),
     ) -> None:
         """`roots`: the folders in which files may be read, and written by edits and backups; `repository`:
         the root of the git repository whose memory this is.
 
         `previous_embedder` makes the embedder with an identity, if possible: it embeds queries during a
-        reembedding.
+        reembedding. `models` is the folder of downloaded models.
         """
         self.roots = roots
         self.repository = repository
@@ -78,7 +79,7 @@ class MemoryService:
         self.passages = store.passages
         self.map = DocumentMap(store)
         self.history = History(store, self.writer, lambda group: self.ingestions.cancel_group(group))
-        self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots)
+        self.maintenance = Maintenance(store, embedder, indexing, self.writer, roots, models)
         self.code = CodeMemory(store)
         self.block_editor = BlockEditor(
             store,

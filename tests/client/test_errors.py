@@ -11,6 +11,37 @@ from ragchat.web.errors import WebError
 
 TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.EmptyQuestion(), "The question is empty.", ""),
+    (
+        errors.NotAgreed("x is downloaded."),
+        "x is downloaded. That is not done without your consent.",
+        "`--yes` agrees.",
+    ),
+    (
+        errors.NothingBefore("model"),
+        "No earlier model was replaced by this command, so there is none to go back to.",
+        "",
+    ),
+    (
+        errors.NotOurEmbedder("http://nas:8765"),
+        "The memory server at http://nas:8765 chooses its embedder itself.",
+        "Run the command on its machine, without --server.",
+    ),
+    (
+        errors.UnknownEmbedder("bge-smal", ["bge-small"]),
+        "There is no embedder bge-smal here.",
+        "Did you mean bge-small? `ragchat embedder ls` lists them; `ollama:NAME` pulls one, a path uses a "
+        "folder with a model.",
+    ),
+    (
+        errors.ModelNotFound("qwen3:8b"),
+        "No server that was found here has the model qwen3:8b.",
+        "`ragchat model setup` lists what was found. With Ollama running, this command pulls a model.",
+    ),
+    (
+        errors.ModelFailed("It did not answer."),
+        "It did not answer. The settings are unchanged.",
+        "`ragchat model setup` lists what answers.",
+    ),
     (errors.NothingToRetry(), "There is no question to repeat.", "Ask something first."),
     (errors.NothingToResume(), "No research of these documents was stopped.", "Name a question."),
     (

@@ -19,13 +19,14 @@ import re
 import socket
 import sys
 import threading
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from ragconfig.settings import packaged_text
 
@@ -91,7 +92,8 @@ class OpenAIServer:
     `context_tokens`: a longer prompt gets 400 context_length_exceeded. `stream_options=False`: a request that
     carries them gets 400, as some servers do. `page`: HTML in place of the list of models; `pours` as for
     `Reply`. `hangs_up`: the connection is closed on a prompt that is too long. `fields` are added to each
-    listed model; `pages` are JSON at paths outside of the API.
+    listed model; `pages` are JSON at paths outside of the API, or functions from the body of a request to
+    JSON, or to an iterator of lines.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class OpenAIServer:
         self.pages = dict(pages or {})
         self.requests: list[dict[str, Any]] = []  # the bodies of the scripted requests
         self.rewritings: list[dict[str, Any]] = []  # and those of the others
+        self.embedded = 0  # texts
         self.poured = 0  # bytes of `pours` that clients took
         self.connections = 0
         self.stopping = threading.Event()
@@ -135,7 +138,7 @@ class OpenAIServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
-    def __enter__(self) -> OpenAIServer:
+    def __enter__(self) -> Self:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 
@@ -176,6 +179,14 @@ class OpenAIServer:
             message = f"This model's maximum context length is {self.context_tokens} tokens"
             return Reply(status=400, code="context_length_exceeded", message=message)
         return None
+
+
+def bag_of_words(text: str, dimensions: int = 64) -> list[float]:
+    """A vector that is like those of texts with the same words."""
+    vector = [0.0] * dimensions
+    for word in re.findall(r"\w+", text.lower()):
+        vector[zlib.crc32(word.encode()) % dimensions] += 1.0
+    return vector
 
 
 def last_user_text(body: Mapping[str, Any]) -> str:
@@ -225,7 +236,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self._is_elsewhere() or self._unauthorised():
+        if self._is_elsewhere(body) or self._unauthorised():
+            return
+        if self.path == "/v1/embeddings":
+            self.server.script.embedded += len(body["input"])
+            rows = [{"index": n, "embedding": bag_of_words(text)} for n, text in enumerate(body["input"])]
+            self._json(200, {"object": "list", "model": body["model"], "data": rows})
             return
         reply = self.server.script.reply_to(body)
         if reply.hangs_up:
@@ -242,15 +258,34 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._whole(body, reply)
 
-    def _is_elsewhere(self) -> bool:
+    def _is_elsewhere(self, body: Any = None) -> bool:
         """Whether a request is for a path outside of the API, and has got the usual answer."""
         if self.path.startswith("/v1/"):
             return False
-        if (page := self.server.script.pages.get(self.path)) is not None:
+        page = self.server.script.pages.get(self.path)
+        if callable(page):
+            page = page(body)
+        if isinstance(page, Iterator):
+            self._lines(page)
+        elif page is not None:
             self._json(200, page)
         else:
             self._json(404, {"detail": "Not Found"})
         return True
+
+    def _lines(self, lines: Iterator[Any]) -> None:
+        """JSON in lines, as Ollama streams; the connection ends without an end after None."""
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in lines:
+            if line is None:
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            self._chunk(json.dumps(line).encode() + b"\n")
+        self._chunk(b"")
 
     def _unauthorised(self) -> bool:
         key = self.server.script.key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import evaluation, mcp, memory, program, questions, sessions, sources
+from ragchat.arguments import evaluation, mcp, memory, program, questions, sessions, setup, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
@@ -10,6 +10,8 @@ GROUPS = {
     "session": "list, show, search, remove and inject past conversations",
     "case": "list and remove the questions that `ragchat eval` asks",
     "mcp": "use other MCP servers here, and this memory in other programs",
+    "model": "set up the language model",
+    "embedder": "list embedders, and change to another one",
     "config": "show and create settings",
 }
 
@@ -24,5 +26,6 @@ COMMANDS = (
     *memory.COMMANDS,
     *sessions.COMMANDS,
     *mcp.COMMANDS,
+    *setup.COMMANDS,
     *program.COMMANDS,
 )

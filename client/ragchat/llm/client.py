@@ -118,18 +118,19 @@ class Model:
 
     async def names(self) -> list[str]:
         """The models that the server lists."""
-        return [model.id for model in await self._listed()]
+        return [model.id for model in await self.listed()]
 
     async def find_context(self) -> None:
         """Set `context` from what the server reports. Raises nothing."""
         self.context = None
         with anyio.move_on_after(CONTEXT_SECONDS), suppress(ModelError):
-            listed = await self._listed()
+            listed = await self.listed()
             # A server with one model accepts any name.
             if found := [model for model in listed if model.id == self.name or len(listed) == 1]:
                 self.context = await context_of(found[0], self.endpoint.base_url, self._get)
 
-    async def _listed(self) -> list[ListedModel]:
+    async def listed(self) -> list[ListedModel]:
+        """The models that the server lists, with what it says about each."""
         try:
             return msgspec.convert(await self._get("/models"), ModelList).data
         except msgspec.ValidationError:
@@ -199,7 +200,7 @@ class Model:
         """Find out why the server closed the connection: it is down, its context is too small, or `error`."""
         try:
             with anyio.fail_after(PROBE_SECONDS):
-                await self._listed()
+                await self.listed()
         except (ModelUnreachable, ServerHungUp) as failure:
             return ModelUnreachable(self.endpoint.base_url, failure.reason)
         except TimeoutError:

@@ -67,7 +67,7 @@ async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
     """A model at the configured endpoint; for "auto", one of those that it lists."""
     model = Model(endpoint, settings)
     if endpoint.name == AUTO:
-        chosen = _choose(await _names(model), settings.openai_model)
+        chosen = choose(await _names(model), settings.openai_model)
         if chosen is None:
             await model.aclose()
             raise NoChatModel(endpoint.base_url)
@@ -80,14 +80,14 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
 
     Raises UnknownModel if Ollama has only other models.
     """
-    if not await _listens(settings.ollama_url, settings.ollama_seconds):
+    if not await listens(settings.ollama_url, settings.ollama_seconds):
         return None
     model = Model(ModelEndpoint(name, settings.ollama_url, ""), settings)
     try:
         names = await model.names()
     except ModelError:  # another program listens there
         names = []
-    chosen = _choose(names, "") if name == AUTO else _same_tag(name, names)
+    chosen = choose(names, "") if name == AUTO else same_tag(name, names)
     if chosen is None:
         await model.aclose()
         if name != AUTO:
@@ -99,7 +99,7 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
 
 async def chat_models_at(model: Model) -> list[str]:
     """The chat models that the server of `model` lists."""
-    return _chat_models(await model.names())
+    return chat_models(await model.names())
 
 
 async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
@@ -113,14 +113,15 @@ async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
 
 def unknown_model(endpoint: ModelEndpoint, names: list[str]) -> UnknownModel:
     """The error for a model that is not among the `names` that a server lists."""
-    names = _chat_models(names)
+    names = chat_models(names)
     wanted = endpoint.name.lower()
     parts = [name for name in names if wanted in name.lower()]
     near = parts or difflib.get_close_matches(wanted, names, n=NEAR_NAMES, cutoff=0.5)
     return UnknownModel(endpoint.name, endpoint.base_url, near[:NEAR_NAMES], names)
 
 
-def _chat_models(names: list[str]) -> list[str]:
+def chat_models(names: list[str]) -> list[str]:
+    """Without models that do not chat, as far as their names tell."""
     return [name for name in names if not _NOT_FOR_CHAT.search(name)]
 
 
@@ -132,18 +133,25 @@ async def _names(model: Model) -> list[str]:
         raise
 
 
-def _choose(names: list[str], preferred: str) -> str | None:
+def choose(names: list[str], preferred: str) -> str | None:
+    """The preferred model if it is there, else the first chat model."""
     if preferred in names:
         return preferred
-    return next(iter(_chat_models(names)), None)
+    return next(iter(chat_models(names)), None)
 
 
-def _same_tag(name: str, names: list[str]) -> str | None:
+def same_tag(name: str, names: list[str]) -> str | None:
     """The listed name of a model: Ollama lists `llama3.2:latest` for `llama3.2`."""
-    return next((known for known in names if known in (name, f"{name}:latest")), None)
+    return next((known for known in names if known in (name, with_tag(name))), None)
 
 
-async def _listens(url: str, seconds: float) -> bool:
+def with_tag(name: str) -> str:
+    """A model's name as Ollama lists it."""
+    return name if ":" in name else f"{name}:latest"
+
+
+async def listens(url: str, seconds: float) -> bool:
+    """Whether something accepts connections at the URL's port."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     with anyio.move_on_after(seconds):

@@ -231,6 +231,14 @@ class LimitReached(ModelError):
     hint = "Ask again, raise the limit, or choose another model."
 
 
+class PullFailed(ModelError):
+    model: str
+    reason: str
+    hint: str = ""
+    code = "MODEL_NOT_PULLED"
+    sentence = "Ollama did not pull {model}: {reason}."
+
+
 class ToolCallsUsedUp(ModelError):
     """`limit` is the setting that ended its tool calls, with its value."""
 

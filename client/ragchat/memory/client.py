@@ -47,10 +47,12 @@ from ragcommon.contract.history import (
 )
 from ragcommon.contract.maintenance import (
     Backup,
+    EmbedderModels,
     ExportPage,
     Imported,
     ImportOutcome,
     PortableDocument,
+    Prepared,
     Reembedded,
     Repaired,
     Stats,
@@ -347,9 +349,23 @@ class MemoryClient:
     async def stats(self) -> Stats:
         return await self._typed("get_memory_stats", {}, Stats)
 
-    async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
-        """Embed all documents again; no timeout. Progress is counted in chunks."""
-        return await self._typed("reembed_memory", {}, Reembedded, timeout=None, on_progress=on_progress)
+    async def embedders(self) -> EmbedderModels:
+        """The models that can embed on the machine of the memory."""
+        return await self._typed("list_embedders", {}, EmbedderModels, timeout=None)
+
+    async def prepare_embedder(self, on_progress: OnProgress | None = None) -> Prepared:
+        """Embed a word, for which a model may be downloaded; no timeout. Progress is counted in bytes."""
+        return await self._typed("prepare_embedder", {}, Prepared, timeout=None, on_progress=on_progress)
+
+    async def reembed(self, on_progress: OnProgress | None = None, *, switch: bool = True) -> Reembedded:
+        """Embed all documents again; no timeout. Progress is counted in chunks.
+
+        Without `switch`, memory goes on with the old embeddings until the next call.
+        """
+        arguments: dict[str, Any] = {} if switch else {"switch": False}
+        return await self._typed(
+            "reembed_memory", arguments, Reembedded, timeout=None, on_progress=on_progress
+        )
 
     async def discard_embeddings(self) -> Stats:
         """Delete the previous embeddings kept by a reembedding, or those of an incomplete one."""

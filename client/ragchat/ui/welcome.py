@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from ragchat.errors import RagChatError
 from ragchat.formatting import counted
+from ragchat.llm.discovery import AUTO
 from ragchat.sanitize import one_line
 from ragchat.servers.managed import ServerState
 
@@ -18,6 +21,17 @@ EMPTY_MEMORY = (
     "Your memory is empty. Load files or folders with /inject PATH. "
     "To try it on ragchat's own README first, type y and press Enter."
 )
+
+
+NO_MODEL = "No language model is in use: answers are quotations. `ragchat model setup` finds one."
+
+
+async def has_no_model(context: ChatContext) -> bool:
+    """Whether a model was looked for, and none was found."""
+    model = context.conversation.model
+    with suppress(RagChatError):
+        return model.selected == AUTO and await model.find() is None
+    return False
 
 
 def memory_line(context: ChatContext) -> str:

@@ -9,9 +9,11 @@ import hashlib
 import importlib.util
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -35,6 +37,13 @@ HASHED_BYTES = 1 << 20
 SHOWN_NAMES = 3
 # Seconds after a failed load during which calls fail with the same error.
 DOWN_SECONDS = 30.0
+# How a command installs fastembed.
+INSTALL = f"{sys.executable} -m pip install 'ragchat[fastembed]'"
+# The digests after which the Hub's cache names its files: SHA-256 of large ones, of git's for others.
+SHA256, GIT = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{40}")
+
+# Called with the bytes received and those in all, in any thread, while a model is downloaded.
+on_bytes: ContextVar[Callable[[int, int], None] | None] = ContextVar("on_bytes", default=None)
 
 
 class ModelUnusable(Exception):
@@ -52,7 +61,12 @@ class Family(Protocol):
     def list_supported_models(self) -> list[dict[str, Any]]: ...
 
     def download_files_from_huggingface(
-        self, hf_source_repo: str, cache_dir: str, extra_patterns: list[str], local_files_only: bool
+        self,
+        hf_source_repo: str,
+        cache_dir: str,
+        extra_patterns: list[str],
+        local_files_only: bool,
+        **more: Any,
     ) -> str: ...
 
 
@@ -116,8 +130,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def using_fastembed() -> Iterator[None]:
     """For all calls of fastembed: whatever they raise is raised as ModelUnusable."""
     if importlib.util.find_spec("fastembed") is None:
-        install = f"Install it: {sys.executable} -m pip install 'ragchat[fastembed]'"
-        raise ModelUnusable("the package fastembed is not installed", install)
+        raise ModelUnusable("the package fastembed is not installed", f"Install it: {INSTALL}")
     try:
         from loguru import logger as fastembeds
 
@@ -161,15 +174,63 @@ def listed(family: Family, wanted: str, cache: Path, *, may_download: bool) -> L
     logger.warning("Downloading the model %s (%s) from %s to %s", name, size, source, cache)
     private_folder(cache)
     try:
-        folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=False)
+        folder = family.download_files_from_huggingface(
+            source, str(cache), files, local_files_only=False, **_counted()
+        )
     except Exception as error:
         from huggingface_hub.constants import ENDPOINT
 
         reason = f"{ENDPOINT}/{source} cannot be downloaded ({first_line(error)})"
         hint = f"Check the network, or name the folder of a model on this machine. Downloads go to {cache}."
         raise ModelUnusable(reason, hint) from error
+    _check_digests(Path(folder))
     logger.warning("The model %s is complete.", name)
     return Listed(name, Path(folder))
+
+
+def _counted() -> dict[str, Any]:
+    """Arguments of a download that report its progress to `on_bytes`."""
+    tell = on_bytes.get()
+    if tell is None:
+        return {}
+    from huggingface_hub.utils.tqdm import tqdm
+
+    plain: Any = tqdm
+
+    def add(bar: Any, n: float | None = 1) -> None:
+        bar.n += int(n or 0)
+        if bar.name == "huggingface_hub.snapshot_download":  # the bytes of all files together
+            tell(bar.n, int(bar.total or 0))
+
+    def begin(bar: Any, *arguments: Any, name: str | None = None, **options: Any) -> None:
+        plain.__init__(bar, *arguments, name=name, **{**options, "disable": True})
+        bar.name = name
+
+    return {"tqdm_class": type("Counter", (tqdm,), {"__init__": begin, "update": add})}
+
+
+def _check_digests(folder: Path) -> None:
+    """Compare downloaded files with the digests in their names; delete what differs. Raises ModelUnusable.
+
+    The Hub's client compares sizes only. A cache without links has no such names.
+    """
+    for file in folder.rglob("*"):
+        blob = file.resolve()
+        if not blob.is_file():
+            continue
+        if SHA256.fullmatch(blob.name):
+            digest = hashlib.sha256()
+        elif GIT.fullmatch(blob.name):
+            digest = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
+        else:
+            continue
+        with blob.open("rb") as content:
+            while part := content.read(HASHED_BYTES):
+                digest.update(part)
+        if digest.hexdigest() != blob.name:
+            blob.unlink()
+            reason = f"{file.name} was damaged on its way: it does not have the digest that was announced"
+            raise ModelUnusable(reason, "Run the command again: it downloads this file once more.")
 
 
 def first_line(error: Exception) -> str:

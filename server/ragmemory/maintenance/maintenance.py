@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 
 from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import (
     Backup,
+    EmbedderModels,
     ExportPage,
     ImportOutcome,
     PortableDocument,
+    Prepared,
     Reembedded,
     Repaired,
     Stats,
@@ -20,17 +23,19 @@ from ragcommon.contract.maintenance import (
 )
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
-from ragmemory.errors import BackupFailed, BadArgument
+from ragmemory.errors import BackupFailed, BadArgument, EmbedderUnavailable
 from ragmemory.files.roots import is_within
 from ragmemory.files.walking import NOT_ALLOWED, reason_of
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
-from ragmemory.maintenance.reembedding import OnProgress, reembed
+from ragmemory.maintenance.reembedding import OnProgress, prepare, reembed
 from ragmemory.maintenance.repairing import repair
 from ragmemory.stores import engine
 from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ragmemory.search.indexing import Indexing
 
 
@@ -38,13 +43,20 @@ class Maintenance:
     """`roots`: the folders in which backups may be written."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, indexing: Indexing, writer: Writer, roots: Sequence[str]
+        self,
+        store: Store,
+        embedder: Embedder,
+        indexing: Indexing,
+        writer: Writer,
+        roots: Sequence[str],
+        models: Path,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
         self._writer = writer
         self._roots = roots
+        self._models = models
         self._reembedding = anyio.Lock()
 
     async def stats(self) -> Stats:
@@ -61,13 +73,30 @@ class Maintenance:
         self._indexing.note_write()
         return repaired
 
-    async def reembed(self, on_progress: OnProgress) -> Reembedded:
-        """Recompute all embeddings with the configured embedder.
+    async def embedder_models(self) -> EmbedderModels:
+        """The models that can embed on this machine. Raises EmbedderUnavailable."""
+        from ragmemory.embedders.choices import choices
+        from ragmemory.embedders.onnx_files import ModelUnusable
+
+        try:
+            return await to_thread.run_sync(choices, self._models)
+        except ModelUnusable as error:
+            raise EmbedderUnavailable("fastembed", error.reason, error.hint) from error
+
+    async def prepare_embedder(self, on_progress: OnProgress) -> Prepared:
+        """Embed a word, for which a model may be downloaded. Progress is counted in bytes.
+
+        Raises EmbedderUnavailable.
+        """
+        return await prepare(self._embedder, on_progress)
+
+    async def reembed(self, on_progress: OnProgress, *, switch: bool = True) -> Reembedded:
+        """Recompute all embeddings with the configured embedder; without `switch`, they are not used yet.
 
         Raises EmbedderUnavailable, ReembeddingEnded.
         """
         async with self._reembedding:
-            reembedded = await reembed(self._store, self._embedder, on_progress)
+            reembedded = await reembed(self._store, self._embedder, on_progress, switch=switch)
         self._indexing.note_write()
         return reembedded
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ragcommon.contract.maintenance import Reembedded
+from anyio import from_thread, lowlevel
+
+from ragcommon.contract.maintenance import Prepared, Reembedded
 from ragmemory.embedders import Embedder
 from ragmemory.errors import ReembeddingEnded
 from ragmemory.ingest.preparation import context, digest_of
@@ -16,12 +18,40 @@ OnProgress = Callable[[int, int], Awaitable[None]]
 
 # Chunks that are read and embedded at a time: a kill loses the work on one page.
 _PAGE = 250
+# Reports of progress while a model is downloaded.
+_STEPS = 200
 
 
-async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> Reembedded:
+async def prepare(embedder: Embedder, on_progress: OnProgress) -> Prepared:
+    """Embed a word. Progress is counted in the bytes of a download. Raises EmbedderUnavailable."""
+    from ragmemory.embedders.onnx_files import on_bytes
+
+    token, told = lowlevel.current_token(), 0
+
+    async def report(done: int, total: int) -> None:
+        await on_progress(done, max(done, total))
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if done - told >= total / _STEPS or done >= total:
+            told = done
+            from_thread.run(report, done, total, token=token)
+
+    reset = on_bytes.set(tell)
+    try:
+        [embedding] = await embedder.embed_documents(["word"], [""])
+    finally:
+        on_bytes.reset(reset)
+    return Prepared(embedder.identity, len(embedding) // 2)
+
+
+async def reembed(
+    store: Store, embedder: Embedder, on_progress: OnProgress, *, switch: bool = True
+) -> Reembedded:
     """Embed all chunks again, and switch to the new embeddings at once: see `stores.reembedding`.
 
-    Chunks that are added meanwhile are embedded as well. Raises EmbedderUnavailable, ReembeddingEnded.
+    Without `switch` they are collected only, and the next call with the same embedder switches. Chunks that
+    are added meanwhile are embedded as well. Raises EmbedderUnavailable, ReembeddingEnded.
     """
     identity = embedder.identity
     done = await store.reembedding.begin(identity)
@@ -36,6 +66,8 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
             computed += len(page)
             await on_progress(done + computed, max(done + computed, total))
         if len(page) < _PAGE:
+            if not switch:
+                return Reembedded(done + computed, identity, computed)
             is_switched = await store.reembedding.switch(identity, after)
     stats = await store.stats()
     if not is_switched and (stats.embedder, stats.next_embedder) != (identity, ""):

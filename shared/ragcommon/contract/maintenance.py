@@ -72,6 +72,30 @@ class Reembedded(Struct, frozen=True):
     kept_bytes: int = 0  # of these
 
 
+class EmbedderModel(Struct, frozen=True):
+    """A model that embeds on the machine of the memory."""
+
+    name: str
+    kind: Literal["local", "fastembed"]
+    bytes: int  # of the download; 0: none is needed
+    languages: str
+    licence: str
+    is_downloaded: bool
+    measured: str = ""  # what this project has measured, as a sentence; "": nothing
+
+
+class EmbedderModels(Struct, frozen=True):
+    models: list[EmbedderModel]
+    install: str = ""  # the command that installs what the models of "fastembed" need; "": it is there
+
+
+class Prepared(Struct, frozen=True):
+    """The configured embedder has embedded a word."""
+
+    embedder: str
+    dimensions: int
+
+
 class Verified(Struct, frozen=True):
     """The outcome of one `verify`. Each problem is a sentence that ends with the remedy."""
 

@@ -19,6 +19,11 @@ TABLE: list[tuple[ModelError, str, str]] = [
         "Set OPENAI_API_KEY, name a key file in model.key_file, or use --offline.",
     ),
     (
+        errors.PullFailed("qwen3:8b", "the connection broke", "Run it again."),
+        "Ollama did not pull qwen3:8b: the connection broke.",
+        "Run it again.",
+    ),
+    (
         errors.KeyRejected(URL),
         f"{URL} did not accept the key.",
         "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server.",

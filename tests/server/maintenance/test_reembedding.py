@@ -119,6 +119,21 @@ async def test_memory_is_searched_with_the_old_embeddings_until_the_switch(
             await memory.search.query(MEANING, 3)
 
 
+async def test_embeddings_can_be_collected_first_and_used_later(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await fill(memory)
+    async with service_for(tmp_path, other := OppositeEmbedder()) as trying:
+        assert (await trying.maintenance.prepare_embedder(ignore)).embedder == "opposite"
+        collected = await trying.maintenance.reembed(ignore, switch=False)
+        assert collected.computed == (await memory.maintenance.stats()).chunks
+        assert await is_found_by_meaning(memory)
+        embedded = len(other.texts)
+        assert (await trying.maintenance.reembed(ignore)).computed == 0
+        assert await is_found_by_meaning(trying)
+        assert len(other.texts) == embedded
+
+
 async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, memory: MemoryService) -> None:
     await fill(memory)
     async with service_for(tmp_path, OppositeEmbedder()) as other:

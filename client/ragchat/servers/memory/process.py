@@ -32,6 +32,8 @@ QDRANT_PREFIX = "QDRANT_"
 # Address and credentials for downloading models.
 HUGGINGFACE_PREFIX = "HF_"
 OPENAI_KEY = "OPENAI_API_KEY"
+# The settings that choose an embedder.
+EMBEDDER_KEYS = ("kind", "model", "base_url")
 
 
 def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
@@ -67,7 +69,7 @@ def environment(
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
     # Otherwise the server would read the embedder from the user's file again, which may have changed.
-    return kept | {"RAGCHAT_EMBEDDER_KIND": embedder["kind"]}
+    return kept | {f"RAGCHAT_EMBEDDER_{name.upper()}": embedder[name] for name in EMBEDDER_KEYS}
 
 
 def supervised(

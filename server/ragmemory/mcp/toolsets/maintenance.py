@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from ragcommon.contract.maintenance import (
     Backup,
+    EmbedderModels,
     ExportPage,
     Imported,
     PortableDocument,
+    Prepared,
     Reembedded,
     Repaired,
     Stats,
@@ -35,6 +37,9 @@ Force = Annotated[bool, Meta(description="Replace the file if it is a memory tha
 Vectors = Annotated[
     bool,
     Meta(description="With the embeddings: import_documents into a memory of the same embedder uses them."),
+]
+Switch = Annotated[
+    bool, Meta(description="False: only collect the new embeddings; the next call that may switches to them.")
 ]
 _Uris = Annotated[list[str], Meta(max_length=MAX_IMPORTED_DOCUMENTS)]
 Uris = Annotated[_Uris | None, Meta(description="Only the documents with these uris.")]
@@ -83,22 +88,36 @@ def _care_tools(memory: Memory) -> list[Tool]:
             more_repaired=more_repaired,
         )
 
+    @tool(read_only=True)
+    async def list_embedders(call: Call) -> EmbedderModels:
+        """List the models that can embed on the machine of the memory: size, languages, licence."""
+        return await (await memory()).maintenance.embedder_models()
+
     @tool(idempotent=True, background=True)
-    async def reembed_memory(call: Call) -> Reembedded:
+    async def prepare_embedder(call: Call) -> Prepared:
+        """Embed a word with the configured embedder; its model is downloaded if need be."""
+        await call.background()
+        return await (await memory()).maintenance.prepare_embedder(call.progress)
+
+    @tool(idempotent=True, background=True)
+    async def reembed_memory(call: Call, switch: Switch = True) -> Reembedded:
         """Recompute all embeddings with the configured embedder, which may differ from the previous one.
 
         Memory is searched with the old embeddings until all new ones are there. A call that was cut short is
         continued by the next. The old ones are kept: going back to their embedder recomputes what is newer.
         """
         await call.background()
-        return await (await memory()).maintenance.reembed(call.progress)
+        return await (await memory()).maintenance.reembed(call.progress, switch=switch)
 
     @tool(destructive=True, idempotent=True)
     async def discard_embeddings(call: Call) -> Stats:
         """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
         return await (await memory()).maintenance.discard_embeddings()
 
-    return [get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings]
+    return [
+        *(get_memory_stats, verify_memory, repair_memory),
+        *(list_embedders, prepare_embedder, reembed_memory, discard_embeddings),
+    ]
 
 
 def _copying_tools(memory: Memory) -> list[Tool]:

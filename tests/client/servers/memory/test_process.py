@@ -15,7 +15,11 @@ from ragchat.servers.memory.server import open_memory
 from tests.support.program import program_in
 from tests.support.turns import settings_in
 
-LOCAL = {"RAGCHAT_EMBEDDER_KIND": "local"}
+LOCAL = {
+    "RAGCHAT_EMBEDDER_KIND": "local",
+    "RAGCHAT_EMBEDDER_MODEL": "",
+    "RAGCHAT_EMBEDDER_BASE_URL": "",
+}
 SECRETS = {
     "OPENAI_API_KEY": "sk-model",
     "ANTHROPIC_API_KEY": "sk-other",
@@ -55,7 +59,7 @@ def test_the_server_gets_the_environment_it_needs_and_no_secret(tmp_path: Path) 
 
 def test_an_embedder_that_uses_the_models_key_gets_it(tmp_path: Path) -> None:
     openai = {"OPENAI_API_KEY": "sk-model", "OPENAI_BASE_URL": "http://host/v1"}
-    remote = {"RAGCHAT_EMBEDDER_KIND": "openai"}
+    remote = LOCAL | {"RAGCHAT_EMBEDDER_KIND": "openai"}
     settings = settings_in(tmp_path, embedder__kind="openai")
     assert environment(settings, NEEDED | SECRETS | openai) == NEEDED | openai | remote
     settings = settings_in(tmp_path, embedder__kind="openai", embedder__key_file="key")
@@ -66,7 +70,8 @@ def test_a_server_that_downloads_models_learns_from_where(tmp_path: Path) -> Non
     mirror = {"HF_ENDPOINT": "https://mirror.example", "HF_HUB_OFFLINE": "1"}
     assert environment(settings_in(tmp_path), NEEDED | mirror) == NEEDED | LOCAL
     settings = settings_in(tmp_path, embedder__kind="fastembed")
-    assert environment(settings, NEEDED | mirror) == NEEDED | mirror | {"RAGCHAT_EMBEDDER_KIND": "fastembed"}
+    downloading = LOCAL | {"RAGCHAT_EMBEDDER_KIND": "fastembed"}
+    assert environment(settings, NEEDED | mirror) == NEEDED | mirror | downloading
 
 
 def test_every_table_of_the_memorys_settings_reaches_the_server() -> None:
