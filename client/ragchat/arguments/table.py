@@ -6,6 +6,7 @@ from ragchat.arguments import mcp, memory, program, questions, sessions, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
+    "prompt": "list and show prompts and roles",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
     "mcp": "use other MCP servers here, and this memory in other programs",
@@ -19,6 +20,7 @@ COMMANDS = (
     *sources.COMMANDS,
     questions.QUERY,
     questions.RUN,
+    *questions.PROMPTS,
     *memory.COMMANDS,
     *sessions.COMMANDS,
     *mcp.COMMANDS,
