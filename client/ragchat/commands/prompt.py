@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from ragchat.commands.invocation import Invocation
 from ragchat.conversation import Attached, Conversation
 from ragchat.errors import PromptArgumentRefused, PromptIncomplete, UnknownPrompt, UnknownPromptArgument
@@ -15,24 +17,39 @@ from ragchat.formatting import counted
 from ragchat.servers.prompts import as_word, chosen, of_memory, of_servers
 from ragchat.turn.events import Emit, Event, Notice
 from ragchat.turn.types import Turn
-from ragconfig.prompt_files import FOLDER, ROLES, Template, all_templates, broken_in, of_kind, role_files
+from ragconfig.prompt_files import (
+    FOLDER,
+    ROLES,
+    Head,
+    Template,
+    all_templates,
+    broken_in,
+    of_kind,
+    role_files,
+)
 
 _NAMED = re.compile(r"([\w-]+)=(.*)", re.DOTALL)
 
 
 def ls(run: Invocation) -> int:
-    prompts = [
-        {"name": name, "description": template.head.description, "arguments": template.head.arguments}
-        for name, (_, template) in _templates(run).items()
-    ]
+    prompts = {name: template.head for name, (_, template) in _templates(run).items()}
+    roles = {name: _beginning(path) for name, path in _roles(run).items()}
+    document = {
+        "prompts": [
+            {
+                "name": name,
+                "description": head.description,
+                "arguments": [{"name": key, **structs.asdict(one)} for key, one in head.arguments.items()],
+            }
+            for name, head in prompts.items()
+        ],
+        "roles": [{"name": name, "description": beginning} for name, beginning in roles.items()],
+    }
     rows = [
-        *(
-            (name, _usage(template), template.head.description)
-            for name, (_, template) in _templates(run).items()
-        ),
-        *((name, "(role)", _beginning(path)) for name, path in _roles(run).items()),
+        *((name, _usage(head), head.description) for name, head in prompts.items()),
+        *((name, "(role)", beginning) for name, beginning in roles.items()),
     ]
-    run.console.listing({"prompts": prompts, "roles": [*_roles(run)]}, ("name", "values", "does"), rows)
+    run.console.listing(document, ("name", "values", "does"), rows)
     for problem in broken_in(run.home.config / FOLDER):
         run.console.note(problem)
     return 0
@@ -63,10 +80,8 @@ def _roles(run: Invocation) -> dict[str, Path]:
     return role_files(run.home.config / ROLES)
 
 
-def _usage(template: Template) -> str:
-    return " ".join(
-        name if one.default is None else f"[{name}]" for name, one in template.head.arguments.items()
-    )
+def _usage(head: Head) -> str:
+    return " ".join(name if one.default is None else f"[{name}]" for name, one in head.arguments.items())
 
 
 def _beginning(path: Path) -> str:

@@ -142,7 +142,7 @@ def test_prompts_and_roles_are_listed_and_shown_with_the_users_own(tmp_path: Pat
     assert prompt.ls(run_of("prompt", "ls", "--json", out=out)) == 0
     listed = json.loads(out.getvalue())
     assert {"create-outline", "own"} <= {one["name"] for one in listed["prompts"]}
-    assert {"reviewer", "teacher", "mate"} == set(listed["roles"])
+    assert {"reviewer", "teacher", "mate"} == {one["name"] for one in listed["roles"]}
     assert prompt.ls(run_of("prompt", "ls", out=out)) == 0
     assert "Answer as a mate.\n" in out.getvalue()
     assert prompt.show(run_of("prompt", "show", "own", out=out)) == 0
