@@ -119,7 +119,11 @@ async def filled_in(
     name, memory = run.arguments.prompt, conversation.memory
     offline = await conversation.ready_model(note) is None
     of_own = [] if ":" in name else await of_memory(memory)
-    prompt = chosen(name, [*of_own, *await of_servers(conversation.servers)], offline=offline)
+    try:
+        prompt = chosen(name, [*of_own, *await of_servers(conversation.servers)], offline=offline)
+    except UnknownPrompt:
+        run.note_servers(conversation.servers)  # Its server may not have started.
+        raise
     values = values_of(name, run.arguments.question, [one.name for one in prompt.arguments])
     file = _templates(run).get(name)
     documents = of_kind(file[1].head.arguments, "document") if file else []
