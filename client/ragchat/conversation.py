@@ -42,7 +42,7 @@ from ragchat.turn.events import Emit, Notice, ignore
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
 from ragchat.turn.past_turns import newest_that_fit, turn_tokens
-from ragchat.turn.prompt import load_prompts
+from ragchat.turn.prompt import load_prompts, load_role
 from ragchat.turn.scope import Scope
 from ragchat.turn.tools import Toolbox
 from ragchat.turn.types import Turn
@@ -96,7 +96,8 @@ NO_ATTACHMENTS = Attached()
 class Conversation:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `scope` is the part of `memory` that is searched, `save_mode` how turns are saved.
+    `scope` is the part of `memory` that is searched, `save_mode` how turns are saved, `role` the name of the
+    role in use, "" for none.
 
     The caller opens and closes `memory` and `servers`; the other servers start once a model is found. With
     `trust_read_only_hints`, tools that any server declares read-only run without asking.
@@ -122,6 +123,7 @@ class Conversation:
         self.model = ModelSelection(model, environ)
         self._all_limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
+        self.role = ""
         self.servers = servers
         self.permissions = servers.permissions
         self.toolbox = Toolbox(
@@ -165,7 +167,7 @@ class Conversation:
         except RagChatError as error:
             emit(Notice(f"{error} {error.hint}".rstrip()))
 
-    async def _ready_model(self, emit: Emit) -> Model | None:
+    async def ready_model(self, emit: Emit) -> Model | None:
         """The model, with its other servers; None: offline.
 
         A script waits for all of them to start; the chat only before it asks the model.
@@ -200,6 +202,11 @@ class Conversation:
     def system_prompt(self, text: str) -> None:
         self._prompts = replace(self._prompts, system=text)
 
+    def use_role(self, name: str) -> None:
+        """Let the text of a role follow the system prompt; "": none. Raises UnknownRole, PromptUnreadable."""
+        self._prompts = replace(self._prompts, role=load_role(name, self.settings) if name else "")
+        self.role = name
+
     @property
     def _limits(self) -> TurnLimits:
         return self._all_limits.within(self.model.context)
@@ -212,7 +219,7 @@ class Conversation:
     @property
     def history_tokens(self) -> int:
         """How many tokens of the context the history takes at most, by the estimate that budgets use."""
-        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self._prompts.system)
+        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self._prompts.instructions)
         return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
@@ -274,11 +281,13 @@ class Conversation:
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         answerer = None
-        if model := await self._ready_model(emit):
+        if model := await self.ready_model(emit):
             answerer = Answerer(
                 *(model, self._prompts, self.toolbox, approve),
                 *(attached.untrusted, attached.images, attached.instructions),
             )
+        elif self.role and not session.turns:
+            emit(Notice(f"Without a language model, the role {self.role} has no effect."))
         async with _suggesting_models(model):
             turn = await take_turn(
                 question,
@@ -345,7 +354,7 @@ class Conversation:
         question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, documents)
         if not question:
             raise NothingToResume
-        model = await self._ready_model(emit)  # It bounds the limits.
+        model = await self.ready_model(emit)  # It bounds the limits.
         context = ResearchContext(
             self.scope.searched,
             self.toolbox,

@@ -47,12 +47,20 @@ class NothingToResume(RagChatError):
 
 
 class PromptUnreadable(RagChatError):
-    key: str
+    """`check` is what names the file."""
+
+    check: str
     path: str
     reason: str
     code = "PROMPT_UNREADABLE"
     sentence = "The prompt file {path} cannot be read: {reason}."
-    hint = "Check the setting {key}."
+    hint = "Check {check}."
+
+
+class UnknownRole(UnknownName):
+    code = "ROLE_UNKNOWN"
+    sentence = "There is no role {name}."
+    hint = "{guess}`ragchat prompt ls` lists them."
 
 
 # Sessions
@@ -417,7 +425,45 @@ class UnknownCommand(UnknownName):
 class UnknownPrompt(UnknownName):
     code = "PROMPT_UNKNOWN"
     sentence = "There is no prompt {name}."
-    hint = "{guess}/prompt lists them."
+    hint = "{guess}`ragchat prompt ls` and /prompt list them."
+
+
+class PromptNeedsModel(RagChatError):
+    name: str
+    code = "PROMPT_NEEDS_MODEL"
+    sentence = "The prompt {name} needs a language model, and none is configured."
+    hint = "Start Ollama, set OPENAI_API_KEY, or name a model in the settings; summarize-document needs none."
+
+
+class PromptNotFilledIn(RagChatError):
+    name: str
+    reason: str
+    code = "PROMPT_NOT_FILLED_IN"
+    sentence = "The server of the prompt {name} did not fill it in: {reason}."
+
+
+class PromptIncomplete(RagChatError):
+    prompt: str
+    missing: Sequence[str]
+    hint: str = ""
+    code = "ARGUMENT_MISSING"
+    sentence = "The prompt {prompt} needs {values}."
+
+    @property
+    def values(self) -> str:
+        return " and ".join(f"{name}=…" for name in self.missing)
+
+
+class UnknownPromptArgument(UnknownName):
+    prompt: str = ""
+    known: Sequence[str] = ()
+    code = "PROMPT_ARGUMENT_UNKNOWN"
+    sentence = "The prompt {prompt} has no argument {name}."
+    hint = "{guess}It takes {names}."
+
+    @property
+    def names(self) -> str:
+        return ", ".join(self.known) or "no arguments"
 
 
 class CommandNotPossible(RagChatError):
@@ -442,7 +488,7 @@ class PromptArgumentRefused(RagChatError):
     reason: str
     hint: str = ""
     code = "PROMPT_ARGUMENT_REFUSED"
-    sentence = "/prompt {prompt} cannot take this for {argument}: {reason}."
+    sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
 
 
 class ArgumentMissing(RagChatError):

@@ -2,7 +2,7 @@
 
 Start with `settings`; `ranges.toml` has the allowed range of each number, `home` finds the folders, `keys`
 reads secrets and `redaction` keeps them out of logs. `prompts` has the prompts of the chat, and in subfolders
-those of the server; `small_talk.toml` the chat's fixed replies, `words.toml` function words and general words
-by language; `servers` recipes for other MCP servers. `repository` finds and creates a repository's own
-memory. Imports `ragcommon` only.
+those of the server, `roles` texts that follow the system prompt; `small_talk.toml` the chat's fixed replies,
+`words.toml` function words and general words by language; `servers` recipes for other MCP servers.
+`repository` finds and creates a repository's own memory. Imports `ragcommon` only.
 """

@@ -1,9 +1,13 @@
-"""Prompt files: TOML front matter between two lines of `+++`, and a text with `{{arguments}}`."""
+"""Prompt files: TOML front matter between two lines of `+++`, and a text with `{{arguments}}`.
+
+A role is a file of plain text, which follows the system prompt.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -16,9 +20,10 @@ from ragconfig.toml_files import NotToml, decode_toml
 
 T = TypeVar("T")
 
-# The folder of prompts, in the package and in the user's settings. A user's file replaces ours of the same
-# name.
+# The folders, in the package and in the user's settings. A user's file replaces ours of the same name.
 FOLDER = "prompts"
+ROLES = "roles"
+_PACKS = ("documents", "calibration")  # the order in which prompts are listed
 PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
 # Messages of msgspec, and their replacements as the end of a sentence.
@@ -66,6 +71,18 @@ def templates_in(folder: Path) -> Iterator[tuple[Path, Template | BrokenTemplate
             yield path, read_template(path)
         except BrokenTemplate as error:
             yield path, error
+
+
+def all_templates(folder: Path) -> Iterator[tuple[Path, Template | BrokenTemplate]]:
+    """The packaged prompt files, then those of the user's `folder`."""
+    ours = Path(__file__).with_name(FOLDER)
+    return chain.from_iterable(map(templates_in, (*(ours / pack for pack in _PACKS), folder)))
+
+
+def role_files(folder: Path) -> dict[str, Path]:
+    """The files of the roles by name: the packaged ones, and those in the user's `folder`."""
+    folders = Path(__file__).with_name(ROLES), folder
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.md"))}
 
 
 def broken_in(folder: Path) -> list[str]:

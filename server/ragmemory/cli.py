@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # collections take 6 % of the time to the first response.
 GC_THRESHOLD = 50_000
 # Only these words require the parsers of the commands, which take 0.8 ms to build.
-COMMANDS = frozenset({"http", "bridge", "copy", "token", "-h", "--help"})
+COMMANDS = frozenset({"http", "bridge", "copy", "token", "completion", "-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -134,6 +134,14 @@ def _make_token(settings: Settings, arguments: argparse.Namespace) -> None:
     sys.stdout.write((json.dumps(made) if arguments.json else token) + "\n")
 
 
+def _complete(_: Settings, arguments: argparse.Namespace) -> None:
+    from ragcommon.completion import completed, script
+
+    words = arguments.words
+    lines = completed(_parser(commands=True), words, {}) if words else [script(arguments.shell, "ragmemory")]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
 def _http_command(arguments: argparse.Namespace) -> list[str]:
     """The command that serves the same memory over HTTP."""
     # -P: a file in the working folder must not shadow a module.
@@ -232,6 +240,16 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
     token.add_argument("owner", metavar="OWNER", help="who gets it, such as anne")
     token.add_argument("--right", choices=RIGHTS, default="read", help="what it allows (default: read)")
     token.add_argument("--json", action="store_true", help="print it as JSON")
+    completion = commands.add_parser(
+        "completion",
+        help="print the script with which a shell completes commands and options",
+        description="Print the script with which a shell completes commands and options.",
+    )
+    completion.set_defaults(run=_complete)
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"
+    )
+    completion.add_argument("words", nargs="*", default=[], help=argparse.SUPPRESS)
 
 
 class _Command(argparse.ArgumentParser):

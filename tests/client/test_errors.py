@@ -45,7 +45,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.NothingToRetry(), "There is no question to repeat.", "Ask something first."),
     (errors.NothingToResume(), "No research of these documents was stopped.", "Name a question."),
     (
-        errors.PromptUnreadable("prompts.system", "x.md", "gone"),
+        errors.PromptUnreadable("the setting prompts.system", "x.md", "gone"),
         "The prompt file x.md cannot be read: gone.",
         "Check the setting prompts.system.",
     ),
@@ -225,12 +225,37 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.UnknownPrompt("outlin", ["create-outline"]),
         "There is no prompt outlin.",
-        "Did you mean create-outline? /prompt lists them.",
+        "Did you mean create-outline? `ragchat prompt ls` and /prompt list them.",
     ),
     (
         errors.PromptArgumentRefused("create-outline", "document", "there is no document 'a'", "Look."),
-        "/prompt create-outline cannot take this for document: there is no document 'a'.",
+        "The prompt create-outline cannot take this for document: there is no document 'a'.",
         "Look.",
+    ),
+    (
+        errors.PromptNeedsModel("extract-facts"),
+        "The prompt extract-facts needs a language model, and none is configured.",
+        "Start Ollama, set OPENAI_API_KEY, or name a model in the settings; summarize-document needs none.",
+    ),
+    (
+        errors.PromptNotFilledIn("git:log", "it is down"),
+        "The server of the prompt git:log did not fill it in: it is down.",
+        "",
+    ),
+    (
+        errors.PromptIncomplete("create-section", ["document", "topic"], "Look."),
+        "The prompt create-section needs document=… and topic=….",
+        "Look.",
+    ),
+    (
+        errors.UnknownPromptArgument("dpth", ["depth"], "create-outline", ["document", "depth"]),
+        "The prompt create-outline has no argument dpth.",
+        "Did you mean depth? It takes document, depth.",
+    ),
+    (
+        errors.UnknownRole("reviwer", ["reviewer"]),
+        "There is no role reviwer.",
+        "Did you mean reviewer? `ragchat prompt ls` lists them.",
     ),
     (errors.ArgumentMissing("inject", "files or folders"), "/inject needs files or folders.", ""),
     (errors.UnexpectedArgument("undo"), "/undo takes no argument.", ""),

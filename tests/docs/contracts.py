@@ -48,6 +48,8 @@ ask --model test-model "How is the boiler refilled?"
 query -k 2 roses
 research "What must be done in March?"
 run script.toml
+prompt ls
+prompt show reviewer
 session ls
 session search boiler
 session show {session}
@@ -98,6 +100,7 @@ mcp config cursor
 config show
 config path
 config init
+completion fish
 doctor
 """,
 }

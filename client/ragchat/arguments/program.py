@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import SUPPRESS, Namespace
 
 from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
 
@@ -60,6 +60,15 @@ COMMANDS = (
             flag("--read-only", help="offer no tool that changes memory"),
         ),
         check=_check_serve,
+    ),
+    Command(
+        "completion",
+        "completion:completion",
+        "print the script with which a shell completes commands, options and names",
+        (
+            argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
+            argument("words", nargs="*", default=[], help=SUPPRESS),
+        ),
     ),
     Command("config show", "config:show", "show the effective settings and where each comes from"),
     Command("config path", "config:path", "show where settings, memory and logs are"),

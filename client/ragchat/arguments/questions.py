@@ -23,8 +23,12 @@ SCOPE = option(
 )
 
 
+ROLE = option("--role", metavar="NAME", help="answer in this role, such as reviewer")
+
+
 CONVERSATION = (
     SCOPE,
+    ROLE,
     option("--session", metavar="ID", help="continue this session"),
     flag("-c", "--continue", dest="resume", help="continue the last session"),
     *MODEL_CHOICE,
@@ -34,6 +38,8 @@ CONVERSATION = (
 
 
 def _check_ask(arguments: Namespace) -> str:
+    if not (arguments.question or arguments.prompt):
+        return "name a question, or a prompt with --prompt"
     if arguments.no_session and (arguments.session or arguments.resume):
         return "--no-session cannot be combined with --session and -c"
     if arguments.files and arguments.scope:
@@ -52,7 +58,12 @@ ASK = Command(
     "ask:ask",
     "answer one question, with sources",
     (
-        argument("question", nargs="+", help="the question, or - to read it from stdin"),
+        argument(
+            "question",
+            nargs="*",
+            help="the question, or - to read it from stdin; with --prompt its values, also as name=value",
+        ),
+        option("--prompt", metavar="NAME", help="ask this prompt; `ragchat prompt ls` lists them"),
         TOP_K,
         argument(
             "-f",
@@ -79,9 +90,20 @@ RESEARCH = Command(
         argument("question", nargs="*", help="the question, or - to read it from stdin"),
         flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
         flag("--inject", help="store the report in memory"),
-        *CONVERSATION,
+        *(one for one in CONVERSATION if one is not ROLE),
     ),
     check=_check_research,
+)
+
+
+PROMPTS = (
+    Command("prompt ls", "prompt:ls", "list the prompts and the roles"),
+    Command(
+        "prompt show",
+        "prompt:show",
+        "show a prompt or a role, and the file that it is in",
+        (argument("name", metavar="NAME", help="the name of a prompt or a role"),),
+    ),
 )
 
 

@@ -6,6 +6,7 @@ from ragchat.arguments import evaluation, mcp, memory, program, questions, sessi
 
 GROUPS = {
     "source": "folders that memory stays in step with",
+    "prompt": "list and show prompts and roles",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
     "case": "list and remove the questions that `ragchat eval` asks",
@@ -23,6 +24,7 @@ COMMANDS = (
     questions.QUERY,
     questions.RUN,
     *evaluation.COMMANDS,
+    *questions.PROMPTS,
     *memory.COMMANDS,
     *sessions.COMMANDS,
     *mcp.COMMANDS,

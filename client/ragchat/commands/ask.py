@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from ragchat.commands.invocation import Invocation
-from ragchat.commands.stdin import piped_text
+from ragchat.commands.prompt import filled_in, names_documents
+from ragchat.commands.stdin import piped_text, read_stdin
 from ragchat.conversation import SaveMode
 from ragchat.turn.events import Emit, Event, Notice
 from ragchat.turn.types import Turn
@@ -25,10 +26,14 @@ MAX_LISTED = 10
 
 async def ask(run: Invocation) -> int:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
-    question = run.words(run.arguments.question)
-    ignores_stdin = run.arguments.question == ["-"] or run.arguments.scope
-    text = "" if ignores_stdin else piped_text()
-    if text:
+    words, prompt = run.arguments.question, run.arguments.prompt
+    question = "" if prompt else run.words(words)
+    if prompt and "-" in words:
+        text = read_stdin()
+    else:
+        ignores_stdin = names_documents(run) if prompt else words == ["-"]
+        text = "" if ignores_stdin or run.arguments.scope else piped_text()
+    if text and not prompt:
         run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
         return await _answer(run, question)
@@ -39,15 +44,19 @@ async def ask(run: Invocation) -> int:
 
 
 async def _answer(run: Invocation, question: str, text: str = "") -> int:
+    """Answer a question; "": the prompt that is named."""
     save_mode = SaveMode.NOTHING if run.arguments.no_session else SaveMode.ONE_SHOT
     async with run.conversation(save_mode) as conversation:
+        given: list[str] = []
         if text or run.arguments.files:
             from ragchat.ingest.question_files import load_question_files
 
             report = await load_question_files(conversation.memory, run.arguments.files, text)
             for line in report.remarks(MAX_LISTED, ""):
                 run.console.note(line)
-        turn, notices = await show_turn(run, partial(conversation.ask, question))
+            given = [one.document_id for one in report.documents if one.document_id]
+        asked = partial(conversation.ask, question) if question else await filled_in(run, conversation, given)
+        turn, notices = await show_turn(run, asked)
         if run.console.json:
             # Not only the turn's own notices: that it could not be saved is not among them.
             run.console.document({**turn.public(), "notices": notices})

@@ -128,6 +128,8 @@ class Invocation:
             ) as conversation:
                 if save_mode is not None:
                     conversation.save_mode = save_mode
+                if arguments.role:
+                    conversation.use_role(arguments.role)
                 if arguments.scope:
                     await conversation.scope.narrow(arguments.scope)
                 if arguments.session or arguments.resume:

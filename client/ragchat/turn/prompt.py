@@ -6,13 +6,14 @@ Passages are untrusted: they go into the user's message, never into the system r
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
 
-from ragchat.errors import PromptUnreadable
+from ragchat.errors import PromptUnreadable, UnknownRole
 from ragchat.grounding.judging import Closeness
 from ragchat.llm import tokens
 from ragchat.llm.errors import QuestionTooLong
@@ -23,6 +24,7 @@ from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.turn.past_turns import history_messages, newest_that_fit
 from ragchat.turn.types import Turn
 from ragcommon.files.safe_open import read_regular
+from ragconfig.prompt_files import ROLES, role_files
 from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
 
 # The missing words that a prompt names at most.
@@ -45,6 +47,12 @@ class Prompts:
     no_passages: str  # used instead of passages if there are none
     rewrite: str  # system prompt of the request for other wordings of a question
     standalone: str  # system prompt of the request to rewrite a follow-up as a standalone question
+    role: str = ""  # follows the system prompt
+
+    @property
+    def instructions(self) -> str:
+        """What the system role says."""
+        return f"{self.system}\n\n{self.role}".strip()
 
 
 @dataclass(frozen=True)
@@ -73,16 +81,26 @@ def load_prompts(settings: Settings) -> Prompts:
 
 
 def _read(name: str, file: str) -> str:
-    if not file:
-        return _packaged(name)
+    return _text_of(file, f"the setting prompts.{name}") if file else _packaged(name)
+
+
+def load_role(name: str, settings: Settings) -> str:
+    """The text of a role. Raises UnknownRole, PromptUnreadable."""
+    known = role_files(settings.home.config / ROLES)
+    if name not in known:
+        raise UnknownRole(name, difflib.get_close_matches(name, known, n=1))
+    return _text_of(str(known[name]), f"the role {name}")
+
+
+def _text_of(file: str, check: str) -> str:
     try:
         return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
-        raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
+        raise PromptUnreadable(check, file, error.strerror or str(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
-        raise PromptUnreadable(f"prompts.{name}", file, "there is no such home folder") from error
+        raise PromptUnreadable(check, file, "there is no such home folder") from error
     except UnicodeDecodeError as error:
-        raise PromptUnreadable(f"prompts.{name}", file, "it is not text in UTF-8") from error
+        raise PromptUnreadable(check, file, "it is not text in UTF-8") from error
 
 
 def _packaged(name: str) -> str:
@@ -103,7 +121,7 @@ def build(
     Passages are added first, best first, then the history, newest turn first. A history gets at least a
     quarter of the room.
     """
-    frame = [{"role": "system", "content": prompts.system}, {"role": "user", "content": question}]
+    frame = [{"role": "system", "content": prompts.instructions}, {"role": "user", "content": question}]
     introduction = _introduction(grounding, prompts)
     introductions = tokens.at_most(introduction) + tokens.at_most(prompts.no_passages)
     room = budget.context - budget.answer - other_tokens - tokens.prompt_at_most(frame) - introductions
@@ -120,7 +138,7 @@ def build(
     hits = passages.numbered()
     quoted = f"{introduction}\n\n{quote(hits)}" if hits else prompts.no_passages
     messages: list[Message] = [
-        {"role": "system", "content": prompts.system},
+        {"role": "system", "content": prompts.instructions},
         *history_messages(kept),
         # One message: many chat templates reject two user messages in a row.
         {"role": "user", "content": f"{quoted}\n\n{question}"},

@@ -12,15 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import ragconfig
 from ragcommon.contract.documents import DOCUMENT_URIS
 from ragcommon.text.places import PARAGRAPH, ROW, Place
-from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, of_kind, templates_in
+from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, all_templates, of_kind
 from ragconfig.settings import packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmemory.mcp.errors import Memory, wire_errors
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OURS = Path(ragconfig.__file__).with_name(FOLDER)
-_PACKS = ("documents", "calibration")  # the order in which hosts list them
 _QUOTED = f"{FOLDER}/quoted_documents.md"
 # Documents that a completion offers, or that are searched for a name.
 _MAX_NAMES = 1_000
@@ -101,8 +97,7 @@ class Prompts:
     def _templates(self) -> Mapping[str, Template]:
         """By name. A file that is broken is logged and left out."""
         templates = {}
-        folders = [*(_OURS / pack for pack in _PACKS), self._folder]
-        for path, found in chain.from_iterable(map(templates_in, folders)):
+        for path, found in all_templates(self._folder):
             if isinstance(found, Template):
                 templates[path.stem] = found
             else:

@@ -124,4 +124,5 @@ def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, r
     path = file if file.startswith("~") else str(tmp_path / file)
     with pytest.raises(PromptUnreadable) as caught:
         load_prompts(settings_in(tmp_path, prompts__passages=path))
-    assert (caught.value.key, caught.value.path, caught.value.reason) == ("prompts.passages", path, reason)
+    assert (caught.value.path, caught.value.reason) == (path, reason)
+    assert caught.value.hint == "Check the setting prompts.passages."

@@ -385,7 +385,7 @@ async def test_a_prompt_of_a_server_whose_name_has_a_space_is_called_with_an_und
 
 async def test_a_prompt_that_its_server_does_not_fill_in_is_named(served: Room) -> None:
     shown = await failure(served, "/mine:Summarize topic=nothing")
-    assert "/mine:Summarize is not possible now: its server did not fill it in: " in shown
+    assert "The server of the prompt mine:Summarize did not fill it in: " in shown
 
 
 async def test_an_unknown_prompt_of_a_server_is_an_error(served: Room) -> None:

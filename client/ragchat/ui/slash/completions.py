@@ -9,6 +9,7 @@ from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
 from ragchat.uris import part_globs, short_uri
+from ragconfig.prompt_files import ROLES, role_files
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -45,6 +46,11 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
     for name in await context.conversation.model.choices() if context else ():
         if argument.lower() in name.lower():
             yield Completion(name, -len(argument))
+
+
+def roles(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    known = role_files(context.conversation.settings.home.config / ROLES) if context else ()
+    return matching(argument, [("reset", "no role"), *((name, "") for name in known)])
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:

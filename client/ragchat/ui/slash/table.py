@@ -152,6 +152,13 @@ COMMANDS = (
         tuning.system,
         complete=completions.one_of(("edit", "in your editor"), ("reset", "restore the configured prompt")),
     ),
+    SlashCommand(
+        "role",
+        "[NAME|reset]",
+        "list the roles, or answer in one of them",
+        tuning.role,
+        complete=completions.roles,
+    ),
     SlashCommand("new", "", "start a new conversation", sessions.new),
     SlashCommand("sessions", "[WORDS]", "list or search past conversations", sessions.show_sessions),
     SlashCommand(

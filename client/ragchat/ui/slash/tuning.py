@@ -1,10 +1,11 @@
-"""/model, /system: which model answers, and with which system prompt."""
+"""/model, /system, /role: which model answers, and with which system prompt."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible
+from ragconfig.prompt_files import ROLES, role_files
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -35,6 +36,18 @@ async def system(context: ChatContext, argument: str) -> None:
         screen.note("The system prompt is reset.")
     else:
         screen.note("The system prompt is changed for this chat. /system reset restores it.")
+
+
+async def role(context: ChatContext, name: str) -> None:
+    """Answer in a role from now on; without a name, list the roles and mark the one in use."""
+    conversation, screen = context.conversation, context.screen
+    if name:
+        conversation.use_role("" if name == "reset" else name)
+        screen.note(f"The role is now {conversation.role}." if conversation.role else "No role is in use.")
+    else:
+        for known in role_files(conversation.settings.home.config / ROLES):
+            screen.show(f"{'*' if known == conversation.role else ' '} {known}")
+        screen.note("/role NAME answers in that role; /role reset in none.")
 
 
 async def _new_prompt(context: ChatContext, argument: str) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.document import Document
 
-from ragchat.errors import ArgumentMissing, CommandNotPossible, PromptArgumentRefused, UnknownPrompt
+from ragchat.errors import PromptArgumentRefused, PromptIncomplete, PromptNeedsModel, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
 from ragchat.ui.slash.completer import SlashCompleter
 from ragchat.ui.slash.prompts import values_in
@@ -167,20 +167,20 @@ async def test_offline_an_outline_is_quoted_and_other_prompts_need_a_model(room:
     shown = await room.run("/prompt create-outline tea.md")
     assert "Attached: tea.md" in shown
     assert "Green tea is brewed at 75 degrees" in shown
-    with pytest.raises(CommandNotPossible, match="it needs a language model, and none is configured"):
+    with pytest.raises(PromptNeedsModel, match="check-consistency needs a language model"):
         await room.run("/prompt check-consistency tea.md")
 
 
 async def test_a_mistake_is_described_with_its_remedy(room: Room) -> None:
     with pytest.raises(UnknownPrompt, match="There is no prompt summarise-document") as unknown:
         await room.run("/prompt summarise-document")
-    assert unknown.value.hint == "Did you mean summarize-document? /prompt lists them."
-    with pytest.raises(ArgumentMissing, match="/prompt create-outline needs document=…"):
+    assert unknown.value.hint == "Did you mean summarize-document? `ragchat prompt ls` and /prompt list them."
+    with pytest.raises(PromptIncomplete, match="The prompt create-outline needs document=…"):
         await room.run("/prompt create-outline")
     with pytest.raises(PromptArgumentRefused) as refused:
         await room.run("/prompt create-outline milk.md")
     assert str(refused.value) == (
-        "/prompt create-outline cannot take this for document: there is no document 'milk.md' in memory."
+        "The prompt create-outline cannot take this for document: there is no document 'milk.md' in memory."
     )
     assert refused.value.hint == "/memory lists the documents."
 
@@ -189,7 +189,7 @@ async def test_a_value_that_would_be_lost_is_refused(room: Room) -> None:
     with pytest.raises(PromptArgumentRefused) as refused:
         await room.run("/prompt create-outline dokument=tea.md document=my coffee.md")
     assert str(refused.value) == (
-        "/prompt create-outline cannot take this for document: it has two values, dokument=tea.md and "
+        "The prompt create-outline cannot take this for document: it has two values, dokument=tea.md and "
         "my coffee.md."
     )
     assert refused.value.hint.startswith("Its arguments are document, ")

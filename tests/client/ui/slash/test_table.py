@@ -29,6 +29,7 @@ from ragchat.errors import (
     RagChatError,
     UnexpectedArgument,
     UnknownCommand,
+    UnknownRole,
 )
 from ragchat.llm.selection import ModelSelection
 from ragchat.ui.chat.messages import handle
@@ -70,7 +71,7 @@ NAMES = (
         "tools",
         "system",
     ),
-    *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
+    *("role", "new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
 )
 
 
@@ -569,3 +570,23 @@ async def test_a_command_without_arguments_refuses_one(asked: Room, line: str) -
         await asked.run(line)
     assert not asked.context.leaving
     assert (await asked.context.memory.stats()).documents == 2
+
+
+async def test_a_role_follows_the_system_prompt_until_it_is_reset(room: Room) -> None:
+    shown = await room.run("/role")
+    assert "  reviewer" in shown
+    with OpenAIServer([Reply("One."), Reply("Two.")]) as server:
+        chosen = replace(model_settings(), name="test-model", base_url=server.base_url)
+        room.context.conversation.model = ModelSelection(chosen, {})
+        assert "The role is now teacher." in await room.run("/role teacher")
+        assert "* teacher" in await room.run("/role")
+        await room.say("How hot is green tea?")
+        system = server.requests[-1]["messages"][0]["content"]
+        assert system.startswith(room.context.conversation.system_prompt)
+        assert "Answer as a teacher" in system
+        assert "No role is in use." in await room.run("/role reset")
+        await room.say("How hot is green tea?")
+        assert server.requests[-1]["messages"][0]["content"] == room.context.conversation.system_prompt
+        await room.context.conversation.model.aclose()
+    with pytest.raises(UnknownRole, match="There is no role techer"):
+        await room.run("/role techer")
