@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import mcp, memory, program, questions, sessions, sources
+from ragchat.arguments import mcp, memory, notebooks, program, questions, sessions, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
+    "notebook": "parts of memory with conversations, instructions and a model of their own",
     "mcp": "use other MCP servers here, and this memory in other programs",
     "config": "show and create settings",
 }
@@ -21,6 +22,7 @@ COMMANDS = (
     questions.RUN,
     *memory.COMMANDS,
     *sessions.COMMANDS,
+    *notebooks.COMMANDS,
     *mcp.COMMANDS,
     *program.COMMANDS,
 )

@@ -26,7 +26,7 @@ MAX_LISTED = 10
 async def ask(run: Invocation) -> int:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     question = run.words(run.arguments.question)
-    ignores_stdin = run.arguments.question == ["-"] or run.arguments.scope
+    ignores_stdin = run.arguments.question == ["-"] or run.arguments.scope or run.arguments.notebook
     text = "" if ignores_stdin else piped_text()
     if text:
         run.console.note(STDIN_NOTICE)
@@ -47,6 +47,8 @@ async def _answer(run: Invocation, question: str, text: str = "") -> int:
             report = await load_question_files(conversation.memory, run.arguments.files, text)
             for line in report.remarks(MAX_LISTED, ""):
                 run.console.note(line)
+            # Not the documents of a continued session's notebook.
+            conversation.scope.use(conversation.memory)
         turn, notices = await show_turn(run, partial(conversation.ask, question))
         if run.console.json:
             # Not only the turn's own notices: that it could not be saved is not among them.

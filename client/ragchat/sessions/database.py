@@ -41,6 +41,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
     ),
     ("ALTER TABLE sessions ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0",),
+    ("ALTER TABLE sessions ADD COLUMN notebook TEXT NOT NULL DEFAULT ''",),
 )
 
 

@@ -7,7 +7,7 @@ Passages are untrusted: they go into the user's message, never into the system r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import Struct
@@ -70,6 +70,14 @@ def load_prompts(settings: Settings) -> Prompts:
         rewrite=_packaged("rewrite"),
         standalone=_packaged("standalone"),
     )
+
+
+def instructed(prompts: Prompts, instructions: str) -> Prompts:
+    """The prompts with the user's own instructions in the system prompt."""
+    if not instructions.strip():
+        return prompts
+    added = _packaged("notebook").format(instructions=instructions.strip())
+    return replace(prompts, system=f"{prompts.system}\n\n{added}")
 
 
 def _read(name: str, file: str) -> str:

@@ -40,7 +40,7 @@ _SIGNED_IN = (
     '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
 )
 # The addresses of views that need scripts; the other two, search and reading, work without.
-VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/setup")
+VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/setup")
 
 
 def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool) -> Starlette:

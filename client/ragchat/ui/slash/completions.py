@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
@@ -11,6 +11,7 @@ from prompt_toolkit.document import Document
 from ragchat.uris import part_globs, short_uri
 
 if TYPE_CHECKING:
+    from ragchat.sessions.types import SessionInfo
     from ragchat.ui.context import ChatContext
     from ragchat.ui.slash.command import Complete
 
@@ -48,9 +49,10 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = (
-        await context.conversation.sessions.list(limit=_MAX_COMPLETIONS, one_shots=False) if context else []
-    )
+    infos: Sequence[SessionInfo] = ()
+    if context:
+        chat = context.conversation
+        infos = await chat.sessions.list(_MAX_COMPLETIONS, one_shots=False, notebook=chat.notebook_name)
     async for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

@@ -15,6 +15,7 @@ from ragchat.ui.slash import (
     completions,
     documents,
     indexing,
+    notebooks,
     opening,
     program,
     prompts,
@@ -83,6 +84,13 @@ COMMANDS = (
         "ask only a folder, glob, tag or document; * asks all",
         documents.narrow,
         complete=completions.documents,
+    ),
+    SlashCommand(
+        "notebook",
+        "[NAME|-]",
+        "list the notebooks, go to one, or leave it",
+        notebooks.notebook,
+        complete=notebooks.complete,
     ),
     SlashCommand(
         "prompt",
