@@ -110,7 +110,11 @@ async def ls(run: Invocation) -> int:
     documents = [{**_document(one), "sessions": counts[one.name]} for one in notebooks]
     rows = [(one.name, one.scope or "all documents", one.model, counts[one.name]) for one in notebooks]
     header = ("notebook", "in", "model", "conversations")
-    empty = "" if errors else "There are no notebooks yet. `ragchat notebook new NAME` creates one."
+    empty = (
+        "No notebook can be used."
+        if errors
+        else "There are no notebooks yet. `ragchat notebook new NAME` creates one."
+    )
     run.console.listing(
         {"notebooks": documents, "failed": [{"error": str(error), "hint": error.hint} for error in errors]},
         header,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from ragchat.errors import UnknownNotebook
 from ragchat.notebooks.definitions import Notebook, folder_of, listed, load
 from ragchat.sanitize import one_line
 from ragchat.ui.slash.completions import matching
@@ -35,7 +36,11 @@ async def notebook(context: ChatContext, name: str) -> None:
         if not screen.listing(rows):
             screen.note("There are no notebooks yet. In a shell, `ragchat notebook new NAME` creates one.")
         return
-    found = None if name == LEAVE else load(folder, name)
+    try:
+        found = None if name == LEAVE else load(folder, name)
+    except UnknownNotebook as error:
+        error.hint = f"{error.guess}/notebook lists them."
+        raise
     await conversation.use_notebook(found)
     conversation.new_session()
     context.update_session_status()

@@ -36,7 +36,9 @@ async def show_sessions(context: ChatContext, words: str) -> None:
     else:
         for info in await store.list(_SHOWN, one_shots=False, notebook=notebook):
             name = f"{info.session_id}*" if info.session_id == current else info.session_id
-            rows.append((name, local(info.updated_at), Text(one_line(info.title))))
+            where = f"  in {info.notebook}" if info.notebook and not notebook else ""
+            title = Text.assemble(one_line(info.title), (where, "notice"))
+            rows.append((name, local(info.updated_at), title))
     if not context.screen.listing(rows):
         context.screen.note("No conversation matches." if words else "There is no past conversation yet.")
 

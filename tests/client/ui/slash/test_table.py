@@ -53,6 +53,7 @@ NAMES = (
         "query",
         "trace",
         "in",
+        "notebook",
         "prompt",
         "sources",
         "open",
