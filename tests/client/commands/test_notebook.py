@@ -1,4 +1,7 @@
-"""`ragchat notebook` as a user runs it: made, asked in, carried to another memory."""
+"""`ragchat notebook` as a user runs it: made, asked in, carried to another memory.
+
+Covers `ragchat.arguments.notebooks`.
+"""
 
 from __future__ import annotations
 
