@@ -27,6 +27,7 @@ from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
 from ragchat.llm.types import OFFLINE
 from ragchat.memory.types import DocumentText
+from ragchat.notebooks.definitions import Notebook, folder_of, load
 from ragchat.sanitize import one_line
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.sessions.types import Session
@@ -42,11 +43,11 @@ from ragchat.turn.events import Emit, Notice, ignore
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
 from ragchat.turn.past_turns import newest_that_fit, turn_tokens
-from ragchat.turn.prompt import load_prompts, load_role
-from ragchat.turn.scope import Scope
+from ragchat.turn.prompt import Prompts, instructed, load_prompts, load_role
+from ragchat.turn.scope import EVERYTHING, Scope
 from ragchat.turn.tools import Toolbox
 from ragchat.turn.types import Turn
-from ragconfig.settings import Settings
+from ragconfig.settings import COMMAND_LINE, Settings
 
 if TYPE_CHECKING:
     from ragchat.llm.client import Model
@@ -96,8 +97,9 @@ NO_ATTACHMENTS = Attached()
 class Conversation:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `scope` is the part of `memory` that is searched, `save_mode` how turns are saved, `role` the name of the
-    role in use, "" for none.
+    `scope` is the part of `memory` that is searched, `save_mode` how turns are saved. `notebook` is the one
+    that new sessions belong to, and whose scope, instructions and model are used; None: none. `role` is the
+    name of the role in use, "" for none.
 
     The caller opens and closes `memory` and `servers`; the other servers start once a model is found. With
     `trust_read_only_hints`, tools that any server declares read-only run without asking.
@@ -111,16 +113,18 @@ class Conversation:
         servers: ServerManager,
         environ: Mapping[str, str] = os.environ,
         *,
+        notebook: Notebook | None = None,
         trust_read_only_hints: bool = False,
     ) -> None:
         self.settings = settings
+        self.notebook = notebook
         self.memory = memory
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
-        self.session = _new_session()
+        self.session = _new_session(notebook)
         self.save_mode = SaveMode.CONVERSATION
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
-        self.model = ModelSelection(model, environ)
+        self.model = ModelSelection(structs.replace(model, name=self.configured_model), environ)
         self._all_limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
         self.role = ""
@@ -140,6 +144,8 @@ class Conversation:
         self._images: Sequence[str] = ()
 
     async def __aenter__(self) -> Conversation:
+        if self.notebook is not None:
+            await self._narrow(self.notebook)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -192,7 +198,49 @@ class Conversation:
         self.memory, self.settings = await self.servers.open_memory(settings), settings
         self.scope.use(self.memory)
 
+    # The notebook
+
+    @property
+    def notebook_name(self) -> str:
+        """The name of the notebook, "" without one."""
+        return self.notebook.name if self.notebook else ""
+
+    @property
+    def configured_model(self) -> str:
+        """The model that is used unless the user selects another one in this conversation."""
+        return self._model_of(self.notebook)
+
+    def _model_of(self, notebook: Notebook | None) -> str:
+        configured = self.settings.table("model", ModelSettings).name
+        if notebook is None or self.settings.origins.get("model.name") == COMMAND_LINE:
+            return configured
+        return notebook.model or configured
+
+    async def use_notebook(self, notebook: Notebook | None) -> None:
+        """Use the scope, instructions and model of a notebook from now on; the session does not change.
+
+        Raises ModelError, SeveralDocumentsMatch.
+        """
+        if notebook == self.notebook:
+            return
+        if (model := self._model_of(notebook)) != self.configured_model:
+            await self.model.select(model)
+        await self._narrow(notebook)
+        self.notebook = notebook
+
+    async def _narrow(self, notebook: Notebook | None) -> None:
+        before, self.scope.whole = self.scope.whole, notebook.scope if notebook else ""
+        try:
+            await self.scope.narrow(EVERYTHING)
+        except BaseException:
+            self.scope.whole = before
+            raise
+
     # The prompt
+
+    @property
+    def _instructed(self) -> Prompts:
+        return instructed(self._prompts, self.notebook.instructions if self.notebook else "")
 
     @property
     def system_prompt(self) -> str:
@@ -219,7 +267,9 @@ class Conversation:
     @property
     def history_tokens(self) -> int:
         """How many tokens of the context the history takes at most, by the estimate that budgets use."""
-        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self._prompts.instructions)
+        room = (
+            self.context_tokens - self._limits.budget.answer - tokens.at_most(self._instructed.instructions)
+        )
         return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
@@ -239,24 +289,31 @@ class Conversation:
 
     def new_session(self) -> Session:
         """Start a session. It is stored with its first turn."""
-        self._begin(_new_session())
+        self._begin(_new_session(self.notebook))
         return self.session
 
     def _begin(self, session: Session) -> None:
         self.session, self._unanswered, self._images = session, ("", NO_ATTACHMENTS), ()
 
     async def resume(self, session_id: str | None = None) -> Session:
-        """Continue a past session, given by a prefix of its id. Raises SessionError.
+        """Continue a past session, given by a prefix of its id, in its notebook. Raises RagChatError.
 
-        None: the session used last, apart from the current one; a one-shot question only in a one-shot run.
+        None: the session used last, apart from the current one, with a notebook the last one of it; a
+        one-shot question only in a one-shot run.
         """
         store, here = self.sessions, self.session.session_id
         if session_id is None:
-            session = await store.load_last(except_id=here, one_shots=self.save_mode is SaveMode.ONE_SHOT)
+            one_shots = self.save_mode is SaveMode.ONE_SHOT
+            session = await store.load_last(here, one_shots=one_shots, notebook=self.notebook_name)
         else:
             session = await store.load(session_id)
+        await self.use_notebook(self.notebook_of(session))
         self._begin(session)
         return session
+
+    def notebook_of(self, session: Session) -> Notebook | None:
+        """The notebook of a session as its file has it now. Raises RagChatError."""
+        return load(folder_of(self.settings), session.notebook) if session.notebook else None
 
     async def ask(
         self,
@@ -283,7 +340,7 @@ class Conversation:
         answerer = None
         if model := await self.ready_model(emit):
             answerer = Answerer(
-                *(model, self._prompts, self.toolbox, approve),
+                *(model, self._instructed, self.toolbox, approve),
                 *(attached.untrusted, attached.images, attached.instructions),
             )
         elif self.role and not session.turns:
@@ -316,7 +373,7 @@ class Conversation:
         found = await retrieve(memory, query, limits.retrieval)
         grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
         budget = limits.budget
-        room = budget.context - budget.answer - tokens.at_most(self._prompts.system)
+        room = budget.context - budget.answer - tokens.at_most(self._instructed.instructions)
         return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
     async def retry(
@@ -358,7 +415,7 @@ class Conversation:
         context = ResearchContext(
             self.scope.searched,
             self.toolbox,
-            self._prompts,
+            self._instructed,
             self._limits,
             self.settings.table("research", ResearchSettings),
             model,
@@ -398,6 +455,7 @@ class Conversation:
                 turn,
                 replaces=replaced.turn_id if replaced else None,
                 one_shot=self.save_mode is SaveMode.ONE_SHOT,
+                notebook=session.notebook,
             )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
@@ -412,8 +470,8 @@ async def _suggesting_models(model: Model | None) -> AsyncIterator[None]:
         raise await with_near_names(error, model) if model else error from error
 
 
-def _new_session() -> Session:
-    return Session(secrets.token_hex(6), created_at=utc_now())
+def _new_session(notebook: Notebook | None) -> Session:
+    return Session(secrets.token_hex(6), created_at=utc_now(), notebook=notebook.name if notebook else "")
 
 
 def _limits(model: ModelSettings, retrieval: RetrievalSettings, tools: ToolSettings) -> TurnLimits:

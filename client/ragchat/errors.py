@@ -133,6 +133,71 @@ class SessionsUnavailable(SessionError):
     hint = "Check the setting sessions.path, and that the disk has room."
 
 
+class NotInNotebook(SessionError):
+    session_id: str
+    name: str
+    code = "SESSION_NOT_IN_NOTEBOOK"
+    sentence = "The session {session_id} is not in the notebook {name}."
+    hint = "`ragchat session ls` shows where it is; without --notebook, it is continued there."
+
+
+# Notebooks
+
+
+class UnknownNotebook(UnknownName):
+    code = "NOTEBOOK_NOT_FOUND"
+    sentence = "There is no notebook {name}."
+    hint = "{guess}`ragchat notebook ls` lists them."
+
+
+class NotebookNameRefused(RagChatError):
+    name: str
+    code = "NOTEBOOK_NAME_REFUSED"
+    sentence = "{name} cannot be the name of a notebook."
+    hint = "Names have up to 48 letters, digits, - and _; their files are named in lower case."
+
+
+class NotebookExists(RagChatError):
+    name: str
+    hint: str = "Choose another name, or change it: `ragchat notebook edit {name}`."
+    code = "NOTEBOOK_EXISTS"
+    sentence = "There is a notebook {name} already."
+
+
+class NotebookUnusable(RagChatError):
+    path: str
+    reason: str
+    code = "NOTEBOOK_UNUSABLE"
+    sentence = "The notebook {path} cannot be used: {reason}."
+
+
+class NotEdited(RagChatError):
+    """`reason` is the end of a sentence."""
+
+    path: str
+    reason: str
+    code = "NOT_EDITED"
+    sentence = "The notebook was not edited: {reason}."
+    hint = "Edit {path}, or use --in, --instructions and --model."
+
+
+class NotANotebook(RagChatError):
+    """A file to import."""
+
+    path: str
+    reason: str
+    code = "NOT_A_NOTEBOOK"
+    sentence = "{path} is not an exported notebook: {reason}."
+    hint = "`ragchat notebook export NAME -o FILE` writes one."
+
+
+class NotebookNotConfirmed(RagChatError):
+    name: str
+    code = "NOT_CONFIRMED"
+    sentence = "The notebook {name} is not imported without confirmation."
+    hint = "Read its instructions above; --yes imports it."
+
+
 # Memory
 
 

@@ -37,6 +37,8 @@ PACKAGED = ("memory.toml", "chat.toml")
 RANGES = "ranges.toml"
 USER_FILE = "config.toml"
 PROJECT_FILE = "ragchat.toml"
+# The origin of a value that a flag gives.
+COMMAND_LINE = "the command line"
 # The short form of RAGCHAT_MEMORY_PATH.
 MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 
@@ -194,7 +196,7 @@ def load_settings(
             _choose(settings, key, value, f"{ENVIRONMENT} {variable}")
     for key, value in (flags or {}).items():
         if value is not None:
-            _choose(settings, key, value, "the command line")
+            _choose(settings, key, value, COMMAND_LINE)
     if not settings.names_memory and (found := find_memory(folder or Path(), settings.home)):
         _set(settings, "memory.path", str(found), ORIGIN)
     return settings

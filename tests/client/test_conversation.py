@@ -12,11 +12,14 @@ import anyio
 import pytest
 
 from ragchat.conversation import Conversation
-from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
+from ragchat.errors import EmptyQuestion, NoSession, NothingToRetry, UnknownSession
 from ragchat.llm import tokens
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.llm.types import OFFLINE
 from ragchat.memory.client import MemoryClient
+from ragchat.notebooks.definitions import Notebook, folder_of
+from ragchat.notebooks.definitions import load as load_notebook
+from ragchat.notebooks.definitions import save as save_notebook
 from ragchat.turn.events import Delta, Event
 from ragconfig.errors import SettingsError
 from tests.support.memory import memory_in
@@ -194,6 +197,43 @@ async def test_the_system_prompt_can_be_changed(tmp_path: Path) -> None:
             await conversation.ask("Why?")
             assert conversation.system_prompt != packaged
     assert server.requests[0]["messages"][0] == {"role": "system", "content": "Talk like a pirate."}
+
+
+async def test_a_notebook_brings_its_instructions_scope_and_model(tmp_path: Path) -> None:
+    with OpenAIServer([Reply("Yes."), Reply("No.")]) as server:
+        flags = {"model__base_url": server.base_url}
+        settings = settings_in(tmp_path, model__name="test-model", **flags)
+        thesis = save_notebook(
+            folder_of(settings), Notebook("thesis", "note:bees", "Be {brief}.", "test-model")
+        )
+        async with memory_in(tmp_path) as memory:
+            await memory.inject("The bees are blue.", {"uri": "note:bees"})
+            notebook = load_notebook(folder_of(settings), thesis.stem)
+            async with Conversation(settings, memory, no_servers(settings), {}, notebook=notebook) as chat:
+                assert chat.scope.name == "note:bees"
+                await chat.ask("Are the bees blue?")
+                inside = chat.session
+                packaged = chat.system_prompt
+                await chat.use_notebook(None)
+                chat.new_session()
+                await chat.ask("Are the bees blue?")
+            async with Conversation(settings, memory, no_servers(settings), {}) as chat:
+                await chat.resume(inside.session_id)
+                assert chat.notebook == notebook
+                save_notebook(folder_of(settings), Notebook("thesis", "*"))
+                with pytest.raises(NoSession):
+                    await chat.resume()
+    first, second = (request["messages"][0]["content"] for request in server.requests)
+    assert first.startswith(packaged)
+    assert first.endswith("Be {brief}.")
+    assert second == packaged
+
+
+async def test_a_model_of_the_command_line_wins_over_that_of_a_notebook(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, model__name=OFFLINE)
+    notebook = Notebook("thesis", model="hosted")
+    async with Conversation(settings, ListMemory(), no_servers(settings), {}, notebook=notebook) as chat:
+        assert (chat.model.selected, chat.configured_model) == (OFFLINE, OFFLINE)
 
 
 async def test_the_context_fills_with_the_conversation_and_never_overflows(tmp_path: Path) -> None:

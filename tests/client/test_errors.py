@@ -50,6 +50,46 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Check the setting prompts.system.",
     ),
     (errors.UnknownSession("ab"), "There is no session ab.", "`ragchat session ls` lists them."),
+    (
+        errors.NotInNotebook("ab", "hive"),
+        "The session ab is not in the notebook hive.",
+        "`ragchat session ls` shows where it is; without --notebook, it is continued there.",
+    ),
+    (
+        errors.UnknownNotebook("hove", ["hive"]),
+        "There is no notebook hove.",
+        "Did you mean hive? `ragchat notebook ls` lists them.",
+    ),
+    (
+        errors.NotebookNameRefused("a/b"),
+        "a/b cannot be the name of a notebook.",
+        "Names have up to 48 letters, digits, - and _; their files are named in lower case.",
+    ),
+    (
+        errors.NotebookExists("hive"),
+        "There is a notebook hive already.",
+        "Choose another name, or change it: `ragchat notebook edit hive`.",
+    ),
+    (
+        errors.NotebookUnusable("x.toml", "it is empty"),
+        "The notebook x.toml cannot be used: it is empty.",
+        "",
+    ),
+    (
+        errors.NotEdited("x.toml", "there is no editor"),
+        "The notebook was not edited: there is no editor.",
+        "Edit x.toml, or use --in, --instructions and --model.",
+    ),
+    (
+        errors.NotANotebook("x.jsonl", "it is empty"),
+        "x.jsonl is not an exported notebook: it is empty.",
+        "`ragchat notebook export NAME -o FILE` writes one.",
+    ),
+    (
+        errors.NotebookNotConfirmed("hive"),
+        "The notebook hive is not imported without confirmation.",
+        "Read its instructions above; --yes imports it.",
+    ),
     (errors.NoSession(), "There is no past session yet.", "Ask something first."),
     (errors.AmbiguousSession("a", ["ab", "ac"]), "2 sessions begin with a.", "Say which one: ab, ac."),
     (

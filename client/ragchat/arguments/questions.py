@@ -24,11 +24,15 @@ SCOPE = option(
 
 
 ROLE = option("--role", metavar="NAME", help="answer in this role, such as reviewer")
+NOTEBOOK = option(
+    "--notebook", metavar="NAME", help="in this notebook: its documents, instructions and model"
+)
 
 
 CONVERSATION = (
     SCOPE,
     ROLE,
+    NOTEBOOK,
     option("--session", metavar="ID", help="continue this session"),
     flag("-c", "--continue", dest="resume", help="continue the last session"),
     *MODEL_CHOICE,
@@ -44,6 +48,8 @@ def _check_ask(arguments: Namespace) -> str:
         return "--no-session cannot be combined with --session and -c"
     if arguments.files and arguments.scope:
         return "--in chooses documents of memory: it cannot be combined with -f"
+    if arguments.files and arguments.notebook:
+        return "--notebook asks documents of memory: it cannot be combined with -f"
     return ""
 
 

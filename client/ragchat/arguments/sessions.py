@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from ragchat.arguments.declaring import LIMIT, Command, argument, flag
+from ragchat.arguments.questions import NOTEBOOK
 
 SESSION = argument("session_id", metavar="ID", help="the session's id or the beginning of it")
 
@@ -16,7 +17,7 @@ def _check_inject(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
+    Command("session ls", "session:ls", "list past conversations", (LIMIT, NOTEBOOK)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),
     Command(
         "session rm",
@@ -40,6 +41,6 @@ COMMANDS = (
         "session search",
         "session:search",
         "search past conversations",
-        (argument("text", nargs="+", help="words to search for"), LIMIT),
+        (argument("text", nargs="+", help="words to search for"), LIMIT, NOTEBOOK),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import evaluation, mcp, memory, program, questions, sessions, setup, sources
+from ragchat.arguments import evaluation, mcp, memory, notebooks, program, questions, sessions, setup, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
@@ -10,6 +10,7 @@ GROUPS = {
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
     "case": "list and remove the questions that `ragchat eval` asks",
+    "notebook": "parts of memory with conversations, instructions and a model of their own",
     "mcp": "use other MCP servers here, and this memory in other programs",
     "model": "set up the language model",
     "embedder": "list embedders, and change to another one",
@@ -27,6 +28,7 @@ COMMANDS = (
     *questions.PROMPTS,
     *memory.COMMANDS,
     *sessions.COMMANDS,
+    *notebooks.COMMANDS,
     *mcp.COMMANDS,
     *setup.COMMANDS,
     *program.COMMANDS,

@@ -32,7 +32,7 @@ async def ask(run: Invocation) -> int:
         text = read_stdin()
     else:
         ignores_stdin = names_documents(run) if prompt else words == ["-"]
-        text = "" if ignores_stdin or run.arguments.scope else piped_text()
+        text = "" if ignores_stdin or run.arguments.scope or run.arguments.notebook else piped_text()
     if text and not prompt:
         run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
@@ -54,6 +54,8 @@ async def _answer(run: Invocation, question: str, text: str = "") -> int:
             report = await load_question_files(conversation.memory, run.arguments.files, text)
             for line in report.remarks(MAX_LISTED, ""):
                 run.console.note(line)
+            # Not the documents of a continued session's notebook.
+            conversation.scope.use(conversation.memory)
             given = [one.document_id for one in report.documents if one.document_id]
         asked = partial(conversation.ask, question) if question else await filled_in(run, conversation, given)
         turn, notices = await show_turn(run, asked)

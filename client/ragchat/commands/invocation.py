@@ -116,24 +116,33 @@ class Invocation:
     async def conversation(self, save_mode: SaveMode | None = None) -> AsyncIterator[Conversation]:
         """The conversation, with memory and the other servers, in a new session or the one to continue.
 
-        Raises SessionError.
+        Raises RagChatError.
         """
         from ragchat.conversation import Conversation
+        from ragchat.errors import NotInNotebook
+        from ragchat.notebooks.definitions import folder_of, load
 
         arguments, settings = self.arguments, self.settings
+        notebook = load(folder_of(settings), arguments.notebook) if arguments.notebook else None
         async with self.servers(only_memory=arguments.no_tools) as servers:
             memory = await servers.open_memory(settings)
             async with Conversation(
-                settings, memory, servers, trust_read_only_hints=arguments.yes_read_only
+                settings,
+                memory,
+                servers,
+                notebook=notebook,
+                trust_read_only_hints=arguments.yes_read_only,
             ) as conversation:
                 if save_mode is not None:
                     conversation.save_mode = save_mode
                 if arguments.role:
                     conversation.use_role(arguments.role)
+                if arguments.session or arguments.resume:
+                    session = await conversation.resume(arguments.session)
+                    if notebook is not None and session.notebook != notebook.name:
+                        raise NotInNotebook(session.session_id, notebook.name)
                 if arguments.scope:
                     await conversation.scope.narrow(arguments.scope)
-                if arguments.session or arguments.resume:
-                    await conversation.resume(arguments.session)
                 yield conversation
 
     def note_servers(self, servers: ServerManager) -> None:

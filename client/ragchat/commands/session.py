@@ -14,6 +14,7 @@ from ragchat.errors import AmbiguousSession, RagChatError, UnknownSession
 from ragchat.evaluation.stale import NONE_STALE, Staleness, stale_turns
 from ragchat.formatting import counted, local
 from ragchat.ingest.loading import failed, load_text
+from ragchat.notebooks.definitions import folder_of, load
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
 from ragchat.sessions.export import export_session, record_of
@@ -29,11 +30,22 @@ def _store(run: Invocation) -> SessionStore:
     return SessionStore(sessions_path(run.settings))
 
 
+def _notebook(run: Invocation) -> str:
+    """The name given with --notebook, "" if none. Raises UnknownNotebook, NotebookUnusable."""
+    name = run.arguments.notebook
+    return load(folder_of(run.settings), name).name if name else ""
+
+
 async def ls(run: Invocation) -> int:
     async with _store(run) as store:
-        sessions = await store.list(run.arguments.limit)
-    rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
-    header = ("session", "last used", "turns", "first question")
+        sessions = await store.list(run.arguments.limit, notebook=_notebook(run))
+    header = ["session", "last used", "turns", "first question"]
+    rows: list[Sequence[object]] = [
+        (info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions
+    ]
+    if any(info.notebook for info in sessions):
+        header.insert(3, "notebook")
+        rows = [(*row[:3], info.notebook, row[3]) for row, info in zip(rows, sessions, strict=True)]
     run.console.listing({"sessions": sessions}, header, rows, "There are no past conversations yet.")
     return 0
 
@@ -120,7 +132,7 @@ async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -
 async def search(run: Invocation) -> int:
     text = " ".join(run.arguments.text)
     async with _store(run) as store:
-        matches = await store.search(text, run.arguments.limit)
+        matches = await store.search(text, run.arguments.limit, _notebook(run))
     lines = [
         f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}\n"
         f"    {one_line(match.snippet)}\n"

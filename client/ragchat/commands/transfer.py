@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragmcp.client.features import OnProgress
 
+# Documents that are named in one call.
+PART = 1_000
 # Refused lines beyond this number are only counted; --json lists them all.
 MAX_LISTED = 20
 
@@ -35,30 +38,40 @@ async def export(run: Invocation) -> int:
         shown = not (console.json or to_stdout)
         async with run.memory() as memory:
             with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
-                documents = await _write(memory, file, on_progress, vectors=run.arguments.vectors)
+                documents = await write(memory, file, on_progress, vectors=run.arguments.vectors)
     if not to_stdout:
         sentence = f"Exported {counted(documents, 'document')} to {path}."
         console.result({"path": str(path), "documents": documents}, sentence)
     return 0
 
 
-async def _write(
-    memory: MemoryClient, file: IO[bytes], on_progress: OnProgress | None, *, vectors: bool
+async def write(
+    memory: MemoryClient,
+    file: IO[bytes],
+    on_progress: OnProgress | None,
+    uris: Sequence[str] | None = None,
+    *,
+    vectors: bool = False,
 ) -> int:
-    """Write the lines of an export; return the number of documents."""
-    cursor: str | UnsetType = ""
+    """Write the lines of an export, with `uris` of these documents only; return the number of documents."""
     documents = 0
-    while True:
-        page = await memory.export(cursor or "", vectors=vectors)
-        if not cursor:
-            file.write(line_of(Header(FORMAT, VERSION, page.embedder, page.dimensions)))
-        file.writelines(map(line_of, page.documents))
-        documents, cursor = documents + len(page.documents), page.next_cursor
-        if on_progress:
-            on_progress(documents, max(documents, page.total), None)
-        if not cursor:
-            file.flush()
-            return documents
+    header: Header | None = None
+    parts = [()] if uris is None else [uris[at : at + PART] for at in range(0, len(uris), PART)]
+    for part in parts:
+        cursor: str | UnsetType = ""
+        while not isinstance(cursor, UnsetType):
+            page = await memory.export(cursor, vectors=vectors, uris=part)
+            if header is None:
+                header = Header(FORMAT, VERSION, page.embedder, page.dimensions)
+                file.write(line_of(header))
+            file.writelines(map(line_of, page.documents))
+            documents, cursor = documents + len(page.documents), page.next_cursor
+            if on_progress:
+                on_progress(documents, max(documents, page.total if uris is None else len(uris)), None)
+    if header is None:  # of no documents
+        file.write(line_of(Header(FORMAT, VERSION)))
+    file.flush()
+    return documents
 
 
 async def import_(run: Invocation) -> int:
@@ -73,18 +86,23 @@ async def import_(run: Invocation) -> int:
             size = path.stat().st_size
         async with run.memory() as memory:
             with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
-                statuses, errors, embedder = await _read(memory, name, file, size, on_progress)
+                statuses, errors, embedder = await read(memory, name, file, size, on_progress)
             used = (await memory.stats()).embedder if embedder else ""
     if used != embedder:
         console.note(f"The vectors of the file are of {embedder}: its texts were embedded again with {used}.")
-    _show(run, statuses, errors)
+    show(run, statuses, errors)
     return 1 if errors else 0
 
 
-async def _read(
-    memory: MemoryClient, name: str, file: IO[bytes], size: int | None, on_progress: OnProgress | None
+async def read(
+    memory: MemoryClient,
+    name: str,
+    file: IO[bytes],
+    size: int | None,
+    on_progress: OnProgress | None,
+    before: int = 0,
 ) -> tuple[Counter[str], dict[int, str], str]:
-    """Import the lines of an export.
+    """Import the lines of an export, which `before` other lines precede.
 
     Returns how often each status occurred, the errors by line, and the embedder of the vectors.
     """
@@ -92,7 +110,7 @@ async def _read(
     errors: dict[int, str] = {}
     embedder = ""
     group = new_group()
-    rest = batches("stdin" if name == "-" else name, file)
+    rest = batches("stdin" if name == "-" else name, file, before)
     while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
         errors |= batch.errors
         embedder = batch.embedder
@@ -106,14 +124,15 @@ async def _read(
     return statuses, dict(sorted(errors.items())), embedder
 
 
-def _show(run: Invocation, statuses: Counter[str], errors: dict[int, str]) -> None:
+def show(run: Invocation, statuses: Counter[str], errors: dict[int, str], **more: object) -> None:
+    """Print what was imported; with --json `more` as well."""
     console = run.console
     counts = {status: statuses[status] for status in ("added", "updated", "unchanged")}
     refused = [f"Line {number} was refused: {error}" for number, error in errors.items()]
     if console.json:
         failed = [{"line": number, "error": error} for number, error in errors.items()]
         failure = Failure("IMPORT_FAILED", refused[0]) if refused else None
-        console.document({**counts, "failed": failed}, failure)
+        console.document({**more, **counts, "failed": failed}, failure)
         return
     for sentence in refused[:MAX_LISTED]:
         console.note(sentence)

@@ -45,11 +45,14 @@ def line_of(value: Header | PortableDocument) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
-    """The documents of an export. Blocking. Raises NotAnExport, OSError."""
+def batches(path: str, file: IO[bytes], before: int = 0) -> Iterator[Batch]:
+    """The documents of an export, which `before` other lines precede. Blocking.
+
+    Raises NotAnExport, OSError.
+    """
     line = file.readline(_HEADER_BYTES)
     header = _header(path, line)
-    number, read = 1, len(line)
+    number, read = before + 1, len(line)
     while line:
         documents: dict[int, PortableDocument] = {}
         errors: dict[int, str] = {}

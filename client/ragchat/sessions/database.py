@@ -49,6 +49,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT""",
         "CREATE INDEX runs_by_script ON runs (script, seq)",
     ),
+    ("ALTER TABLE sessions ADD COLUMN notebook TEXT NOT NULL DEFAULT ''",),
 )
 
 

@@ -68,48 +68,58 @@ class SessionStore:
             await asyncio.wait([self._saving])
         await self._database.aclose()
 
-    async def save_turn(self, turn: Turn, *, replaces: str | None = None, one_shot: bool = False) -> None:
+    async def save_turn(
+        self, turn: Turn, *, replaces: str | None = None, one_shot: bool = False, notebook: str = ""
+    ) -> None:
         """Add a turn, with the first one its session too; remove the turn with the id `replaces`.
 
         `one_shot` marks a session of which no more turns are expected. With its second turn it is a
-        conversation like the others.
+        conversation like the others. `notebook` is the one that a new session belongs to.
 
         A cancelled caller no longer waits, but the turn is saved: the user has seen it and may refer to it.
         """
-        self._saving = asyncio.create_task(self._save_turn(turn, replaces, one_shot))
+        self._saving = asyncio.create_task(self._save_turn(turn, replaces, one_shot, notebook))
         await asyncio.shield(self._saving)
 
-    async def _save_turn(self, turn: Turn, replaces: str | None, one_shot: bool) -> None:
+    async def _save_turn(self, turn: Turn, replaces: str | None, one_shot: bool, notebook: str) -> None:
         async with self._database.transaction() as db:
             await db.execute(
-                """INSERT INTO sessions (session_id, title, created_at, updated_at, one_shot)
-                VALUES (:id, :title, :at, :at, :one_shot)
+                """INSERT INTO sessions (session_id, title, created_at, updated_at, one_shot, notebook)
+                VALUES (:id, :title, :at, :at, :one_shot, :notebook)
                 ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at, one_shot = 0""",
                 {
                     "id": turn.session_id,
                     "title": session_title(turn.question),
                     "at": turn.created_at,
                     "one_shot": one_shot,
+                    "notebook": notebook,
                 },
             )
             if replaces is not None:
                 await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
             await _insert(db, turn)
 
-    async def list(self, limit: int | None = None, *, one_shots: bool = True) -> Sequence[SessionInfo]:
-        """The sessions, most recently used first; with or without `one_shots`."""
+    async def list(
+        self, limit: int | None = None, *, one_shots: bool = True, notebook: str = ""
+    ) -> Sequence[SessionInfo]:
+        """The sessions, most recently used first; with or without `one_shots`.
+
+        With `notebook`, only those of it.
+        """
         rows = await self._database.rows(
-            """SELECT session_id, title, created_at, updated_at, count(turns.seq)
-            FROM sessions LEFT JOIN turns USING (session_id) WHERE one_shot <= ?
-            GROUP BY session_id ORDER BY updated_at DESC, max(turns.seq) DESC LIMIT ?""",
-            (one_shots, -1 if limit is None else limit),
+            """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
+            FROM sessions LEFT JOIN turns USING (session_id)
+            WHERE one_shot <= ?1 AND ?3 IN ('', notebook)
+            GROUP BY session_id ORDER BY updated_at DESC, max(turns.seq) DESC LIMIT ?2""",
+            (one_shots, -1 if limit is None else limit, notebook),
         )
         return [SessionInfo(*row) for row in rows]
 
     async def load(self, session_id: str) -> Session:
         """A session by its id or a prefix of it. Raises UnknownSession, AmbiguousSession."""
         found = await self._database.rows(
-            "SELECT session_id, title, created_at FROM sessions WHERE substr(session_id, 1, ?) = ?",
+            """SELECT session_id, title, created_at, notebook FROM sessions
+            WHERE substr(session_id, 1, ?) = ?""",
             (len(session_id), session_id),
         )
         exact = [row for row in found if row[0] == session_id] or found
@@ -117,14 +127,14 @@ class SessionStore:
             raise UnknownSession(session_id)
         if len(exact) > 1:
             raise AmbiguousSession(session_id, [row[0] for row in exact])
-        key, title, created_at = exact[0]
+        key, title, created_at, notebook = exact[0]
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
-        return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows])
+        return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows], notebook)
 
     async def info(self, session_id: str) -> SessionInfo:
         """A session without its turns, by its whole id. Raises UnknownSession."""
         rows = await self._database.rows(
-            """SELECT session_id, title, created_at, updated_at, count(turns.seq)
+            """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
             FROM sessions LEFT JOIN turns USING (session_id) WHERE session_id = ? GROUP BY session_id""",
             (session_id,),
         )
@@ -188,7 +198,8 @@ class SessionStore:
         It is stored if there are any. Raises UnknownSession, AmbiguousSession.
         """
         session = await self.load(session_id)
-        fork = Session(secrets.token_hex(6), session_title(f"{session.title} (fork)"), utc_now())
+        title = session_title(f"{session.title} (fork)")
+        fork = Session(secrets.token_hex(6), title, utc_now(), notebook=session.notebook)
         kept = takewhile(lambda turn: turn.turn_id != before, session.turns)
         fork.turns = [
             structs.replace(turn, turn_id=secrets.token_hex(6), session_id=fork.session_id) for turn in kept
@@ -196,20 +207,20 @@ class SessionStore:
         if fork.turns:
             async with self._database.transaction() as db:
                 await db.execute(
-                    """INSERT INTO sessions (session_id, title, created_at, updated_at)
-                    VALUES (?1, ?2, ?3, ?3)""",
-                    (fork.session_id, fork.title, fork.created_at),
+                    """INSERT INTO sessions (session_id, title, created_at, updated_at, notebook)
+                    VALUES (?1, ?2, ?3, ?3, ?4)""",
+                    (fork.session_id, fork.title, fork.created_at, fork.notebook),
                 )
                 for turn in fork.turns:
                     await _insert(db, turn)
         return fork
 
-    async def load_last(self, except_id: str = "", *, one_shots: bool = True) -> Session:
-        """The session used last, except the one with the id `except_id`; with or without `one_shots`.
+    async def load_last(self, except_id: str = "", *, one_shots: bool = True, notebook: str = "") -> Session:
+        """The session used last, except the one with the id `except_id`; otherwise as `list`.
 
         Raises NoSession.
         """
-        last = await self.list(limit=2, one_shots=one_shots)
+        last = await self.list(limit=2, one_shots=one_shots, notebook=notebook)
         others = [info.session_id for info in last if info.session_id != except_id]
         if not others:
             raise NoSession
@@ -222,15 +233,58 @@ class SessionStore:
             await db.execute("DELETE FROM sessions WHERE session_id = ?", (session.session_id,))
         updated_at = session.turns[-1].created_at if session.turns else session.created_at
         return SessionInfo(
-            session.session_id, session.title, session.created_at, updated_at, len(session.turns)
+            session.session_id,
+            session.title,
+            session.created_at,
+            updated_at,
+            len(session.turns),
+            session.notebook,
         )
 
-    async def search(self, text: str, limit: int = 20) -> Sequence[SessionMatch]:
-        """The turns with all words of `text`, else those with any of them; best first."""
+    async def add(self, session: Session) -> int:
+        """Add a session of another store, or those of its turns that are missing here.
+
+        Returns the number of added turns. One of that id that belongs to another notebook is left as it is.
+        """
+        # Of a shared file, in which any time may stand: it must not stay the one used last.
+        used_at = min(session.turns[-1].created_at, utc_now()) if session.turns else session.created_at
+        added = 0
+        async with self._database.transaction() as db:
+            cursor = await db.execute(
+                """INSERT INTO sessions (session_id, title, created_at, updated_at, notebook)
+                VALUES (?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET notebook = excluded.notebook
+                WHERE notebook IN ('', excluded.notebook)""",
+                (
+                    session.session_id,
+                    session_title(session.title),
+                    session.created_at,
+                    used_at,
+                    session.notebook,
+                ),
+            )
+            for turn in session.turns if cursor.rowcount else ():
+                known = await db.execute_fetchall("SELECT 1 FROM turns WHERE turn_id = ?", (turn.turn_id,))
+                if not [*known]:
+                    await _insert(db, turn)
+                    added += 1
+        return added
+
+    async def release(self, notebook: str) -> int:
+        """Make the sessions of a notebook ordinary ones. Returns their number."""
+        async with self._database.transaction() as db:
+            cursor = await db.execute("UPDATE sessions SET notebook = '' WHERE notebook = ?", (notebook,))
+        return cursor.rowcount
+
+    async def search(self, text: str, limit: int = 20, notebook: str = "") -> Sequence[SessionMatch]:
+        """The turns with all words of `text`, else those with any of them; best first.
+
+        With `notebook`, only those of its sessions.
+        """
         words = terms(text)
         if not words:
             return []
-        rows = await self._match(" ".join(words), limit) or await self._match(any_of(words), limit)
+        rows = await self._match(" ".join(words), limit, notebook)
+        rows = rows or await self._match(any_of(words), limit, notebook)
         matches = []
         for title, record in rows:
             turn = Turn.of_record(record)
@@ -246,12 +300,13 @@ class SessionStore:
             )
         return matches
 
-    async def _match(self, expression: str, limit: int) -> Sequence[tuple[Any, ...]]:
+    async def _match(self, expression: str, limit: int, notebook: str) -> Sequence[tuple[Any, ...]]:
         return await self._database.rows(
             """SELECT title, record FROM turn_words
             JOIN turns ON turns.seq = turn_words.rowid JOIN sessions USING (session_id)
-            WHERE turn_words MATCH ? ORDER BY turn_words.rank LIMIT ?""",
-            (expression, limit),
+            WHERE turn_words MATCH ?1 AND ?3 IN ('', notebook)
+            ORDER BY turn_words.rank LIMIT ?2""",
+            (expression, limit, notebook),
         )
 
 

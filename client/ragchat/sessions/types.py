@@ -15,6 +15,7 @@ class SessionInfo(Struct, frozen=True):
     created_at: str
     updated_at: str
     turns: int
+    notebook: str = ""
 
 
 class Session(Struct):
@@ -24,6 +25,7 @@ class Session(Struct):
     title: str = ""
     created_at: str = ""
     turns: list[Turn] = field(default_factory=list)
+    notebook: str = ""  # that it belongs to; "": none
 
 
 class SessionMatch(Struct, frozen=True):

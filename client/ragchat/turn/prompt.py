@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import Struct
@@ -78,6 +78,14 @@ def load_prompts(settings: Settings) -> Prompts:
         rewrite=_packaged("rewrite"),
         standalone=_packaged("standalone"),
     )
+
+
+def instructed(prompts: Prompts, instructions: str) -> Prompts:
+    """The prompts with the user's own instructions in the system prompt."""
+    if not instructions.strip():
+        return prompts
+    added = _packaged("notebook").format(instructions=instructions.strip())
+    return replace(prompts, system=f"{prompts.system}\n\n{added}")
 
 
 def _read(name: str, file: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from ragchat.errors import NoDocumentMatches
 from ragchat.memory.matching import MAX_UNNAMED, filter_of
 from ragchat.turn.retrieval import Memory
+from ragchat.uris import folder_globs, is_glob, path_globs
 from ragcommon.contract.documents import DocumentPage
 
 if TYPE_CHECKING:
@@ -24,11 +26,12 @@ EVERYTHING = "*"
 class Scope:
     """Forwards calls to `memory`, but searches only the documents chosen by `narrow`; initially all.
 
-    `name` is the user's name for them, "" for all.
+    `name` is the user's name for them, "" for all. `whole` is the name of the documents that `*` means, those
+    of a notebook; "" for all.
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.name = ""
+        self.name = self.whole = ""
         self._memory = memory
         self._filter: dict[str, Any] = {}
 
@@ -42,14 +45,18 @@ class Scope:
         self.name, self._memory, self._filter = "", memory, {}
 
     async def narrow(self, name: str) -> None:
-        """Search only the documents that `name` means; all for `*`.
+        """Search only the documents that `name` means; for `*` those that `whole` means.
 
         Raises NoDocumentMatches, SeveralDocumentsMatch.
         """
-        if name == EVERYTHING:
-            self.name, self._filter = "", {}
-            return
-        self._filter = await filter_of(self._memory, name)
+        name = self.whole if name == EVERYTHING else name
+        try:
+            self._filter = await filter_of(self._memory, name) if name else {}
+        except NoDocumentMatches:
+            if name != self.whole:
+                raise
+            # They may be loaded later.
+            self._filter = {"uri": (path_globs if is_glob(name) else folder_globs)(name)[0]}
         self.name = name
 
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:

@@ -130,7 +130,8 @@ class ChatContext:
         """Update the session, the model and the scope in the toolbar."""
         conversation, status = self.conversation, self.status
         status.model = conversation.model.name
-        status.scope = conversation.scope.name
+        status.notebook, scope = conversation.notebook_name, conversation.scope
+        status.scope = "" if scope.name == scope.whole else scope.name or "all documents"
         turns = conversation.session.turns
         status.tokens = sum(sum(turn.answer.usage.best) for turn in turns)
         status.tokens_reported = all(turn.answer.usage.is_reported for turn in turns)

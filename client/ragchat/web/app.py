@@ -43,7 +43,7 @@ _SIGNED_IN = (
 )
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
-VIEWS = ("/", "/sessions/{id}", "/library", "/map", "/evaluation", "/setup")
+VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
 
 
 def make_app(

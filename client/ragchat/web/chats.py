@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 
 from ragchat.conversation import Conversation
+from ragchat.notebooks.definitions import Notebook
 from ragchat.web.errors import Busy, Outdated
 
 # A turn that was stopped takes a moment to end.
@@ -31,9 +32,9 @@ class Chats:
         for session_id in [*self._open]:
             await self._close(session_id)
 
-    async def new(self) -> Conversation:
+    async def new(self, notebook: Notebook | None = None) -> Conversation:
         """A conversation in a new session, which is stored with its first turn."""
-        return await self._add()
+        return await self._add(notebook=notebook)
 
     @asynccontextmanager
     async def taking_turn(self, session_id: str, last: str | None = None) -> AsyncIterator[Conversation]:
@@ -74,12 +75,15 @@ class Chats:
         if session_id in self._open:
             await self._close(session_id)
 
-    async def _add(self, session_id: str | None = None) -> Conversation:
+    async def _add(self, session_id: str | None = None, notebook: Notebook | None = None) -> Conversation:
         """Open a conversation, in a new session without `session_id`. Raises UnknownSession."""
         async with AsyncExitStack() as stack:
             conversation = await stack.enter_async_context(self._make())
             if session_id is not None:
                 await conversation.resume(session_id)
+            elif notebook is not None:
+                await conversation.use_notebook(notebook)
+                conversation.new_session()
             self._open[conversation.session.session_id] = conversation, stack.pop_all()
         idle = [id for id in self._open if id not in self._busy]
         for id in idle[: -MAX_IDLE or None]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ragchat.errors import UnknownSession
 from ragchat.formatting import local
-from ragchat.sanitize import one_line
+from ragchat.notebooks.definitions import Notebook, folder_of, load
+from ragchat.notebooks.definitions import listed as listed_notebooks
+from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
 from ragchat.web.export import export_html
 from ragchat.web.showing import turn_document
 from ragchat.web.site import Site, body, route
+from ragconfig.settings import COMMAND_LINE
 
 LISTED = 200
 # Turns that are sent at once.
@@ -25,6 +29,12 @@ class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
 
 
+class New(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`notebook` is the one that the session belongs to, "" for none."""
+
+    notebook: str = ""
+
+
 class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`before` is the id of the first turn that is left out, "" for none."""
 
@@ -32,26 +42,55 @@ class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def ls(site: Site, request: Request) -> dict[str, Any]:
-    """The sessions, the last used first; with `?q=`, the turns that contain these words."""
+    """The sessions, the last used first; with `?q=`, the turns that contain these words.
+
+    With `?notebook=`, only those of it.
+    """
+    notebook = request.query_params.get("notebook", "")
     if words := request.query_params.get("q", "").strip():
         found = [
             {"session_id": one.session_id, "turn_id": one.turn_id, "title": one_line(one.question)}
             | {"snippet": one_line(one.snippet), "at": local(one.created_at)}
-            for one in await site.sessions.search(words, LISTED)
+            for one in await site.sessions.search(words, LISTED, notebook)
         ]
         return {"sessions": found}
-    listed = await site.sessions.list(LISTED, one_shots=False)
+    listed = await site.sessions.list(LISTED, one_shots=False, notebook=notebook)
     return {
         "sessions": [
             {"session_id": one.session_id, "title": one_line(one.title), "at": local(one.updated_at)}
+            | {"notebook": one.notebook}
             for one in listed
         ]
     }
 
 
-async def new(site: Site, _: Request) -> dict[str, Any]:
+async def notebooks(site: Site, _: Request) -> dict[str, Any]:
+    """The notebooks; those that cannot be used have an `error`."""
+    found = await to_thread.run_sync(lambda: [*listed_notebooks(folder_of(site.settings))])
+    may_choose = site.settings.origins.get("model.name") != COMMAND_LINE
+    usable = [one for one in found if isinstance(one, Notebook)]
+    return {
+        "notebooks": [
+            {
+                "name": one.name,
+                "scope": one_line(one.scope),
+                "model": one_line(one.model) if may_choose else "",
+            }
+            | {"instructions": sanitize(one.instructions)}
+            for one in usable
+        ],
+        "failed": [f"{one} {one.hint}".rstrip() for one in found if not isinstance(one, Notebook)],
+    }
+
+
+async def new(site: Site, request: Request) -> dict[str, Any]:
     """A session, which is stored with its first turn."""
-    return {"session_id": (await site.chats.new()).session.session_id}
+    return await _new(site, (await body(request, New)).notebook)
+
+
+async def _new(site: Site, name: str) -> dict[str, Any]:
+    notebook = load(folder_of(site.settings), name) if name else None
+    return {"session_id": (await site.chats.new(notebook)).session.session_id}
 
 
 async def show(site: Site, request: Request) -> dict[str, Any]:
@@ -65,6 +104,7 @@ async def show(site: Site, request: Request) -> dict[str, Any]:
         "session_id": info.session_id,
         "title": one_line(info.title),
         "at": local(info.created_at),
+        "notebook": info.notebook,
         "turns": [turn_document(turn) for turn in kept],
         "has_more": has_more,
     }
@@ -79,7 +119,7 @@ async def fork(site: Site, request: Request) -> dict[str, Any]:
     """A new session with the turns of this one; without any, it is stored with its first turn."""
     forked = await site.sessions.fork(request.path_params["session_id"], (await body(request, Fork)).before)
     if not forked.turns:
-        return {**await new(site, request), "turns": 0}
+        return {**await _new(site, forked.notebook), "turns": 0}
     return {"session_id": forked.session_id, "turns": len(forked.turns)}
 
 
@@ -112,6 +152,7 @@ _SESSION = "/api/sessions/{session_id}"
 ROUTES = (
     route("/api/sessions", ls),
     route("/api/sessions", new, "POST"),
+    route("/api/notebooks", notebooks),
     route(_SESSION, show),
     route(_SESSION, delete, "DELETE"),
     route(f"{_SESSION}/title", rename, "POST"),

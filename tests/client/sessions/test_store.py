@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
 from ragchat.sessions.database import MIGRATIONS
 from ragchat.sessions.store import SessionStore
+from ragchat.sessions.types import Session
 from tests.support.turns import turn
 
 
@@ -189,7 +190,9 @@ async def test_two_programs_write_to_one_file_at_once(tmp_path: Path) -> None:
 SAVE_AND_DIE = """
 import anyio, os, signal, sys
 from pathlib import Path
+from ragchat.sessions.database import MIGRATIONS
 from ragchat.sessions.store import SessionStore
+from ragchat.sessions.types import Session
 from tests.support.turns import turn
 
 async def main():
@@ -390,3 +393,29 @@ async def test_a_fork_has_the_turns_before_a_turn_and_leaves_the_session_as_it_w
         with pytest.raises(UnknownSession):
             await store.info(nothing.session_id)
         assert len((await store.fork("s1")).turns) == 3
+
+
+async def test_a_notebook_has_its_own_sessions(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("Bees?", turn_id="1", session_id="a"), notebook="hive")
+        await store.save_turn(turn("Bees and tea?", turn_id="2", session_id="b"))
+        assert [info.session_id for info in await store.list(notebook="hive")] == ["a"]
+        assert [match.session_id for match in await store.search("bees", notebook="hive")] == ["a"]
+        assert (await store.load_last(notebook="hive")).notebook == "hive"
+        fork = await store.fork("a")
+        assert (await store.info(fork.session_id)).notebook == "hive"
+        assert await store.release("hive") == 2
+        assert await store.list(notebook="hive") == []
+
+
+async def test_an_imported_session_is_added_once_and_takes_over_no_other(tmp_path: Path) -> None:
+    first, second = (turn("Bees?", turn_id=id, session_id="a", created_at="9999") for id in "12")
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("Mine?", turn_id="0", session_id="mine"), notebook="own")
+        assert await store.add(Session("a", "Bees?", "2026", [first], "hive")) == 1
+        assert await store.add(Session("a", "Other?", "2026", [first, second], "hive")) == 1
+        assert await store.add(Session("mine", "Evil?", "2026", [second], "hive")) == 0
+        assert (await store.info("mine")).turns == 1
+        found = await store.info("a")
+        assert (found.title, found.turns) == ("Bees?", 2)
+        assert found.updated_at < "9999"

@@ -30,3 +30,13 @@ async def test_searches_of_the_chat_and_of_a_model_are_limited_to_the_scope(tmp_
         await scope.narrow("*")
         assert scope.name == ""
         assert len((await scope.query("boiler")).hits) == 2
+
+
+async def test_documents_that_are_loaded_later_are_in_the_scope_of_a_notebook(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        scope = Scope(memory)
+        scope.whole = "/papers"
+        await scope.narrow("*")
+        await memory.inject("The boiler needs 2 bar.", {"uri": "file:///papers/boiler.md"})
+        await memory.inject("The boiler needs 3 bar.", {"uri": "file:///other/boiler.md"})
+        assert [hit.uri for hit in (await scope.query("boiler")).hits] == ["file:///papers/boiler.md"]

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from ragchat.notebooks.definitions import Notebook, remove, save
 from tests.client.web.test_sessions import store_of
 from tests.support.browser import Browser, axe, expect, scrolls_sideways, serving, visiting
 from tests.support.openai_server import OpenAIServer, Reply
@@ -161,3 +162,30 @@ async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: 
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(page).to_have_url(web.origin + "/")
         await expect(page.get_by_role("link", name="Tea")).to_have_count(0)
+
+
+async def test_a_notebook_is_a_place_with_conversations_of_its_own(
+    browser: Browser, program: Program
+) -> None:
+    folder = program.home / "config" / "notebooks"
+    save(folder, Notebook("thesis", "bees.md", "<b>Be brief.</b>"))
+    async with store_of(program) as store:
+        await store.save_turn(turn("What is tea?", session_id="abc"))
+        async with serving(program) as web, visiting(browser, web) as page:
+            listed = page.get_by_role("navigation", name="Conversations")
+            await expect(listed).to_contain_text("What is tea?")
+            await page.get_by_role("list", name="Notebooks").get_by_role("link", name="thesis").click()
+            await page.wait_for_url(web.origin + "/notebooks/thesis")
+            await expect(page.locator(".about")).to_contain_text("<b>Be brief.</b>")
+            await expect(listed).not_to_contain_text("What is tea?")
+            await page.get_by_label("Question").fill("How hot is green tea?")
+            await page.keyboard.press("Enter")
+            await expect(listed).to_contain_text("How hot is green tea?")
+            await page.reload()
+            await expect(page.locator(".about")).to_contain_text("Notebook thesis: bees.md")
+            await axe(page)
+            remove(folder, "thesis")
+            await store.release("thesis")
+            await page.get_by_label("Question").fill("How hot is black tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer")).to_have_count(2)

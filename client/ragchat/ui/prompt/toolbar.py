@@ -27,7 +27,8 @@ class Status:
     """
 
     model: str = ""
-    scope: str = ""  # the documents that are asked; "": all
+    notebook: str = ""
+    scope: str = ""  # the documents that are asked; "": all, or those of the notebook
     documents: int | None = None
     chunks: int | None = None
     tokens: int | None = None
@@ -59,6 +60,8 @@ def _parts(status: Status) -> StyleAndTextTuples:
     if status.hint:
         parts.append(("class:bottom-toolbar.hint", status.hint))
     parts.append(("", one_line(status.model, 40) or "starting"))
+    if status.notebook:
+        parts.append(("class:bottom-toolbar.hint", f"notebook {one_line(status.notebook, 30)}"))
     if status.scope:
         parts.append(("class:bottom-toolbar.hint", f"in {one_line(status.scope, 30)}"))
     if status.loading:

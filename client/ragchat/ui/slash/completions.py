@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
@@ -12,6 +12,7 @@ from ragchat.uris import part_globs, short_uri
 from ragconfig.prompt_files import ROLES, role_files
 
 if TYPE_CHECKING:
+    from ragchat.sessions.types import SessionInfo
     from ragchat.ui.context import ChatContext
     from ragchat.ui.slash.command import Complete
 
@@ -54,9 +55,10 @@ def roles(context: ChatContext | None, argument: str) -> AsyncIterator[Completio
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = (
-        await context.conversation.sessions.list(limit=_MAX_COMPLETIONS, one_shots=False) if context else []
-    )
+    infos: Sequence[SessionInfo] = ()
+    if context:
+        chat = context.conversation
+        infos = await chat.sessions.list(_MAX_COMPLETIONS, one_shots=False, notebook=chat.notebook_name)
     async for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

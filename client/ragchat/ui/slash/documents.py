@@ -82,7 +82,7 @@ async def query(context: ChatContext, text: str) -> None:
 
 async def narrow(context: ChatContext, documents: str) -> None:
     """Ask only some documents from now on; without an argument, show which."""
-    from ragchat.memory.matching import match
+    from ragchat.memory.matching import listed
 
     scope = context.conversation.scope
     if documents:
@@ -95,10 +95,11 @@ async def narrow(context: ChatContext, documents: str) -> None:
     if not scope.name:
         context.screen.note("All documents are asked. /in with a folder, glob, tag or name asks only some.")
         return
-    found = await match(context.memory, scope.name)
-    context.screen.note(
-        f"Only {scope.name} is asked ({counted(found.total, 'document')}). /in * asks all documents again."
+    total = (await listed(context.memory, scope.name, 1)).total
+    wider = (
+        "/notebook - leaves the notebook." if scope.name == scope.whole else "/in * asks all documents again."
     )
+    context.screen.note(f"Only {scope.name} is asked ({counted(total, 'document')}). {wider}")
 
 
 async def show_memory(context: ChatContext, words: str) -> None:

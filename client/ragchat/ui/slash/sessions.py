@@ -27,15 +27,18 @@ async def show_sessions(context: ChatContext, words: str) -> None:
     from rich.text import Text
 
     store, current = context.conversation.sessions, context.conversation.session.session_id
+    notebook = context.conversation.notebook_name
     rows: list[tuple[str, str, Text]] = []
     if words:
-        for match in await store.search(words, limit=_SHOWN):
+        for match in await store.search(words, _SHOWN, notebook):
             text = Text.assemble(one_line(match.question), "\n", (one_line(match.snippet), "notice"))
             rows.append((match.session_id, local(match.created_at), text))
     else:
-        for info in await store.list(limit=_SHOWN, one_shots=False):
+        for info in await store.list(_SHOWN, one_shots=False, notebook=notebook):
             name = f"{info.session_id}*" if info.session_id == current else info.session_id
-            rows.append((name, local(info.updated_at), Text(one_line(info.title))))
+            where = f"  in {info.notebook}" if info.notebook and not notebook else ""
+            title = Text.assemble(one_line(info.title), (where, "notice"))
+            rows.append((name, local(info.updated_at), title))
     if not context.screen.listing(rows):
         context.screen.note("No conversation matches." if words else "There is no past conversation yet.")
 
@@ -64,7 +67,8 @@ def show_resumed(context: ChatContext) -> None:
     for turn in session.turns[-1:]:
         question, answer = Text(sanitize(turn.question), "name"), Markdown(sanitize(turn.answer.text))
         context.screen.show(question, "", answer, "")
-    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
+    place = f" in the notebook {session.notebook}" if session.notebook else ""
+    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}){place}.")
 
 
 async def export(context: ChatContext, argument: str) -> None:

@@ -16,6 +16,7 @@ from ragchat.ui.slash import (
     documents,
     indexing,
     judging,
+    notebooks,
     opening,
     program,
     prompts,
@@ -84,6 +85,13 @@ COMMANDS = (
         "ask only a folder, glob, tag or document; * asks all",
         documents.narrow,
         complete=completions.documents,
+    ),
+    SlashCommand(
+        "notebook",
+        "[NAME|-]",
+        "list the notebooks, go to one, or leave it",
+        notebooks.notebook,
+        complete=notebooks.complete,
     ),
     SlashCommand(
         "prompt",

@@ -6,6 +6,7 @@ import { errorBox, h, say } from "./dom.js";
 const VIEWS = [
   [/^\/$/, "chat"],
   [/^\/sessions\/(?<id>[0-9a-f]+)$/, "chat"],
+  [/^\/notebooks\/(?<notebook>[^/]+)$/, "chat"],
   [/^\/search$/, "search"],
   [/^\/document$/, "document"],
   [/^\/library$/, "library"],

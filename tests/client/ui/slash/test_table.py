@@ -54,6 +54,7 @@ NAMES = (
         "query",
         "trace",
         "in",
+        "notebook",
         "prompt",
         "sources",
         "open",

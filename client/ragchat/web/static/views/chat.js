@@ -3,15 +3,16 @@
 import { address, get, post, remove, stream } from "../api.js";
 import { askForText, confirm, Questions } from "../dialogs.js";
 import { errorBox, h, say } from "../dom.js";
-import { sessionPanel } from "../sessions.js";
+import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
 import { LiveTurn, mark, turnElement } from "../turn.js";
 
 // Turns that are in the document at once; older and newer ones are loaded when they are asked for.
 const MAX_SHOWN = 60;
 
-// Of this tab, for every conversation; `draft` is a question that has no answer yet.
+// Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
 const chosen = { scope: "", model: "" };
+let place = "";
 let draft = "";
 let failure = null;
 
@@ -19,6 +20,7 @@ export async function show(main, { params, query, signal, navigate }) {
   let id = params.id ?? null;
   let isStored = id !== null;
   let running = null;
+  let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
 
   // The turns
 
@@ -110,7 +112,7 @@ export async function show(main, { params, query, signal, navigate }) {
   async function narrow() {
     try {
       chosen.scope = (await get(address("/api/scope", { name: scope.value.trim() }), signal)).name;
-      say(chosen.scope ? `Only ${chosen.scope} is asked.` : "All documents are asked.");
+      say(chosen.scope ? `Only ${chosen.scope} is asked.` : notebook ? "The whole notebook is asked." : "All documents are asked.");
     } finally {
       scope.value = chosen.scope; // An error changes nothing.
       everywhere.hidden = !chosen.scope;
@@ -134,7 +136,7 @@ export async function show(main, { params, query, signal, navigate }) {
       if (replaced) replaced.hidden = true;
       turns.append(live.element);
       live.element.scrollIntoView({ block: "nearest" });
-      id ??= (await post("/api/sessions", {}, running.signal)).session_id;
+      id ??= (await post("/api/sessions", { notebook }, running.signal)).session_id;
       let failed = null;
       let finished = null;
       for await (const event of stream(`${path()}/${kind}`, { question: asked, last, ...chosen }, running.signal)) {
@@ -224,7 +226,8 @@ export async function show(main, { params, query, signal, navigate }) {
     research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
     in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
     model: ["choose the model", () => model.focus()],
-    new: ["start a new conversation", () => navigate("/")],
+    notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
+    new: ["start a new conversation", () => navigate(placeOf(notebook))],
     sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
     export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
     query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
@@ -287,14 +290,30 @@ export async function show(main, { params, query, signal, navigate }) {
       button("Delete", async () => {
         if (!await confirm("Delete the conversation?", `“${title}” and its answers are deleted for good.`, "Delete")) return;
         await remove(path());
-        navigate("/");
+        navigate(placeOf(notebook));
       }),
       file("markdown", "Save as Markdown"), file("html", "Save as HTML")) || "");
   }
 
-  const list = sessionPanel(() => id, signal);
+  // Where this conversation is: the notebook's documents, model and instructions.
+  const about = h("div", { class: "about" });
+  async function showNotebook() {
+    if (place !== notebook) [place, chosen.scope, chosen.model] = [notebook, "", ""];
+    [scope.value, everywhere.hidden] = [chosen.scope, !chosen.scope];
+    const known = await get("/api/notebooks", signal);
+    list.showPlaces(known);
+    if (!notebook) return null;
+    const found = known.notebooks.find((one) => one.name === notebook);
+    if (!found) throw { message: `There is no notebook ${notebook}.`, hint: "`ragchat notebook new` creates one." };
+    scope.placeholder = found.scope || "all documents";
+    about.replaceChildren(h("p", { class: "dim" }, `Notebook ${notebook}: ${found.scope || "all documents"}`),
+      found.instructions && h("details", {}, h("summary", {}, "Instructions"), h("p", { class: "instructions" }, found.instructions)) || "");
+    return found;
+  }
+
+  const list = sessionPanel(() => id, () => notebook, signal);
   const panel = sourcePanel(question, signal);
-  main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, earlier, turns, later, form), panel.element));
+  main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, about, earlier, turns, later, form), panel.element));
 
   [question.value, draft] = [draft, ""];
   showHead("");
@@ -305,6 +324,7 @@ export async function show(main, { params, query, signal, navigate }) {
       turns.replaceChildren(...elements(page));
       [earlier.hidden, later.hidden] = [false, !page.has_more];
     }
+    notebook = page.notebook;
     showHead(page.title);
     turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
   }
@@ -312,10 +332,11 @@ export async function show(main, { params, query, signal, navigate }) {
   failure = null;
   question.focus({ preventScroll: true });
   list.refresh();
+  const found = await guarded(showNotebook)();
   try {
     const known = await get("/api/models", signal);
     model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));
-    model.firstElementChild.textContent = `${known.name} (as configured)`;
+    model.firstElementChild.textContent = found?.model ? `${found.model} (of the notebook)` : `${known.name} (as configured)`;
   } catch (error) {
     if (error.name !== "AbortError") model.title = error.message;
   }

@@ -1,0 +1,52 @@
+"""Notebooks: a part of memory with conversations, instructions and a model of its own."""
+
+from __future__ import annotations
+
+from ragchat.arguments.declaring import Command, argument, flag, option, text_value
+from ragchat.arguments.questions import MODEL_CHOICE, SCOPE
+
+_NAME = argument("name", metavar="NAME", help="its name: letters, digits, - and _")
+_VALUES = (
+    SCOPE,
+    argument("--instructions", metavar="TEXT", help="what you want of every answer"),
+    MODEL_CHOICE[0],
+)
+
+COMMANDS = (
+    Command("notebook new", "notebook:new", "create a notebook", (_NAME, *_VALUES)),
+    Command("notebook ls", "notebook:ls", "list the notebooks"),
+    Command("notebook show", "notebook:show", "show a notebook and its conversations", (_NAME,)),
+    Command(
+        "notebook edit",
+        "notebook:edit",
+        "change a notebook; without options, its file in $VISUAL or $EDITOR",
+        (_NAME, *_VALUES),
+    ),
+    Command(
+        "notebook rm",
+        "notebook:rm",
+        "remove notebooks; their documents and conversations stay",
+        (argument("names", metavar="NAME", nargs="+", help="a notebook"),),
+    ),
+    Command(
+        "notebook export",
+        "notebook:export",
+        "write a notebook with its documents and conversations as lines of JSON",
+        (_NAME, option("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)")),
+        check=lambda arguments: (
+            "--json needs -o FILE: without it, the notebook itself goes to stdout"
+            if arguments.output == "-" and arguments.json
+            else ""
+        ),
+    ),
+    Command(
+        "notebook import",
+        "notebook:import_",
+        "load an exported notebook, with its documents and conversations",
+        (
+            argument("file", metavar="FILE", type=text_value, help="an exported notebook"),
+            option("--as", metavar="NAME", dest="other_name", help="under another name"),
+            flag("--yes", help="do not ask whether its instructions are right"),
+        ),
+    ),
+)

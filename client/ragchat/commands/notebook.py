@@ -1,0 +1,267 @@
+"""`ragchat notebook`: create, list, change and remove notebooks, and carry them between memories."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from anyio import to_thread
+from msgspec import structs
+
+from ragchat.commands import transfer
+from ragchat.commands.invocation import Invocation
+from ragchat.commands.removal import remove_each
+from ragchat.commands.stdin import confirm
+from ragchat.errors import (
+    CommandNotPossible,
+    NoDocumentMatches,
+    NotebookExists,
+    NotebookNameRefused,
+    NotebookNotConfirmed,
+    NotEdited,
+    UnknownNotebook,
+)
+from ragchat.formatting import counted, local
+from ragchat.memory.matching import filter_of
+from ragchat.memory.transfer import new_file
+from ragchat.notebooks.definitions import (
+    Notebook,
+    absolute_scope,
+    checked_name,
+    create,
+    folder_of,
+    listed,
+    load,
+    names,
+    path_of,
+    remove,
+    save,
+    unknown,
+)
+from ragchat.notebooks.transfer import Shared, head, read_head
+from ragchat.sessions.export import record_of
+from ragchat.sessions.store import SessionStore, sessions_path
+from ragchat.turn.scope import EVERYTHING
+from ragchat.ui.render.progress import counting_bar
+from ragconfig.home import user_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragchat.memory.client import MemoryClient
+    from ragchat.sessions.types import SessionInfo
+
+
+def _store(run: Invocation) -> SessionStore:
+    return SessionStore(sessions_path(run.settings))
+
+
+def _given(run: Invocation, notebook: Notebook) -> Notebook:
+    """The notebook with the values of the command line."""
+    arguments = run.arguments
+    scope = "" if arguments.scope == EVERYTHING else arguments.scope and absolute_scope(arguments.scope)
+    given = {"scope": scope, "instructions": arguments.instructions, "model": arguments.model}
+    return structs.replace(notebook, **{key: value for key, value in given.items() if value is not None})
+
+
+async def new(run: Invocation) -> int:
+    notebook = _given(run, Notebook(checked_name(run.arguments.name)))
+    path = create(folder_of(run.settings), notebook)
+    async with run.memory() as memory:
+        if await _filter(memory, notebook) is None:
+            run.console.note(
+                f"No document in memory matches {notebook.scope} yet; `ragchat inject PATH` loads it."
+            )
+    sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
+    run.console.result({**_document(notebook), "path": str(path)}, sentence)
+    return 0
+
+
+async def _filter(memory: MemoryClient, notebook: Notebook) -> dict[str, Any] | None:
+    """The filter of its documents, {} for all; None: no document matches. Raises SeveralDocumentsMatch."""
+    try:
+        return await filter_of(memory, notebook.scope) if notebook.scope else {}
+    except NoDocumentMatches:
+        return None
+
+
+def _portable(notebook: Notebook, filter: dict[str, Any] | None) -> Notebook:
+    """The notebook with its filter as the scope: a URI or a tag does not depend on the machine."""
+    scope = filter.get("uri") or filter["tags"][0] if filter else notebook.scope
+    return structs.replace(notebook, scope=scope)
+
+
+def _document(notebook: Notebook) -> dict[str, str]:
+    return {"name": notebook.name, **notebook.values}
+
+
+async def ls(run: Invocation) -> int:
+    """Exit code 1 if one of them cannot be used."""
+    found = [*listed(folder_of(run.settings))]
+    notebooks = [one for one in found if isinstance(one, Notebook)]
+    errors = [one for one in found if not isinstance(one, Notebook)]
+    async with _store(run) as store:
+        counts = Counter(info.notebook for info in await store.list())
+    documents = [{**_document(one), "sessions": counts[one.name]} for one in notebooks]
+    rows = [(one.name, one.scope or "all documents", one.model, counts[one.name]) for one in notebooks]
+    header = ("notebook", "in", "model", "conversations")
+    empty = (
+        "No notebook can be used."
+        if errors
+        else "There are no notebooks yet. `ragchat notebook new NAME` creates one."
+    )
+    run.console.listing(
+        {"notebooks": documents, "failed": [{"error": str(error), "hint": error.hint} for error in errors]},
+        header,
+        rows,
+        empty,
+    )
+    for error in errors if not run.console.json else ():
+        run.console.note(f"{error} {error.hint}".rstrip())
+    return 1 if errors else 0
+
+
+async def show(run: Invocation) -> int:
+    notebook = load(folder_of(run.settings), run.arguments.name)
+    async with _store(run) as store:
+        sessions = await store.list(notebook=notebook.name)
+    path = path_of(folder_of(run.settings), notebook.name)
+    lines = [*_lines(notebook), f"file: {path}", *_session_lines(sessions)]
+    run.console.result({**_document(notebook), "path": str(path), "sessions": sessions}, *lines)
+    return 0
+
+
+def _lines(notebook: Notebook) -> list[str]:
+    lines = [f"notebook: {notebook.name}", f"in: {notebook.scope or 'all documents'}"]
+    lines += [f"model: {notebook.model}"] if notebook.model else []
+    instructions = [f"  {line}" for line in notebook.instructions.splitlines()]
+    return [*lines, *(["instructions:", *instructions] if instructions else ["instructions: none"])]
+
+
+def _session_lines(sessions: Sequence[SessionInfo]) -> list[str]:
+    lines = [f"  {one.session_id}  {local(one.updated_at)}  {one.title}" for one in sessions]
+    return ["conversations:", *lines] if lines else ["conversations: none"]
+
+
+async def edit(run: Invocation) -> int:
+    """Change the values that are given, or open the file in an editor. Raises NotEdited."""
+    folder = folder_of(run.settings)
+    path = path_of(folder, run.arguments.name)
+    values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
+    if any(value is not None for value in values):
+        save(folder, _given(run, load(folder, run.arguments.name)))
+    else:
+        await _open_editor(run, path)
+    notebook = load(folder, run.arguments.name)
+    run.console.result({**_document(notebook), "path": str(path)}, *_lines(notebook))
+    return 0
+
+
+async def _open_editor(run: Invocation, path: Path) -> None:
+    """Raises NotEdited, UnknownNotebook."""
+    from ragchat.ui import editor
+
+    if path.stem not in names(path.parent):
+        raise unknown(path.parent, path.stem)
+    try:
+        command = editor.editor_command(path, 1, run.settings.tables["open"]["editor"], os.environ)
+        if command is None or not run.can_ask:
+            raise NotEdited(str(path), "there is no terminal, or $VISUAL and $EDITOR name no editor")
+        await editor.run(command.words)
+    except CommandNotPossible as error:
+        raise NotEdited(str(path), error.reason) from None
+
+
+async def rm(run: Invocation) -> int:
+    async with _store(run) as store:
+        return await remove_each(
+            run,
+            run.arguments.names,
+            partial(_remove, run, store),
+            kind="notebook",
+            expected=(UnknownNotebook, NotebookNameRefused),
+            sentence=lambda removed: (
+                f"Removed the notebook {removed['name']}. Its documents stay in memory, and "
+                f"{counted(removed['sessions'], 'conversation')} in `ragchat session ls`."
+            ),
+        )
+
+
+async def _remove(run: Invocation, store: SessionStore, name: str) -> dict[str, Any]:
+    remove(folder_of(run.settings), name)
+    return {"name": (found := checked_name(name)), "sessions": await store.release(found)}
+
+
+async def export(run: Invocation) -> int:
+    console, name = run.console, run.arguments.output
+    notebook = load(folder_of(run.settings), run.arguments.name)
+    path = user_path(name)
+    with ExitStack() as stack:
+        file: IO[bytes] = sys.stdout.buffer if name == "-" else stack.enter_context(new_file(path))
+        async with run.memory() as memory, _store(run) as store:
+            infos = await store.list(notebook=notebook.name)
+            sessions = [record_of(await store.load(info.session_id)) for info in reversed(infos)]
+            filter = await _filter(memory, notebook)
+            uris = None
+            if filter != {}:
+                page = await memory.documents(None, filter) if filter else None
+                uris = [document.uri for document in page.documents] if page else []
+            file.write(head(_portable(notebook, filter), sessions))
+            shown = not (console.json or name == "-")
+            with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
+                documents = await transfer.write(memory, file, on_progress, uris)
+    if name != "-":
+        sentence = (
+            f"Exported the notebook {notebook.name} with {counted(documents, 'document')} and "
+            f"{counted(len(sessions), 'conversation')} to {path}."
+        )
+        console.result({"path": str(path), "documents": documents, "sessions": len(sessions)}, sentence)
+    return 0
+
+
+async def import_(run: Invocation) -> int:
+    """Exit code 1 if a document was refused; the others are stored."""
+    console, folder = run.console, folder_of(run.settings)
+    path = user_path(run.arguments.file)
+    with path.open("rb") as file:
+        shared = await to_thread.run_sync(read_head, str(path), file, run.arguments.other_name or "")
+        notebook = shared.notebook
+        _confirm(run, shared)
+        async with run.memory() as memory, _store(run) as store:
+            try:
+                known = load(folder, notebook.name)
+            except UnknownNotebook:
+                save(folder, notebook)
+            else:
+                if notebook not in (known, _portable(known, await _filter(memory, known))):
+                    raise NotebookExists(notebook.name, "Import it under another name: --as NAME.")
+            turns = sum([await store.add(session) for session in shared.sessions])
+            with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
+                size = path.stat().st_size
+                statuses, errors, _ = await transfer.read(
+                    memory, str(path), file, size, on_progress, before=shared.lines
+                )
+    if not console.json:
+        console.print(
+            f"Imported the notebook {notebook.name} with {counted(len(shared.sessions), 'conversation')} "
+            f"({counted(turns, 'new answer')})."
+        )
+    transfer.show(run, statuses, errors, name=notebook.name, sessions=len(shared.sessions), added_turns=turns)
+    return 1 if errors else 0
+
+
+def _confirm(run: Invocation, shared: Shared) -> None:
+    """Show what the file says, and ask. Raises NotebookNotConfirmed."""
+    for line in _lines(shared.notebook):
+        run.console.note(line)
+    run.console.note(
+        f"{counted(len(shared.sessions), 'conversation')}. The instructions go to the model with every "
+        "question. A document of the file replaces one of the same URI in memory."
+    )
+    if not run.arguments.yes and not (run.can_ask and confirm("Import it?")):
+        raise NotebookNotConfirmed(shared.notebook.name)
