@@ -22,7 +22,7 @@ from ragcommon.contract.files import FileOutcome
 from ragcommon.files.decoding import NotText
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
-from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.detection import Parser, module_of
 from ragmemory.files.formats.file_text import MARKDOWN, FileText
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import READER_VERSION, read_file
@@ -129,12 +129,13 @@ class PageLoading:
 async def _text(page: Page) -> FileText:
     """The text of a page, read like a file of its kind. Raises NotText, OSError."""
     with tempfile.TemporaryDirectory(prefix="ragmemory-page-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder, _name(page))
-        await to_thread.run_sync(path.write_bytes, _marked(page))
+        path, data = Path(folder, _name(page)), _marked(page)
+        await to_thread.run_sync(path.write_bytes, data)
         path = await to_thread.run_sync(path.resolve)
         content = await to_thread.run_sync(read_file, path)
         if isinstance(content, Parser):
-            content = await parse(html.read_page if content.module == "html" else content, path)
+            is_html = module_of(path, data) == "html"
+            content = await parse(html.read_page if is_html else content, path)
     is_markdown = path.suffix == SUFFIXES["text/markdown"]
     return replace(content, media_type=MARKDOWN) if is_markdown else content
 

@@ -115,7 +115,7 @@ class Web:
     async def fetch(self, address: str, stamp_of: StampOf) -> Page:
         """The document at an address. Raises NotFetched."""
         async with self._client() as client:
-            answer = await self._answer(client, address, stamp_of=stamp_of)
+            answer = await self._answer(client, address, MAX_PAGE_BYTES, stamp_of=stamp_of)
         headers = answer.headers
         if answer.status == 304:
             return Page(answer.address, None)
@@ -129,7 +129,7 @@ class Web:
     async def final(self, address: str) -> str:
         """The address of a document after all redirects. Raises NotFetched if there is none."""
         async with self._client() as client:
-            return (await self._answer(client, address, limit=0)).address
+            return (await self._answer(client, address, 0)).address
 
     def _client(self) -> httpx2.AsyncClient:
         """Of one page: its cookies are not kept."""
@@ -164,8 +164,8 @@ class Web:
         self,
         client: httpx2.AsyncClient,
         address: str,
+        limit: int,
         *,
-        limit: int = MAX_PAGE_BYTES,
         stamp_of: StampOf | None = None,
         is_page: bool = True,
     ) -> _Answer:
@@ -202,7 +202,7 @@ class Web:
         read_at, rules = self._rules.get(robots, (0.0, None))
         if rules is None or anyio.current_time() - read_at > RULES_SECONDS:
             try:
-                answer = await self._answer(client, robots, limit=MAX_ROBOTS_BYTES, is_page=False)
+                answer = await self._answer(client, robots, MAX_ROBOTS_BYTES, is_page=False)
             except NotFetched as error:
                 raise NotFetched(f"is not loaded, because {robots} {error}") from None
             if answer.status >= 500:  # RFC 9309, 2.3.1.4: then everything is excluded.

@@ -40,6 +40,7 @@ AUTHOR_NAMES = "author article:author dc.creator dcterms.creator citation_author
 DATE_NAMES = "article:published_time date dc.date dcterms.date dcterms.created citation_publication_date"
 AUTHOR_IN_JSON = re.compile(r'"author"\s*:\s*(?:\[\s*)?(?:\{[^{}]{0,500}?"name"\s*:\s*)?"([^"\\]{1,200})"')
 DATE_IN_JSON = re.compile(r'"datePublished"\s*:\s*"([^"\\]{1,40})"')
+MAX_STATED = 200
 DAY = re.compile(r"\d{4}(?:[-/]\d\d(?:[-/]\d\d)?)?")
 # Deeper elements are flattened to plain text.
 MAX_DEPTH = 150
@@ -134,7 +135,7 @@ def _byline(tree: LexborHTMLParser) -> str:
     def stated(names: str, pattern: re.Pattern[str]) -> str:
         for name in names.split():
             for node in tree.css(f'meta[name="{name}" i], meta[property="{name}" i]'):
-                content = one_line(node.attributes.get("content") or "")
+                content = one_line(node.attributes.get("content") or "")[:MAX_STATED]
                 if content and not content.startswith(("http:", "https:")):
                     return content
         scripts = (node.text() or "" for node in tree.css('script[type="application/ld+json"]'))
