@@ -19,6 +19,7 @@ SECTIONS = (
     "grounding",
     "offline",
     "web",
+    "pages",
 )
 # Run only if they are named: too long.
 ON_REQUEST = ("million", "store")

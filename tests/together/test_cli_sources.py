@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.processes import LONGEST_SECONDS, Held
+from tests.support.pages import page_server
 from tests.support.program import Program, program_in
 
 
@@ -168,6 +169,18 @@ def test_changes_are_synced_as_they_happen(watchable: Program) -> None:
         (notes / "new").mkdir()
         (notes / "new" / "milk.md").write_text("Milk.", encoding="utf-8")
         event(watch, "added", "milk.md")
+
+
+@pytest.mark.full
+def test_web_pages_are_watched_beside_folders(watchable: Program) -> None:
+    with page_server() as pages:
+        tea = pages.add("/tea", "<p>Oolong takes three minutes.")
+        for words in ((tea,), (tea, "notes")):
+            with watchable.started("watch", "--json", "--allow-private", *words) as watch:
+                lines = [json.loads(watch.line()) for _ in words * 2]
+                assert {"watching"} < {line["status"] for line in lines if line["uri"] == tea} | {"added"}
+                if words[1:]:
+                    assert any(line["uri"].endswith("coffee.md") for line in lines)
 
 
 def test_a_watched_folder_may_disappear_and_come_back(watchable: Program) -> None:
