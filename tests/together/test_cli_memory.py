@@ -292,18 +292,10 @@ def test_web_pages_are_loaded_beside_files_and_kept_in_step(ragchat: Program) ->
         (ragchat.folder / "list.txt").write_text(
             f"# my pages\n{tea}\n\n{pages.url}/none\nftp://a.example/b\n"
         )
-        refused = ragchat("inject", tea, "tea.md")
-        assert refused.err.startswith(
-            f"failed: {tea} is not loaded: 127.0.0.1 (127.0.0.1) is on this machine"
-        )
-        assert (refused.code, pages.asked) == (1, [])
-
         done = ragchat("inject", "--addresses", "list.txt", "--allow-private")
         assert done.out == "1 added, 2 failed (1 chunk).\n"
         assert f"{pages.url}/none answers 404 Not Found." in done.err
         assert "ftp://a.example/b is not loaded: only http and https addresses are." in done.err
-        assert f"[1] {tea} Tea ¶ 1" in ragchat("query", "oolong").out
-
         assert ragchat("source", "add", tea, "--allow-private").out.startswith(f"Added {tea}.\n1 unchanged")
         del pages.pages["/tea"]
         gone = ragchat("sync", "--allow-private")
@@ -311,7 +303,6 @@ def test_web_pages_are_loaded_beside_files_and_kept_in_step(ragchat: Program) ->
         assert gone.err == f"missing: {tea} answers 404 Not Found; memory keeps what it has of it\n"
     bad = ragchat("inject", "--addresses", "tea.md")
     assert (bad.code, "is not an address" in bad.err) == (1, True)
-    assert ragchat("inject").code == 2
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:

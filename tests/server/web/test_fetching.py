@@ -154,7 +154,10 @@ async def test_slow_and_silent_servers_are_left(server: PageServer, monkeypatch:
         while not server.stopping.wait(0.02):
             request.wfile.write(b".")
 
-    server.pages |= {"/slow": dripping, "/silent": lambda _: server.stopping.wait() and None}
+    def silent(_: BaseHTTPRequestHandler) -> None:
+        server.stopping.wait()
+
+    server.pages |= {"/slow": dripping, "/silent": silent}
     monkeypatch.setattr(fetching, "ANSWER_SECONDS", 0.3)
     assert await reason(f"{server.url}/slow") == "did not answer in time"
     assert await reason(f"{server.url}/silent") == "did not answer in time"
@@ -181,7 +184,7 @@ async def test_requests_to_one_host_are_a_pause_apart(
     server.add("/robots.txt", "User-agent: *\nCrawl-delay: 7")
     web, address = Web(private=True), server.add("/tea", "Tea.")
     with monkeypatch.context() as patch:
-        patch.setattr(fetching.anyio, "sleep", sleep)
+        patch.setattr(anyio, "sleep", sleep)
         await web.fetch(address, no_stamp)
         await web.fetch(address, no_stamp)
     first, second, third = waits

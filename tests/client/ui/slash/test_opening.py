@@ -142,7 +142,12 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
 
 async def test_a_web_page_opens_in_the_browser(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or len(opened) == 1)
+
+    def browse(url: str) -> bool:
+        opened.append(url)
+        return len(opened) == 1
+
+    monkeypatch.setattr("webbrowser.open", browse)
     address = "https://example.org/crane?q=1"
     await desk.room.context.memory.inject("The crane lifts at most 12 tonnes.", {"uri": address})
     assert f"[1] {address}" in await desk.room.say("How much does the crane lift?")
