@@ -178,13 +178,13 @@ async def test_requests_to_one_host_are_a_pause_apart(
 ) -> None:
     waits: list[float] = []
 
-    async def sleep(seconds: float) -> None:
+    async def wait(seconds: float) -> None:
         waits.append(round(seconds, 1))
 
     server.add("/robots.txt", "User-agent: *\nCrawl-delay: 7")
     web, address = Web(private=True), server.add("/tea", "Tea.")
     with monkeypatch.context() as patch:
-        patch.setattr(anyio, "sleep", sleep)
+        patch.setattr(anyio, "sleep", wait)
         await web.fetch(address, no_stamp)
         await web.fetch(address, no_stamp)
     first, second, third = waits
