@@ -618,6 +618,18 @@ class PathNotFound(RagChatError):
     sentence = "{path} does not exist."
 
 
+class AddressesUnusable(RagChatError):
+    """A file with the addresses of web pages; `reason` is a clause."""
+
+    file: str
+    reason: str
+    code = "ADDRESSES_UNUSABLE"
+    sentence = "The addresses in {file} cannot be loaded: {reason}."
+    hint = (
+        "It has one address a line, such as https://example.org/page; lines that begin with # are comments."
+    )
+
+
 class StdinUnusable(RagChatError):
     reason: str
     code = "STDIN_UNUSABLE"

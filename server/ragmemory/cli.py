@@ -92,10 +92,10 @@ def _report(error: StructuredError, *, as_json: bool) -> None:
 # The commands. Each imports its own dependencies.
 
 
-def _serve_stdio(settings: Settings, _: argparse.Namespace) -> None:
+def _serve_stdio(settings: Settings, arguments: argparse.Namespace) -> None:
     from ragmemory.mcp import server as serving
 
-    serving.run(settings)
+    serving.run(settings, arguments.pages)
 
 
 def _serve_http(settings: Settings, arguments: argparse.Namespace) -> None:
@@ -191,6 +191,13 @@ def _parser(*, commands: bool) -> argparse.ArgumentParser:
         formatter_class=_formatter,
     )
     _add_globals(parser)
+    parser.add_argument(
+        "--pages",
+        choices=("public", "private"),
+        default="",
+        help="let the client load web pages, for the commands of ragchat: whatever can call this server then "
+        "chooses what this machine requests",
+    )
     parser.set_defaults(run=_serve_stdio, host=None, port=None, token_file=None)
     parser.set_defaults(json=False, end_with_stdin=False, spawn=False)
     if commands:

@@ -378,6 +378,15 @@ class PathNotAllowed(RagMemoryError):
     hint = 'Add its folder to memory.roots in the settings of this server, or "*" for every file of yours.'
 
 
+class PagesNotAllowed(RagMemoryError):
+    """A job names a web address, but the caller may be a model or another program, not the user."""
+
+    address: str
+    code = "PAGES_NOT_ALLOWED"
+    sentence = "{address} is an address on the web, which this server does not load by itself."
+    hint = "The commands `ragchat inject` and `ragchat source add` load web pages."
+
+
 class SourceNotFound(RagMemoryError):
     """The file or folder is no source of this machine.
 

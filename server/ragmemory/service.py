@@ -29,6 +29,7 @@ from ragmemory.stores.store import Store
 if TYPE_CHECKING:
     from ragmemory.search.indexing import Indexing
     from ragmemory.search.reranking import Reranker
+    from ragmemory.web.fetching import Web
 
 
 class MemoryService:
@@ -53,6 +54,8 @@ class MemoryService:
         reembedding. `models` is the folder of downloaded models.
         """
         self.roots = roots
+        self.web: Web | None = None
+        """Loads web pages. Only for a process of the user's own commands; set before the start."""
         self.repository = repository
         self.on_change: Callable[[str, Action, bool], None] = lambda *_: None
         """Called with the id of every document that a process adds, updates or removes while
@@ -91,7 +94,7 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
-        self.ingestions = Ingestions(self._store, self.writer, self.roots, self._tasks)
+        self.ingestions = Ingestions(self._store, self.writer, self.roots, self._tasks, self.web)
         self.sources = Sources(self._store, self.writer, self.ingestions)
         self._tasks.start_soon(self.writer.queue.run)
         self._tasks.start_soon(self.writer.sweeper.run)

@@ -20,6 +20,7 @@ SECTIONS = (
     "offline",
     "evaluation",
     "web",
+    "pages",
 )
 # Run only if they are named: too long.
 ON_REQUEST = ("million", "store")

@@ -170,6 +170,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.NoService("a.plist"), "No service is installed: there is no a.plist.", ""),
     (errors.PathNotFound("notes"), "notes does not exist.", ""),
     (
+        errors.AddressesUnusable("list.txt", "line 2 is not an address: 'tea'"),
+        "The addresses in list.txt cannot be loaded: line 2 is not an address: 'tea'.",
+        "It has one address a line, such as https://example.org/page; lines that begin with # are comments.",
+    ),
+    (
         errors.NotWritable(".pdf", "talk.md"),
         "A conversation is written as Markdown (.md, .txt) or JSON (.json), not as .pdf.",
         "/export talk.md",

@@ -31,6 +31,7 @@ from ragmemory.errors import (
     NotStored,
     NotUndoable,
     NotWrittenBack,
+    PagesNotAllowed,
     PathNotAllowed,
     RagMemoryError,
     ReembeddingEnded,
@@ -124,6 +125,10 @@ SENTENCES = [
     (
         NotStored("a.md", "UNIQUE constraint failed"),
         "The document a.md could not be stored: UNIQUE constraint failed.",
+    ),
+    (
+        PagesNotAllowed("https://example.org/tea"),
+        "https://example.org/tea is an address on the web, which this server does not load by itself.",
     ),
     (
         PathNotAllowed("file:///notes"),

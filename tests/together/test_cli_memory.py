@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import page_server
 from tests.support.program import Program, program_in
 
 HIT = {
@@ -284,15 +285,24 @@ def test_every_skipped_file_can_be_listed(ragchat: Program) -> None:
     assert "more" not in whole.err
 
 
-def test_an_address_is_no_file_and_the_others_are_loaded(ragchat: Program) -> None:
-    for words in (("inject", "http://127.0.0.1:9/a", "tea.md"), ("sync", "HTTPS://example.org/b", "tea.md")):
-        done = ragchat(*words)
-        assert done.code == 1
-        assert f"failed: {words[1]} is a URL, and only files are loaded." in done.err
-        assert "1 failed" in done.out
-    for alone in (("source", "add", "http://127.0.0.1:9/a"), ("sync", "ftp://example.org/b")):
-        done = ragchat(*alone)
-        assert (done.code, done.out) == (1, "1 failed.\n")
+@pytest.mark.full
+def test_web_pages_are_loaded_beside_files_and_kept_in_step(ragchat: Program) -> None:
+    with page_server() as pages:
+        tea = pages.add("/tea", "<h1>Tea</h1><p>Oolong takes three minutes.", etag='"1"')
+        (ragchat.folder / "list.txt").write_text(
+            f"# my pages\n{tea}\n\n{pages.url}/none\nftp://a.example/b\n"
+        )
+        done = ragchat("inject", "--addresses", "list.txt", "--allow-private")
+        assert done.out == "1 added, 2 failed (1 chunk).\n"
+        assert f"{pages.url}/none answers 404 Not Found." in done.err
+        assert "ftp://a.example/b is not loaded: only http and https addresses are." in done.err
+        assert ragchat("source", "add", tea, "--allow-private").out.startswith(f"Added {tea}.\n1 unchanged")
+        del pages.pages["/tea"]
+        gone = ragchat("sync", "--allow-private")
+        assert (gone.out, gone.code) == ("1 missing.\n", 0)
+        assert gone.err == f"missing: {tea} answers 404 Not Found; memory keeps what it has of it\n"
+    bad = ragchat("inject", "--addresses", "tea.md")
+    assert (bad.code, "is not an address" in bad.err) == (1, True)
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.pages import page_server
 from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.program import Program, program_in
 
@@ -168,6 +169,16 @@ def test_changes_are_synced_as_they_happen(watchable: Program) -> None:
         (notes / "new").mkdir()
         (notes / "new" / "milk.md").write_text("Milk.", encoding="utf-8")
         event(watch, "added", "milk.md")
+
+
+@pytest.mark.full
+def test_web_pages_are_watched_beside_folders(watchable: Program) -> None:
+    with page_server() as pages:
+        tea = pages.add("/tea", "<p>Oolong takes three minutes.")
+        with watchable.started("watch", "--json", "--allow-private", tea, "notes") as watch:
+            events = [json.loads(watch.line()) for _ in range(5)]
+        assert {"watching", "added"} == {event["status"] for event in events if event["uri"] == tea}
+        assert any(event["uri"].endswith("coffee.md") for event in events)
 
 
 def test_a_watched_folder_may_disappear_and_come_back(watchable: Program) -> None:

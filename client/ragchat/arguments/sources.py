@@ -10,6 +10,8 @@ from ragchat.arguments.declaring import Command, argument, flag, text_value
 def _check_inject(arguments: Namespace) -> str:
     if arguments.uri and "-" not in arguments.paths:
         return "--uri is the URI of the document from stdin: it needs the path -"
+    if not arguments.paths and not arguments.addresses:
+        return "it needs a PATH, or --addresses FILE"
     return ""
 
 
@@ -21,13 +23,23 @@ def _check_watch(arguments: Namespace) -> str:
     return ""
 
 
+_PRIVATE = flag("--allow-private", help="also load web pages of this machine and of private networks")
+
+
 COMMANDS = (
     Command(
         "inject",
         "inject:inject",
-        "load files and folders into memory",
+        "load files, folders and web pages into memory",
         (
-            argument("paths", nargs="+", metavar="PATH", help="a file or folder, or - to read stdin"),
+            argument(
+                "paths",
+                nargs="*",
+                metavar="PATH",
+                help="a file or folder, the address of a web page, or - to read stdin",
+            ),
+            argument("--addresses", metavar="FILE", help="a file with addresses of web pages, one a line"),
+            _PRIVATE,
             argument("--uri", type=text_value, help="the URI of the document from stdin"),
             flag("--prune", help="remove documents whose files are gone from the folders"),
         ),
@@ -37,14 +49,18 @@ COMMANDS = (
         "sync",
         "source:sync_sources",
         "load what is new and changed in the sources, and remove what is gone",
-        (argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+        (
+            argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
+            _PRIVATE,
+        ),
     ),
     Command(
         "watch",
         "watch:watch",
         "keep memory in step with the sources until Ctrl-C",
         (
-            argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),
+            argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
+            _PRIVATE,
             flag("--service", help="print a unit with which systemd, launchd or Windows runs it instead"),
             flag("--install", help="with --service: write the unit and start it"),
             flag("--uninstall", help="with --service: stop it and remove the unit"),
@@ -54,8 +70,13 @@ COMMANDS = (
     Command(
         "source add",
         "source:add",
-        "register folders that memory stays in step with, and load them",
-        (argument("paths", nargs="+", metavar="PATH", help="a file or folder"),),
+        "register folders and web pages that memory stays in step with, and load them",
+        (
+            argument(
+                "paths", nargs="+", metavar="PATH", help="a file or folder, or the address of a web page"
+            ),
+            _PRIVATE,
+        ),
     ),
     Command("source ls", "source:ls", "list the sources and their last sync"),
     Command(

@@ -1,4 +1,4 @@
-"""`ragchat inject PATH…`: files and folders into memory."""
+"""`ragchat inject PATH…`: files, folders and web pages into memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import anyio
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import read_stdin
 from ragchat.console import Failure, describe
-from ragchat.errors import RagChatError, StdinUnusable
+from ragchat.errors import AddressesUnusable, RagChatError, StdinUnusable
 from ragchat.formatting import counted
 from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
+from ragcommon.files.decoding import NotText, decode
+from ragcommon.files.safe_open import read_regular
+from ragcommon.files.uris import is_address
+from ragconfig.home import user_path
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 20
 # The error code of a sync of all sources when there are none: nothing was begun.
 NO_SOURCES = "NO_SOURCES"
+MAX_ADDRESSES_BYTES = 1 << 20
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Loads documents into memory, and fills the report.
 Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
@@ -33,9 +38,26 @@ Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
 
 async def inject(run: Invocation) -> int:
     """Exit code 1 if a file failed."""
+    if run.arguments.addresses:
+        run.arguments.paths = [*run.arguments.paths, *_addresses(run.arguments.addresses)]
     run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
     return await load_with_report(run, _inject, remove)
+
+
+def _addresses(file: str) -> list[str]:
+    """The addresses in a file, one a line; `#` begins a comment. Raises AddressesUnusable."""
+    try:
+        lines = decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES)).text.splitlines()
+    except (OSError, NotText) as error:
+        raise AddressesUnusable(file, getattr(error, "strerror", None) or str(error)) from None
+    found = []
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if line and not line.startswith("#"):
+            if not is_address(line):
+                raise AddressesUnusable(file, f"line {number} is not an address: {line[:80]!r}")
+            found.append(line)
+    return found
 
 
 async def load_with_report(
@@ -48,7 +70,7 @@ async def load_with_report(
     report = InjectReport()
     show = partial(_show, run, report, remove, document)
     try:
-        async with run.memory() as memory:
+        async with run.memory(pages=True) as memory:
             await load(run, memory, report)
     except anyio.get_cancelled_exc_class():
         show("you stopped it.")

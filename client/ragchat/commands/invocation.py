@@ -107,10 +107,13 @@ class Invocation:
         """Whether the user can be asked something. With --json the caller is a program."""
         return not self.console.json and sys.stdin.isatty() and self.console.stderr.isatty()
 
-    def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
+    def memory(self, *, pages: bool = False) -> AbstractAsyncContextManager[MemoryClient]:
+        """The memory; `pages`: also to load web pages, with --allow-private those of private networks."""
         from ragchat.servers.memory.server import open_memory
 
-        return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
+        reach = "private" if getattr(self.arguments, "allow_private", False) else "public"
+        verbose = self.arguments.verbose
+        return open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
 
     @asynccontextmanager
     async def conversation(self, save_mode: SaveMode | None = None) -> AsyncIterator[Conversation]:

@@ -56,7 +56,7 @@ class Service(NamedTuple):
     """What to run once the file is removed."""
 
 
-def run_service(run: Invocation, paths: Sequence[Path]) -> int:
+def run_service(run: Invocation, paths: Sequence[str]) -> int:
     """Print the file of a service that watches `paths` (none: the sources), install it, or remove it.
 
     Raises FileAlreadyExists, NoService, ServiceRefused, SettingsError.
@@ -135,7 +135,7 @@ def _refusal(command: Command) -> tuple[str, str] | None:
     return (" ".join(command), said or f"exit code {done.returncode}") if done.returncode else None
 
 
-def _arguments(run: Invocation, paths: Sequence[Path]) -> list[str]:
+def _arguments(run: Invocation, paths: Sequence[str]) -> list[str]:
     """The arguments with which `ragchat` has the memory and settings of this run. Raises SettingsError."""
     settings = run.settings
     url = str(settings.tables["memory_server"]["url"])
@@ -145,7 +145,8 @@ def _arguments(run: Invocation, paths: Sequence[Path]) -> list[str]:
     words = ["--server", url] if url else ["--memory", settings.memory_place]
     words += ["--config", str(run.config_file)] if run.config_file else []
     words += ["--verbose"] if run.arguments.verbose else []
-    return ["watch", *words, *(["--", *map(str, paths)] if paths else [])]
+    private = ["--allow-private"] if run.arguments.allow_private else []
+    return ["watch", *private, *words, *(["--", *paths] if paths else [])]
 
 
 def _variables(settings: Settings) -> tuple[dict[str, str], list[str]]:

@@ -1,7 +1,7 @@
 """`ragchat watch`: keep memory in step with folders while their files change.
 
 The operating system reports changes. A burst of them becomes one sync of the changed files. A folder that
-disappears keeps its documents, and is synced when it is back.
+disappears keeps its documents, and is synced when it is back. Web pages are asked for from time to time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,8 +22,9 @@ from ragchat.formatting import counted, utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
-from ragcommon.files.uris import path_of
+from ragcommon.files.uris import is_address, path_of
 from ragconfig.home import user_path
+from ragmcp.concurrency import background_task
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -33,7 +35,9 @@ DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 POLL_MS = 500
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
-SHOWN = ("added", "updated", "removed", "failed")
+SHOWN = ("added", "updated", "removed", "missing", "failed")
+# Seconds between two requests for a web page: few change more often, and most servers belong to others.
+PAGES_SECONDS = 3600.0
 
 # Device and inode: they differ if another file or folder has taken the path.
 Identity = tuple[int, int]
@@ -47,34 +51,41 @@ async def watch(run: Invocation) -> int:
         if run.arguments.install:
             async with run.memory() as memory:  # It would fail again and again without a source.
                 await _roots(run, memory)
-        return run_service(run, _named(run))
+        paths, pages = _named(run)
+        return run_service(run, [*map(str, paths), *pages])
     run.console.lines = True
     try:
-        async with run.memory() as memory:
-            await Watch(run, memory, await _roots(run, memory)).run()
+        async with run.memory(pages=True) as memory:
+            roots, pages = await _roots(run, memory)
+            watching = Watch(run, memory, roots)
+            async with background_task(partial(watching.poll, pages)):
+                await (watching.run() if roots else anyio.sleep_forever())
     except anyio.get_cancelled_exc_class():
-        return 0
+        pass
+    return 0
 
 
-async def _roots(run: Invocation, memory: MemoryClient) -> list[Path]:
-    """The resolved paths that the user names, or else the sources. Raises PathNotFound."""
+async def _roots(run: Invocation, memory: MemoryClient) -> tuple[list[Path], list[str]]:
+    """The resolved paths and the addresses that the user names, or else the sources. Raises PathNotFound."""
     if not run.arguments.paths:
         sources = [source for source in await memory.sources() if not source.machine]
         if not sources:
             await sync_files(memory)  # raises the error that says what to do
-        return [path_of(source.uri) for source in sources]
+        uris = [source.uri for source in sources]
+        return [path_of(uri) for uri in uris if not is_address(uri)], [*filter(is_address, uris)]
     return _named(run)
 
 
-def _named(run: Invocation) -> list[Path]:
-    """The resolved paths on the command line. Raises PathNotFound."""
+def _named(run: Invocation) -> tuple[list[Path], list[str]]:
+    """The resolved paths and the addresses on the command line. Raises PathNotFound."""
     roots = []
-    for word in run.arguments.paths:
+    words = run.arguments.paths
+    for word in (word for word in words if not is_address(word)):
         try:
             roots.append(user_path(word).resolve(strict=True))
         except (OSError, RuntimeError):
             raise PathNotFound(word) from None
-    return roots
+    return roots, [*filter(is_address, words)]
 
 
 class Watch:
@@ -138,7 +149,15 @@ class Watch:
                     is_whole = len(within) > MAX_CHANGES or any(one.name == ".gitignore" for one in within)
                     await self._sync(roots, () if is_whole else within, may_fail=True)
 
-    async def _sync(self, roots: Sequence[Path], within: Sequence[Path], *, may_fail: bool) -> None:
+    async def poll(self, pages: Sequence[str]) -> None:
+        """Sync web pages every PAGES_SECONDS, until cancelled."""
+        for page in pages:
+            self._show("watching", page)
+        while pages:
+            await self._sync(pages, (), may_fail=True)
+            await anyio.sleep(PAGES_SECONDS)
+
+    async def _sync(self, roots: Sequence[Path | str], within: Sequence[Path], *, may_fail: bool) -> None:
         """Sync the roots, or what is `within` them, and print what has changed."""
         if not roots:
             return

@@ -6,7 +6,6 @@ The report is filled as files are stored, so that an interrupted caller can stil
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from ragchat.ingest.report import Document, InjectReport, OnProgress, Progress
 from ragchat.ingest.uploading import check_offered, upload
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import Ingestion
+from ragcommon.files.uris import is_address
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 0.5
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
-URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 async def load_files(
@@ -38,13 +37,13 @@ async def load_files(
     *,
     prune: bool = False,
 ) -> InjectReport:
-    """Load every file that `paths` name or contain; a bad file never stops the rest.
+    """Load every file that `paths` name or contain, and every page; a bad one never stops the rest.
 
     With `prune`, remove the documents of the folders whose files no longer exist. `report` is filled on the
     way, for a caller that may be cancelled: that ends the job. Raises RagChatError when memory cannot go on.
     """
     report = report or InjectReport()
-    if words := [source_uri(path) for path in without_urls(paths, report)]:
+    if words := [source_uri(path) for path in paths]:
         start = partial(memory.start_ingestion, words, prune=prune, group=report.group)
         await _load(memory, start, on_progress, report)
     return report
@@ -64,10 +63,7 @@ async def sync_files(
     `within` is synced, unless that is empty. Otherwise like `load_files`.
     """
     report = report or InjectReport()
-    named = [*paths]
-    words = [source_uri(path) for path in without_urls(named, report)]
-    if named and not words:
-        return report
+    words = [source_uri(path) for path in paths]
     parts = [source_uri(path) for path in within]
     await _load(memory, partial(memory.sync_sources, words, parts, report.group), on_progress, report)
     return report
@@ -139,25 +135,13 @@ async def _follow(
 
 
 def source_uri(path: str | Path) -> str:
-    """The URI of a path, which need not be UTF-8, or of a URI.
+    """The URI of a path, which need not be UTF-8, or of a URI; the address of a web page as it is.
 
     The server refuses an empty path, and resolves `~`.
     """
     words = os.fspath(path)
-    is_left_to_server = not words or words.startswith(("~", "file://"))
+    is_left_to_server = not words or words.startswith(("~", "file://")) or is_address(words)
     return words if is_left_to_server else Path(words).absolute().as_uri()
-
-
-def without_urls(paths: Iterable[str | Path], report: InjectReport) -> list[str | Path]:
-    """The paths without the URLs among them, which are reported as failed."""
-    files: list[str | Path] = []
-    for path in paths:
-        if URL.match(str(path)):
-            reason = f"{path} is a URL, and only files are loaded. Save it first: curl -L -o page.html {path}"
-            report.texts.append(Document(str(path), None, "failed", error=reason))
-        else:
-            files.append(path)
-    return files
 
 
 async def load_text(memory: MemoryClient, text: str, metadata: dict[str, Any], group: str = "") -> Document:

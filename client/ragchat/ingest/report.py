@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct, field
 
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
-from ragchat.uris import short_path, short_uri
+from ragchat.uris import short_uri
 from ragcommon.contract.files import FileOutcome
-from ragcommon.files.uris import path_of
+from ragcommon.files.uris import is_address, path_of
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")
@@ -93,7 +92,7 @@ class InjectReport(Struct):
     @property
     def remarks_on_files(self) -> list[str]:
         """How files were read, where that is not obvious; then the other notes."""
-        files = [f"{short_path(Path(_path(one)))} {one.note}." for one in self.outcomes if one.note]
+        files = [f"{short_uri(one.uri)} {one.note}." for one in self.outcomes if one.note]
         return files + self.notes
 
     def count(self, status: Status) -> int:
@@ -121,6 +120,8 @@ class InjectReport(Struct):
         parts = [f"{number:,} {status}" for status in STATUSES if (number := self.count(status))]
         if self.pruned:
             parts.append(f"{len(self.pruned):,} removed")
+        if pages := sum(map(is_address, self.missing)):
+            parts.append(f"{pages:,} missing")
         if self.skipped:
             parts.append(f"{len(self.skipped):,} skipped")
         if not parts:
@@ -153,16 +154,19 @@ class InjectReport(Struct):
 
         `remove` is the command that removes a document.
         """
-        skipped = [f"{short_path(Path(one.path))} {one.reason}" for one in self.skipped]
+        skipped = [f"{short_uri(one.uri)} {one.reason}" for one in self._with_status("skipped")]
         yield from _limited("skipped", skipped, limit)
         yield from _limited("note", self.remarks_on_files, limit)
         removed = [f"{short_uri(one.uri)} {one.reason}".rstrip() for one in self._with_status("removed")]
         yield from _limited("removed", removed, limit)
-        if self.missing:
-            files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"
+        pages = [one for one in self._with_status("missing") if is_address(one.uri)]
+        kept = [f"{short_uri(one.uri)} {one.reason}; memory keeps what it has of it" for one in pages]
+        yield from _limited("missing", kept, limit)
+        if missing := [uri for uri in self.missing if not is_address(uri)]:
+            files, them = counted(len(missing), "file"), "it" if len(missing) == 1 else "them"
             yield (
                 f"Memory holds {files} that these folders no longer have, such as "
-                f"{short_uri(self.missing[0])}. {remove} removes {them}."
+                f"{short_uri(missing[0])}. {remove} removes {them}."
             )
 
 
@@ -173,7 +177,8 @@ def _limited(kind: str, lines: Sequence[str], limit: int) -> Iterator[str]:
 
 
 def _path(outcome: FileOutcome) -> str:
-    return str(path_of(outcome.uri))
+    """The path of a file, the address of a page."""
+    return outcome.uri if is_address(outcome.uri) else str(path_of(outcome.uri))
 
 
 def _document(outcome: FileOutcome) -> Document:
@@ -183,6 +188,6 @@ def _document(outcome: FileOutcome) -> Document:
 
 
 def _error(outcome: FileOutcome) -> str:
-    name = short_path(Path(_path(outcome))) if outcome.uri else '""'
+    name = short_uri(outcome.uri) if outcome.uri else '""'
     end = "" if outcome.reason.endswith("?") else "."
     return outcome.error or f"{name} {outcome.reason}{end}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted
-from ragchat.ingest.loading import source_uri, without_urls
+from ragchat.ingest.loading import source_uri
 from ragchat.ingest.report import Document, InjectReport
 from ragchat.ingest.uploading import forget_uploads
 from ragchat.uris import short_uri
@@ -20,7 +20,7 @@ async def add_sources(
     memory: MemoryClient, paths: Sequence[str], report: InjectReport
 ) -> tuple[list[AddedSource], list[str]]:
     """Register files and folders; the outcomes, and the URIs to sync now. Refusals are in the report."""
-    added = await memory.add_sources([source_uri(path) for path in without_urls(paths, report)])
+    added = await memory.add_sources([source_uri(path) for path in paths])
     for source in added:
         if source.status == "refused":
             name = short_uri(source.uri) if source.uri else '""'

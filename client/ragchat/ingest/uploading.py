@@ -20,7 +20,7 @@ from ragchat.uris import exact_glob, references
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
 from ragcommon.contract.files import FileOutcome
 from ragcommon.contract.maintenance import ImportOutcome
-from ragcommon.files.uris import path_of
+from ragcommon.files.uris import is_address, path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient, Mirror
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 # The tools of the server that an upload calls.
 TOOLS = frozenset({"list_documents", "import_documents", "delete_document"})
-# The documents are listed place by place; for more places, those of all files are.
+# The documents are listed place by place; for more places, those of all files and pages are.
 _MAX_PLACES = 16
-_ALL_FILES = "file:*"
+_ALL = ("file:*", "http*")
 
 
 async def check_offered(memory: MemoryClient) -> None:
@@ -55,7 +55,8 @@ async def upload(
 
     `outcomes` are those of the job. Of two texts that machines have for one document, the later one stays.
     """
-    places = _places(job)
+    pages = {one.uri for one in outcomes if is_address(one.uri)}
+    places = _places(job) | pages
     ours, theirs = await _documents(mirror.memory, places), await _documents(memory, places)
     changed: dict[str, FileOutcome] = {}
     gone = {uri for uri, stored in theirs.items() if uri not in ours and stored.machine == mirror.machine}
@@ -88,7 +89,7 @@ async def upload(
     removed = {outcome.uri: outcome for outcome in outcomes if outcome.status == "removed"}
     if job.prune:  # What an interrupted sync has removed from the mirror.
         # Not of a place of which the mirror has nothing: its disk may not be mounted, or the mirror is new.
-        read = {place for place in places if any(_is_within(uri, {place}) for uri in ours)}
+        read = {place for place in places - pages if any(_is_within(uri, {place}) for uri in ours)}
         kept = {outcome.uri for outcome in outcomes}
         lost = {uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)}
         removed |= {uri: FileOutcome(uri, "removed") for uri in lost}
@@ -134,6 +135,8 @@ def _places(job: Ingestion) -> set[str]:
     """The URIs of the resolved files and folders of a job."""
     places = set()
     for uri in filter(None, job.within or job.sources):  # "" is not the working folder
+        if is_address(uri):  # Its document has the address after all redirects.
+            continue
         with suppress(ValueError, OSError, RuntimeError):  # The walk has reported it.
             places.add(path_of(uri).resolve().as_uri())
     return places
@@ -149,7 +152,9 @@ async def _documents(memory: MemoryClient, places: Collection[str]) -> Documents
     """The documents at and below these places, by URI."""
     # The root of a disk has a slash at its end.
     places = {place.rstrip("/") for place in places}
-    globs = [f"{exact_glob(place)}*" for place in places] if len(places) <= _MAX_PLACES else [_ALL_FILES]
+    globs: Sequence[str] = (
+        [f"{exact_glob(place)}*" for place in places] if len(places) <= _MAX_PLACES else _ALL
+    )
     found: dict[str, DocumentInfo] = {}
     for glob in globs:
         page = await memory.documents(None, {"uri": glob})

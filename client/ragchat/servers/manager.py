@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,7 @@ from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
 from ragchat.settings import ServerSettings
+from ragcommon.files.uris import is_address
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,6 +112,21 @@ class ServerManager:
     def separate_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
         """The memory that these settings name, in addition to the one in use. Raises SettingsError."""
         return open_memory(settings, self._config_file, verbose=self._verbose)
+
+    @asynccontextmanager
+    async def loader(
+        self, memory: MemoryClient, settings: Settings, paths: Sequence[str]
+    ) -> AsyncIterator[MemoryClient]:
+        """The memory with which to load these paths, or else all sources.
+
+        Web pages need a process of their own: the tools of the one in use may be called by a model.
+        """
+        if any(map(is_address, paths or [one.uri for one in await memory.sources() if not one.machine])):
+            verbose = self._verbose
+            async with open_memory(settings, self._config_file, verbose=verbose, pages="public") as own:
+                yield own
+        else:
+            yield memory
 
     async def _keep_open(self, memory: MemoryServer, *, task_status: TaskStatus[None]) -> None:
         with self._until_cancelled(memory.name):

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from ragchat.formatting import local
 from ragchat.ingest.loading import sync_files
-from ragchat.ingest.report import InjectReport
+from ragchat.ingest.report import InjectReport, OnProgress
 from ragchat.ingest.sources import add_sources, added_sentence, last_sync, remove_source, removed_sentence
 from ragchat.memory.history import new_group
 from ragchat.sanitize import one_line
@@ -54,10 +54,11 @@ def _status(source: Source) -> Literal["ok", "warning", "fault"]:
 
 
 async def add(site: Site, request: Request) -> dict[str, Any]:
-    """Register a folder or file of this machine, and begin to load it: `job` follows that."""
+    """Register a folder or file of this machine, or a web page, and begin to load it: `job` follows that."""
     path = (await body(request, Place)).path.strip()
     report = InjectReport()
-    added, found = await add_sources(site.memory, [path], report)
+    async with site.servers.loader(site.memory, site.settings, [path]) as memory:
+        added, found = await add_sources(memory, [path], report)
     if report.texts:
         raise NotAdded(report.texts[0].error or "")
     said = [added_sentence(source) for source in added]
@@ -71,9 +72,11 @@ async def sync(site: Site, request: Request) -> dict[str, Any]:
 
 
 def _sync(site: Site, uris: list[str], what: str, report: InjectReport) -> str:
-    return site.loads.start(
-        f"Sync of {what}", report, lambda tell: sync_files(site.memory, uris, tell, report)
-    )
+    async def work(tell: OnProgress) -> None:
+        async with site.servers.loader(site.memory, site.settings, uris) as memory:
+            await sync_files(memory, uris, tell, report)
+
+    return site.loads.start(f"Sync of {what}", report, work)
 
 
 async def remove(site: Site, request: Request) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
-from ragcommon.files.uris import path_of
+from ragcommon.files.uris import is_address, path_of, without_userinfo
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold
 from ragmemory.errors import (
@@ -32,6 +32,7 @@ from ragmemory.errors import (
     IngestionNotFound,
     MemoryFull,
     MemoryReadOnly,
+    PagesNotAllowed,
     PathNotAllowed,
     RagMemoryError,
 )
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
+    from ragmemory.web.fetching import Web
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +85,10 @@ def may_use(memory: Path, uri: str) -> bool:
 
 
 class Ingestions:
-    """The jobs of one memory. `roots`: the folders whose files may be read; "*": all."""
+    """The jobs of one memory. `roots`: the folders whose files may be read; "*": all.
+
+    `web` loads pages; None: this process must not, because others than its user may call it.
+    """
 
     def __init__(
         self,
@@ -91,8 +96,10 @@ class Ingestions:
         writer: Writer,
         roots: Sequence[str],
         tasks: TaskGroup,
+        web: Web | None = None,
     ) -> None:
         """Jobs run in `tasks`."""
+        self.web = web
         self._store = store
         self._writer = writer
         self.roots = roots
@@ -131,6 +138,8 @@ class Ingestions:
                 self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
     def _may_resume(self, source: str) -> bool:
+        if is_address(source):  # Only what the user of this process names is fetched.
+            return False
         try:
             self.allowed(source)
         except (BadArgument, PathNotAllowed):
@@ -248,7 +257,15 @@ class Ingestions:
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 
     def allowed(self, source: str) -> str:
-        """The URI of a path, without resolving links; "" for "". Raises BadArgument, PathNotAllowed."""
+        """The URI of a path, without resolving links; "" for "". Raises BadArgument, PathNotAllowed.
+
+        Of an address: its normal form, without a password; PagesNotAllowed, unless this process loads pages.
+        """
+        if is_address(source):
+            source = without_userinfo(source)
+            if self.web is None:
+                raise PagesNotAllowed(source)
+            return self.web.named(source)
         try:
             path = user_path(_path(source) or ".")
         except ValueError:
@@ -316,7 +333,8 @@ class Ingestions:
     async def _load(self, run: JobRun) -> None:
         job = run.job
         subset = Subset(map(path_of, job.within))
-        paths = [_path(source) for source in job.sources]
+        addresses = [source for source in job.sources if is_address(source)]
+        paths = [_path(source) for source in job.sources if not is_address(source)]
         found = await _find_files(paths, self._store.path, subset, run.roots)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
@@ -325,6 +343,10 @@ class Ingestions:
         job.files = len(found.files)
         job.bytes = size_of(found.files)
         await Loading(self._store, self._writer, found.files, run).run()
+        if self.web is not None and addresses:
+            from ragmemory.files.pages import PageLoading  # with the HTTP client
+
+            await PageLoading(self._store, self._writer, self.web, addresses, run).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
             unseen = await self._unseen(subset.of(folder), seen)
@@ -388,7 +410,7 @@ def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:
     """The outcome of each source of a job, by the URI of its resolved path."""
     outcomes = {}
     for source in filter(None, run.job.sources):
-        uri = resolved(path_of(source)).as_uri()
+        uri = source if is_address(source) else resolved(path_of(source)).as_uri()
         outcomes[uri] = _sync_outcome(run, {source, uri})
     return outcomes
 
@@ -401,7 +423,8 @@ def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     error = job.error.message if job.error else ""
     for one in mine:
         if one.uri in uris and one.status == "failed":
-            error = error or one.error or f"{path_of(one.uri)} {one.reason}"
+            name = one.uri if is_address(one.uri) else path_of(one.uri)
+            error = error or one.error or f"{name} {one.reason}"
     status = "failed" if error else job.status
     assert status != "running"
     return SyncOutcome(status, Counter(one.status for one in mine), error)

@@ -1,12 +1,13 @@
-"""Sources: the files and folders that memory is kept in sync with.
+"""Sources: the files, folders and web pages that memory is kept in sync with.
 
-A source is a resolved path on one machine. A path inside another source is not added, unless that source's
-walk skips it because it is hidden or ignored.
+A source is a resolved path on one machine, or the address of a page after all redirects. A path inside
+another source is not added, unless that source's walk skips it because it is hidden or ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,8 +17,8 @@ from msgspec.structs import replace
 from ragcommon.contract.files import AddedSource, Ingestion, RemovedSource, Source
 from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import NoText, NotText
-from ragcommon.files.uris import path_of
-from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
+from ragcommon.files.uris import is_address, path_of
+from ragmemory.errors import NoSources, PagesNotAllowed, PathNotAllowed, SourceNotFound
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import read_file
@@ -39,7 +40,7 @@ class Sources:
         self._ingestions = ingestions
 
     async def add(self, paths: Sequence[str]) -> list[AddedSource]:
-        """Add files and folders (paths or file URIs) without loading them.
+        """Add files and folders (paths or file URIs) and addresses of pages without loading them.
 
         Raises BadArgument, PathNotAllowed.
         """
@@ -47,14 +48,20 @@ class Sources:
 
     async def _add(self, uri: str) -> AddedSource:
         try:
-            path = await to_thread.run_sync(_existing, uri)
-            if not is_within(self._ingestions.roots, path):
-                raise PathNotAllowed(uri)
+            if is_address(uri):
+                uri = await self._final(uri)
+            else:
+                found = await to_thread.run_sync(_existing, uri)
+                if not is_within(self._ingestions.roots, found):
+                    raise PathNotAllowed(uri)
+                uri = found.as_uri()
         except FileNotFoundError:
             return AddedSource(uri, "refused", reason=MISSING)
+        except NotText as error:
+            return AddedSource(uri, "refused", reason=str(error))
         except (OSError, RuntimeError) as error:
             return AddedSource(uri, "refused", reason=reason_of(error))
-        uri = path.as_uri()
+        path = path_of(uri)
         if not may_use(self._store.path, uri):
             return AddedSource(uri, "refused", reason=OUTSIDE)
         own, stored = self._store.engine.machine, await self._stored()
@@ -70,6 +77,12 @@ class Sources:
         replaced = [source for source in stored if source.uri == uri and not source.machine]
         await self._store.sources.change(uri, [*replaced, *(known[other] for other in covers)])
         return AddedSource(uri, "added", covers=covers)
+
+    async def _final(self, address: str) -> str:
+        """The address of a page after all redirects. Raises NotFetched, PagesNotAllowed."""
+        if self._ingestions.web is None:
+            raise PagesNotAllowed(address)
+        return await self._ingestions.web.final(address)
 
     async def listed(self) -> list[Source]:
         """All sources, ordered by URI."""
@@ -116,6 +129,8 @@ class Sources:
         return RemovedSource(uri, len(documents), forget)
 
     async def _resolved(self, source: str) -> str:
+        if is_address(source):
+            return _uri(source)
         path = path_of(self._ingestions.allowed(source))
         return (await to_thread.run_sync(resolved, path)).as_uri()
 
@@ -123,6 +138,8 @@ class Sources:
         try:
             path = path_of(uri)
         except ValueError:
+            return SourceNotFound(uri)
+        if is_address(uri):
             return SourceNotFound(uri)
         if others := [one.machine for one in await self._stored() if one.uri == uri]:
             hint = f"`ragchat source rm PATH --machine {others[0]}` removes it."
@@ -135,7 +152,10 @@ class Sources:
 
         `within` limits the sync to these files and folders. Raises NoSources, BadArgument, PathNotAllowed.
         """
-        sources = paths or [source.uri for source in await self._here()]
+        here = [source.uri for source in await self._here()]
+        sources = paths or [uri for uri in here if self._ingestions.web or not is_address(uri)]
+        if not sources and here:
+            raise PagesNotAllowed(here[0])
         if not sources:
             raise NoSources(sorted({source.machine for source in await self._stored()}))
         return await self._ingestions.start(
@@ -144,9 +164,9 @@ class Sources:
 
     async def next_sync(self, uri: str) -> Literal["", "updated", "removed"]:
         """The effect of the next sync of the sources of this machine on a document."""
-        sources = [path_of(source.uri) for source in await self._here()]
+        sources = [path_of(source.uri) for source in await self._here() if not is_address(source.uri)]
         try:
-            path = path_of(uri)
+            path = path_of("" if is_address(uri) else uri)
         except ValueError:  # It has no file.
             return ""
         within = [source for source in sources if path.is_relative_to(source)]
@@ -176,11 +196,17 @@ def _examined(source: Source, roots: Sequence[str], own: str) -> Source:
     """The source with what is wrong with it, if it is of this machine."""
     if source.machine not in (own, ""):
         return source
-    problem = obstacle(path_of(source.uri), roots)
+    problem = "" if is_address(source.uri) else obstacle(path_of(source.uri), roots)
     return replace(source, exists=problem != MISSING, problem=problem, machine="")
 
 
 def _uri(source: str) -> str:
+    if is_address(source):
+        from ragmemory.web.fetching import normalized  # with the HTTP client
+
+        with suppress(NotText):
+            return normalized(source)
+        return source
     return source if source.startswith("file:") else Path(source).absolute().as_uri()
 
 

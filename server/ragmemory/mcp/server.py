@@ -44,9 +44,9 @@ INSTRUCTIONS = (
 )
 
 
-def run(settings: Settings) -> NoReturn:
+def run(settings: Settings, pages: str = "") -> NoReturn:
     """Serve until the host disconnects or a signal arrives; then exit. Raises SettingsError."""
-    anyio.run(_serve, _with_own_repository(settings))
+    anyio.run(_serve, _with_own_repository(settings), pages)
     exit_now()
 
 
@@ -60,9 +60,9 @@ def _with_own_repository(settings: Settings) -> Settings:
     return structs.replace(settings, tables=tables)
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, pages: str) -> None:
     message_bytes = settings.table("limits", LimitSettings).message_bytes
-    memory = OnDemand(settings)
+    memory = OnDemand(settings, pages)
     server = make_server(settings, memory)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
@@ -123,7 +123,9 @@ class OnDemand:
 
     tasks: TaskGroup
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, pages: str = "") -> None:
+        """`pages`: which web pages the memory loads: "public", "private" (those as well), or "" for none."""
+        self._pages = pages
         self.follows_always = False
         """Whether changes are noticed while no client subscribes."""
         self.has_warmed_up = False
@@ -164,7 +166,12 @@ class OnDemand:
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service
 
-        return make_service(self._settings)
+        service = make_service(self._settings)
+        if self._pages:
+            from ragmemory.web.fetching import Web
+
+            service.web = Web(private=self._pages == "private")
+        return service
 
     async def warm_up(self) -> None:
         """Load what the first query needs. Errors are only logged: the first call raises them again."""

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 
 from ragcommon.contract.documents import DocumentFolder, DocumentInfo, DocumentPart
 from ragcommon.contract.maintenance import PortableDocument
+from ragcommon.files.uris import is_address
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import chunks, journal, parts
 from ragmemory.stores.engine import StorePart
@@ -33,7 +34,9 @@ UNDER = "hidden = 0 AND (uri = ? OR uri > ? AND uri < ?)"
 
 
 def range_under(place: str) -> list[str]:
-    """The parameters of UNDER: the uri of a file, or a folder with all that is below it."""
+    """The parameters of UNDER: the uri of a file or page, or a folder with all that is below it."""
+    if is_address(place):  # The addresses below it are other pages.
+        return [place, "", ""]
     # A range of the unique index on uri: "0" comes after "/".
     folder = place.rstrip("/")
     return [place, f"{folder}/", f"{folder}0"]

@@ -1,10 +1,23 @@
-"""The path in a file's URI. Both programs read it."""
+"""The path in a file's URI, and web addresses. Both programs read them."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
+
+_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+def is_address(words: str) -> bool:
+    """Whether words are an address on the web, or of another protocol, rather than a path or a file's URI."""
+    return _ADDRESS.match(words) is not None
+
+
+def without_userinfo(address: str) -> str:
+    """The address with its user name and password, which must not be stored, replaced by `***`."""
+    return re.sub(r"(?<=://)[^/?#]*@", "***@", address)
 
 
 def path_of(uri: str) -> Path:

@@ -103,7 +103,9 @@ def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place
 
 @lru_cache(1_000)
 def file_name(uri: str, title: str = "") -> str:
-    """The last part of a URI; for a hash the title, if there is one."""
+    """The last part of a URI; for a hash the title, if there is one; of a web page the whole address."""
+    if uri.startswith(("http://", "https://")):
+        return uri
     if uri.startswith("sha256:"):
         return title or uri
     return PurePosixPath(unquote(uri)).name or uri

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable
 from enum import IntEnum
 from socket import SOCK_STREAM
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import anyio
 import httpcore2  # a part of httpx2
@@ -33,7 +33,7 @@ class Zone(IntEnum):
     THIS_MACHINE = 4
 
 
-_WORDS = {
+WORDS = {
     Zone.PUBLIC: "public",
     Zone.RESERVED: "a reserved address",
     Zone.LINK_LOCAL: "on the local link",
@@ -112,6 +112,20 @@ async def addresses_of(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
+# With a proxy, plain HTTP to this machine would leave it.
+WITHOUT_PROXY = ("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]")
+
+
+class Addresses(Protocol):
+    """Which addresses the connections of a client may lead to."""
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that may be connected to. Raises OSError, and if none may."""
+
+    def note_connection(self, host: str, address: str) -> None:
+        """Record a connection to this address of the host."""
+
+
 class Reach:
     """Where requests on behalf of the MCP server at `url` may go; `url` is without secrets.
 
@@ -142,7 +156,7 @@ class Reach:
         server = await self._place()
         allowed = [address for address in found if _may_lead(server, zone_of(address))]
         if not allowed:
-            raise AddressRefused(str(self._url), f"{host}:{port}", found[0], _WORDS[zone_of(found[0])])
+            raise AddressRefused(str(self._url), f"{host}:{port}", found[0], WORDS[zone_of(found[0])])
         return allowed
 
     def note_connection(self, host: str, address: str) -> None:
@@ -170,7 +184,7 @@ def _host(url: httpx2.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
-def guard(client: httpx2.AsyncClient, reach: Reach) -> None:
+def guard(client: httpx2.AsyncClient, reach: Addresses) -> None:
     """Let the connections of a client lead only where `reach` allows; its proxies are the user's choice."""
     # Httpx2 has no parameter for the backend. If these names change, this raises instead of doing nothing.
     transport: Any = client._transport
@@ -180,7 +194,7 @@ def guard(client: httpx2.AsyncClient, reach: Reach) -> None:
 class _Guarded(httpcore2.AsyncNetworkBackend):
     """Connects to the addresses that were checked; TLS and `Host` still have the name."""
 
-    def __init__(self, reach: Reach, inner: httpcore2.AsyncNetworkBackend) -> None:
+    def __init__(self, reach: Addresses, inner: httpcore2.AsyncNetworkBackend) -> None:
         self._reach = reach
         self._inner = inner
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import httpx2
 import msgspec
 
-from ragmcp.http.reach import Reach, guard, is_loopback
+from ragmcp.http.reach import WITHOUT_PROXY, Reach, guard, is_loopback
 from ragmcp.oauth.errors import AuthorizationFailed
 from ragmcp.protocol.decoding import DECODE_ERRORS
 
@@ -21,8 +21,6 @@ T = TypeVar("T")
 # The maximum size of a response.
 MAX_ANSWER_BYTES = 2**20
 SECONDS = 30.0
-# With a proxy, plain HTTP to this machine would leave it.
-_WITHOUT_PROXY = ("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class Answer(NamedTuple):
@@ -93,7 +91,7 @@ class Web:
 async def open_web(reach: Reach) -> AsyncIterator[Web]:
     """Connections for one login at the server of `reach`. Redirects could lead elsewhere: not followed."""
     client = httpx2.AsyncClient(
-        timeout=SECONDS, headers={"accept": "application/json"}, mounts=dict.fromkeys(_WITHOUT_PROXY)
+        timeout=SECONDS, headers={"accept": "application/json"}, mounts=dict.fromkeys(WITHOUT_PROXY)
     )
     guard(client, reach)
     async with client:

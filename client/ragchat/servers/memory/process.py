@@ -44,9 +44,10 @@ def program(settings: Settings, config_file: Path | None, verbose: bool) -> list
     return [*words, "-v"] if verbose else words
 
 
-def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+def command(settings: Settings, config_file: Path | None, verbose: bool, pages: str = "") -> list[str]:
     # The files are those that the user names.
-    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*"]
+    words = [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*"]
+    return [*words, "--pages", pages] if pages else words
 
 
 def environment(
@@ -73,17 +74,17 @@ def environment(
 
 
 def supervised(
-    settings: Settings, config_file: Path | None, *, verbose: bool, lazy: bool = False
+    settings: Settings, config_file: Path | None, *, verbose: bool, lazy: bool = False, pages: str = ""
 ) -> Supervised:
     """A server of our own, which `run` starts, or with `lazy` the first call.
 
-    It is restarted when it dies.
+    It is restarted when it dies. `pages`: see `open_memory`.
     """
     from ragmcp.stdio.connect import open_stdio
 
     start = partial(
         open_stdio,
-        command(settings, config_file, verbose),
+        command(settings, config_file, verbose, pages),
         stderr=ServerLog(settings.home.state / STDERR_FILE),
         env=environment(settings),
         message_bytes=settings.tables["limits"]["message_bytes"],

@@ -154,32 +154,33 @@ class MemoryServer(ManagedServer):
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
+    settings: Settings, config_file: Path | None = None, *, verbose: bool = False, pages: str = ""
 ) -> AsyncIterator[MemoryClient]:
     """The memory of the server from `find_memory_server`, which is closed at the end of the block.
 
-    Raises SettingsError.
+    `pages`: which web pages our own process may load for us: "public", "private" (those as well), or "" for
+    none. Never for a server whose tools a model calls. Raises SettingsError.
     """
-    async with await find_memory_server(settings, config_file, verbose=verbose) as server:
+    async with await find_memory_server(settings, config_file, verbose=verbose, pages=pages) as server:
         yield server.client()
 
 
 async def find_memory_server(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
+    settings: Settings, config_file: Path | None = None, *, verbose: bool = False, pages: str = ""
 ) -> MemoryServer:
     """The server that the settings name, else a running one of this memory, else our own process.
 
-    Raises SettingsError.
+    `pages`: see `open_memory`. Raises SettingsError.
     """
     if settings.tables["memory_server"]["url"]:
         server, url = named(settings)
         if urlsplit(url).hostname in LOOPBACK:
             return MemoryServer(server, settings, url)
         of_mirror = _mirror_settings(settings, url)
-        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True)
+        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True, pages=pages)
         return MemoryServer(server, settings, url, mirror=(mirror, of_mirror))
     note = await find_running(settings)
-    own = supervised(settings, config_file, verbose=verbose, lazy=note is not None)
+    own = supervised(settings, config_file, verbose=verbose, lazy=note is not None, pages=pages)
     if note is None:
         return MemoryServer(own, settings)
     return MemoryServer(own, settings, note.url, opened(settings, note.url + OWNER_PATH, note.key))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport, OnProgress
+    from ragchat.memory.client import MemoryClient
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 50
@@ -36,7 +36,7 @@ async def inject(context: ChatContext, argument: str) -> None:
     if argument == "readme" and not await anyio.Path(argument).exists():
         await load_readme(context)
         return
-    await _load(context, partial(load_files, context.memory, paths))
+    await _load(context, paths, load_files)
 
 
 async def sync(context: ChatContext, argument: str) -> None:
@@ -44,11 +44,13 @@ async def sync(context: ChatContext, argument: str) -> None:
     from ragchat.ingest.loading import sync_files
 
     paths = split_paths(argument) if argument else []
-    await _load(context, partial(sync_files, context.memory, paths))
+    await _load(context, paths, sync_files)
 
 
 async def _load(
-    context: ChatContext, load: Callable[[OnProgress | None, InjectReport], Awaitable[object]]
+    context: ChatContext,
+    paths: Sequence[str],
+    load: Callable[[MemoryClient, Sequence[str], OnProgress | None, InjectReport], Awaitable[object]],
 ) -> None:
     """Run `load` with a bar, and report on it, even if it was stopped."""
     from ragchat.ingest.report import InjectReport
@@ -57,7 +59,10 @@ async def _load(
     report = InjectReport()
     try:
         with loading_bar(context.screen.err.file) as on_progress:
-            await load(on_progress, report)
+            conversation = context.conversation
+            loader = conversation.servers.loader(context.memory, conversation.settings, paths)
+            async with loader as memory:
+                await load(memory, paths, on_progress, report)
     except BaseException as error:
         if report.begun:
             show_report(context, report, str(error))

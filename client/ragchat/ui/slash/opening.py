@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import webbrowser
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,7 +46,7 @@ class CitedPlace(NamedTuple):
 async def open_source(context: ChatContext, argument: str) -> None:
     """Open citation N, by default the first: text and code in the editor, of other documents their text.
 
-    With `--original`, the file itself, with the system's viewer.
+    A web page is opened in the browser. With `--original`, the file itself, with the system's viewer.
     """
     from anyio import to_thread
 
@@ -55,6 +56,13 @@ async def open_source(context: ChatContext, argument: str) -> None:
     place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
     citation, hit = place.citation, place.hit
     short = short_uri(citation.uri)
+    if citation.uri.startswith(("http://", "https://")):
+        if await to_thread.run_sync(webbrowser.open, citation.uri):
+            context.screen.note(f"Opening {short} in the browser.")
+            return
+        context.screen.note(f"No browser opens {short} here.")
+        await _show_text(context, place)
+        return
     original = await original_of(context.memory, citation.uri)
     if original is None:
         if ORIGINAL in words:

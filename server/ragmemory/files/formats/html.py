@@ -15,7 +15,7 @@ from ragcommon.files.decoding import decode
 from ragmemory.files.formats.file_text import FileText, TextBuilder, fenced, one_line, stated_title, table
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 SNIFFED_BYTES = 2048
@@ -35,6 +35,13 @@ INLINE = frozenset((
 ))
 # fmt: on
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# The names of metadata, and the same in JSON-LD. A date is stored without its time.
+AUTHOR_NAMES = "author article:author dc.creator dcterms.creator citation_author"
+DATE_NAMES = "article:published_time date dc.date dcterms.date dcterms.created citation_publication_date"
+AUTHOR_IN_JSON = re.compile(r'"author"\s*:\s*(?:\[\s*)?(?:\{[^{}]{0,500}?"name"\s*:\s*)?"([^"\\]{1,200})"')
+DATE_IN_JSON = re.compile(r'"datePublished"\s*:\s*"([^"\\]{1,40})"')
+MAX_STATED = 200
+DAY = re.compile(r"\d{4}(?:[-/]\d\d(?:[-/]\d\d)?)?")
 # Deeper elements are flattened to plain text.
 MAX_DEPTH = 150
 # A comment, script or style sheet; or a tag. Groups 2 to 4: the `/` of an end tag, its name and attributes.
@@ -61,34 +68,82 @@ NOT_OPEN = frozenset((
     "tfoot", "option",
 ))
 # fmt: on
+# Words in the classes and ids of what surrounds the content of a page.
+# fmt: off
+BANNERS = frozenset((
+    "ad", "ads", "advert", "advertisement", "banner", "breadcrumb", "breadcrumbs", "consent", "cookie",
+    "cookies", "editsection", "footer", "gdpr", "login", "navbar", "newsletter", "paywall", "popup", "promo",
+    "recommended", "related", "share", "sharing", "sidebar", "sitenotice", "social", "sponsored", "subscribe",
+    "toc", "topbar",
+))
+# fmt: on
+NOT_LETTERS = re.compile("[^a-z]+")
 # A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
 MAX_LINKS = 0.7
 FEW_LINKS = 4
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The main text of a page. Raises NotText."""
-    text, title = markdown(_decoded(data))
+    """The main text of a file. Raises NotText."""
+    return _read(path, data, is_page=False)
+
+
+def read_page(path: Path, data: bytes) -> FileText:
+    """The main text of a page from the web, also without what its classes call banners. Raises NotText."""
+    return _read(path, data, is_page=True)
+
+
+def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
+    tree = _tree(_decoded(data))
+    text, title = _markdown(tree, is_page=is_page)
     builder = TextBuilder(by_paragraph=True)
-    builder.add(text)
+    heading, _, rest = text.partition("\n\n") if text.startswith("# ") else ("", "", text)
+    builder.add(heading)
+    if text:
+        builder.add(_byline(tree))
+    builder.add(rest)
     return builder.build(title or path.name)
 
 
 def markdown(html: str) -> tuple[str, str]:
     """The main text as Markdown, and the title: that of the head, else the first heading, else ""."""
+    return _markdown(_tree(html), is_page=False)
+
+
+def _tree(html: str) -> LexborHTMLParser:
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(_bounded(html))
+    return LexborHTMLParser(_bounded(html))
+
+
+def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     head = tree.css_first("head > title")
     root = _main(tree.body) if tree.body else None
     if root is None:
         return "", ""
-    blocks = _Blocks()
+    blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
     blocks.end()
     first = tree.css_first("h1")
     title = stated_title(head.text()) if head else ""
     return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
+
+
+def _byline(tree: LexborHTMLParser) -> str:
+    """Lines with the author and the date of publication, as far as a page states them."""
+
+    def stated(names: str, pattern: re.Pattern[str]) -> str:
+        for name in names.split():
+            for node in tree.css(f'meta[name="{name}" i], meta[property="{name}" i]'):
+                content = one_line(node.attributes.get("content") or "")[:MAX_STATED]
+                if content and not content.startswith(("http:", "https:")):
+                    return content
+        scripts = (node.text() or "" for node in tree.css('script[type="application/ld+json"]'))
+        found = next(filter(None, map(pattern.search, scripts)), None)
+        return one_line(found[1]) if found else ""
+
+    author, date = stated(AUTHOR_NAMES, AUTHOR_IN_JSON), DAY.match(stated(DATE_NAMES, DATE_IN_JSON))
+    return "\n".join([*([f"Author: {author}"] if author else []), *([f"Date: {date[0]}"] if date else [])])
 
 
 def _bounded(html: str) -> str:
@@ -142,8 +197,9 @@ def _main(body: LexborNode) -> LexborNode:
 
 @dataclass
 class _Blocks:
-    """Walks a tree and collects its blocks."""
+    """Walks a tree and collects its blocks. `page`: the characters of a page from the web; 0: of a file."""
 
+    page: int = 0
     done: list[list[str]] = field(default_factory=list)  # the lines of each block; a list is one block
     line: list[str] = field(default_factory=list)  # the text of the open block
     prefix: str = ""  # list marker of the open block
@@ -184,7 +240,7 @@ class _Blocks:
                 self.line.append("\n")
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
-            elif tag in LEFT_OUT or _is_hidden(child):
+            elif tag in LEFT_OUT or _is_hidden(child) or (self.page and self._is_banner(child)):
                 continue
             elif tag in INLINE:
                 self.walk(child, depth + 1)
@@ -192,6 +248,15 @@ class _Blocks:
                 self.end()
                 self._block(tag, child, depth)
                 self.end()
+
+    def _is_banner(self, node: LexborNode) -> bool:
+        """Whether a smaller part of a page says in its class or id that it is no content."""
+        attributes = node.attributes
+        words = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        is_named = not BANNERS.isdisjoint(NOT_LETTERS.split(words)) or (
+            node.tag == "div" and _is_navigation(node)
+        )
+        return is_named and node.css_first("h1") is None and 2 * len(node.text() or "") < self.page
 
     def _block(self, tag: str, node: LexborNode, depth: int) -> None:
         if tag in HEADINGS:

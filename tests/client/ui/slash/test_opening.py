@@ -140,6 +140,24 @@ async def test_a_file_that_is_gone_or_changed_opens_as_memory_has_it(desk: Desk)
     assert lines[int(line) - 1] == sentence
 
 
+async def test_a_web_page_opens_in_the_browser(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def browse(url: str) -> bool:
+        opened.append(url)
+        return len(opened) == 1
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    address = "https://example.org/crane?q=1"
+    await desk.room.context.memory.inject("The crane lifts at most 12 tonnes.", {"uri": address})
+    assert f"[1] {address}" in await desk.room.say("How much does the crane lift?")
+    assert f"Opening {address} in the browser." in (await desk.open("1"))[0]
+    shown, noted = await desk.open("1")
+    assert f"No browser opens {address} here." in shown
+    assert "12 tonnes" in noted
+    assert opened == [address, address]
+
+
 async def test_a_document_that_is_not_a_file_opens_in_the_pager(desk: Desk) -> None:
     text = "# Tea\n\nGreen tea is brewed at 75 degrees.\n\n\x1b[2J\n"
     await desk.room.context.memory.inject(text, {"uri": "note:tea"})

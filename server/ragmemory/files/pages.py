@@ -1,0 +1,162 @@
+"""Load the web pages of one job: a page is fetched, read like a file of its kind, and injected."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import anyio
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragcommon.contract.errors import FATAL
+from ragcommon.contract.files import FileOutcome
+from ragcommon.files.decoding import NotText
+from ragmemory.errors import RagMemoryError
+from ragmemory.files.formats import html
+from ragmemory.files.formats.detection import Parser, module_of
+from ragmemory.files.formats.file_text import MARKDOWN, FileText
+from ragmemory.files.parsing import parse
+from ragmemory.files.reading import READER_VERSION, read_file
+from ragmemory.files.walking import SAVE_AS, UNSUPPORTED
+from ragmemory.web.fetching import NotFetched, Page
+
+if TYPE_CHECKING:
+    from ragmemory.files.loading import JobRun
+    from ragmemory.ingest.writer import Writer
+    from ragmemory.stores.store import Store
+    from ragmemory.web.fetching import Web
+
+HOSTS_AT_ONCE = 4
+# The file extensions of media types; for others the address has it.
+SUFFIXES = {
+    **{"text/html": ".html", "application/xhtml+xml": ".html", "text/markdown": ".md"},
+    **{"application/pdf": ".pdf", "application/epub+zip": ".epub", "application/rtf": ".rtf"},
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.oasis.opendocument.text": ".odt",
+}
+NO_TEXT = re.compile(r"(?:image|audio|video|font)/")
+UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+")
+NAME_CHARACTERS = 80
+
+
+class PageLoading:
+    """Loads the pages at addresses: those of one host one after another."""
+
+    def __init__(self, store: Store, writer: Writer, web: Web, addresses: Sequence[str], run: JobRun) -> None:
+        self._store = store
+        self._writer = writer
+        self._web = web
+        self._run = run
+        self._numbers = {address: run.job.files + number for number, address in enumerate(addresses, 1)}
+        self._limiter = anyio.CapacityLimiter(HOSTS_AT_ONCE)
+
+    async def run(self) -> None:
+        """Raises the first error that affects all pages."""
+        self._run.job.files += len(self._numbers)
+        hosts = defaultdict(list)
+        for address in self._numbers:
+            hosts[address.partition("://")[2].partition("/")[0]].append(address)
+        async with anyio.create_task_group() as tasks:
+            for addresses in hosts.values():
+                tasks.start_soon(self._load_all, addresses)
+
+    async def _load_all(self, addresses: Sequence[str]) -> None:
+        for address in addresses:
+            async with self._limiter:
+                self._run.job.begun += 1
+                try:
+                    outcome = await self._load(address)
+                except RagMemoryError as error:
+                    if error.code in FATAL:
+                        raise
+                    outcome = FileOutcome(address, "failed", error=str(error))
+                self._run.add(replace(outcome, number=self._numbers[address]))
+                self._run.job.done += 1
+
+    async def _load(self, address: str) -> FileOutcome:
+        try:
+            page = await self._web.fetch(address, self._stamp)
+            if page.data is None:
+                known = (await self._store.documents.files([page.address]))[page.address]
+                return FileOutcome(page.address, "unchanged", known.document_id, known.chunks)
+            self._run.job.bytes += len(page.data)
+            self._run.job.done_bytes += len(page.data)
+            content = await _text(page)
+        except NotFetched as error:
+            return await self._not_loaded(address, str(error), error.gone)
+        except (NotText, OSError) as error:
+            return await self._not_loaded(address, str(error))
+        return await self._inject(page, content)
+
+    async def _stamp(self, address: str) -> str:
+        """What the server said of the version that memory has."""
+        known = (await self._store.documents.files([address])).get(address)
+        version, _, stamp = known.stamp.partition(":") if known else ("", "", "")
+        return stamp if version == str(READER_VERSION) and stamp.startswith("{") else ""
+
+    async def _inject(self, page: Page, content: FileText) -> FileOutcome:
+        metadata = {"uri": page.address, "title": content.title}
+        if content.media_type:
+            metadata["media_type"] = content.media_type
+        stamp = f"{READER_VERSION}:{page.stamp}" if page.stamp else ""
+        injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
+        if injected.status == "unchanged":
+            digest = hashlib.sha256(content.text.encode()).digest()
+            await self._store.documents.set_stamps({page.address: (stamp, digest)})
+        ids = injected.status, injected.document_id, injected.chunks
+        return FileOutcome(page.address, *ids, note=content.note)
+
+    async def _not_loaded(self, address: str, reason: str, gone: str = "") -> FileOutcome:
+        """A page that is gone stays in memory, also in a sync: it may be the last copy of it."""
+        known = await self._store.documents.files([address, *filter(None, [gone])])
+        if gone in known:
+            return FileOutcome(gone, "missing", known[gone].document_id, reason=reason)
+        kept = "; memory keeps what it has of it" if known else ""
+        return FileOutcome(address, "failed", reason=reason + kept)
+
+
+async def _text(page: Page) -> FileText:
+    """The text of a page, read like a file of its kind. Raises NotText, OSError."""
+    with tempfile.TemporaryDirectory(prefix="ragmemory-page-", ignore_cleanup_errors=True) as folder:
+        path, data = Path(folder, _name(page)), _marked(page)
+        await to_thread.run_sync(path.write_bytes, data)
+        path = await to_thread.run_sync(path.resolve)
+        content = await to_thread.run_sync(read_file, path)
+        if isinstance(content, Parser):
+            is_html = module_of(path, data) == "html"
+            content = await parse(html.read_page if is_html else content, path)
+    is_markdown = path.suffix == SUFFIXES["text/markdown"]
+    return replace(content, media_type=MARKDOWN) if is_markdown else content
+
+
+def _name(page: Page) -> str:
+    """A file name with the extension of the page's kind. Raises NotText if that is not read."""
+    parts = urlsplit(page.address)
+    name = UNSAFE_IN_NAMES.sub("_", unquote(parts.path.rstrip("/").rpartition("/")[2]))[-NAME_CHARACTERS:]
+    name = name.strip(".") or UNSAFE_IN_NAMES.sub("_", parts.netloc)[-NAME_CHARACTERS:] + ".txt"
+    stem, suffix = Path(name).stem, Path(name).suffix.lower()
+    if known := SUFFIXES.get(page.media_type):
+        return stem + known
+    if NO_TEXT.match(page.media_type) or suffix in UNSUPPORTED or suffix in SAVE_AS:
+        raise NotText(f"is in a format that is not read ({page.media_type or suffix})")
+    return name
+
+
+def _marked(page: Page) -> bytes:
+    """The bytes of a page; of a text whose server names its encoding, in UTF-8 with a mark."""
+    data = page.data or b""
+    if page.charset and page.media_type.startswith("text/"):
+        with suppress(LookupError, UnicodeDecodeError):
+            return codecs.BOM_UTF8 + data.decode(page.charset).removeprefix("\ufeff").encode()
+    return data
