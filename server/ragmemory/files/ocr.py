@@ -32,7 +32,7 @@ CHECK_SECONDS = 10.0
 MAX_MEMORY = 2 << 30
 MAX_OUTPUT = 16 << 20
 WORD = 5  # the level of words in the output
-NAMED_ONLY = "is an image, which is read only if you name it or set ocr.folder_images = true"
+NAMED_ONLY = "is an image, which is read only if you name it"
 LANGUAGES = re.compile(r"[A-Za-z0-9][\w/.]*(?:\+[A-Za-z0-9][\w/.]*)*")
 
 
