@@ -32,7 +32,7 @@ def on_terminal(ragchat: Program, *words: str, **environ: str) -> tuple[int, Ter
 
 
 def test_a_loading_draws_a_bar_and_leaves_only_its_outcome(ragchat: Program) -> None:
-    code, terminal = on_terminal(ragchat, "inject", ".")
+    code, terminal = on_terminal(ragchat, "inject", ".", CI="1")
     assert code == 0
     assert b"of 30 files" in terminal.raw
     assert terminal.text.split() == ["30", "added", "(30", "chunks)."]

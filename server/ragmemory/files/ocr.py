@@ -98,6 +98,8 @@ class Ocr:
                 return _recognised(await _output(command, image.data))
         except TimeoutError:
             return Recognised("", problem=f"it took longer than {PAGE_SECONDS:.0f} seconds")
+        except ValueError:
+            return Recognised("", problem="it wrote no table of words")
         except (OSError, _Failed) as error:
             return Recognised("", problem=_reason(error))
 
@@ -121,6 +123,7 @@ async def _output(command: Sequence[str], data: bytes = b"") -> str:
         with suppress(anyio.EndOfStream):
             while stream is not None and len(text) <= MAX_OUTPUT:
                 text += await stream.receive()
+            _kill(process)
         texts[name] = bytes(text)
 
     async with _started(command) as process, anyio.create_task_group() as tasks:
@@ -131,7 +134,9 @@ async def _output(command: Sequence[str], data: bytes = b"") -> str:
             await process.stdin.send(data)
         await process.stdin.aclose()
         code = await process.wait()
-    if code or len(texts["stdout"]) > MAX_OUTPUT:
+    if len(texts["stdout"]) > MAX_OUTPUT:
+        raise _Failed(f"it wrote more than {MAX_OUTPUT:,} bytes")
+    if code:
         lines = texts["stderr"].decode(errors="replace").strip().splitlines()
         ended = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
         raise _Failed(f"{ended} ({lines[-1][:200]})" if lines else ended)
@@ -154,13 +159,17 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         yield process
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform != "win32":
-                os.killpg(process.pid, signal.SIGKILL)
-            elif process.returncode is None:
-                process.kill()
+        _kill(process)
         with anyio.CancelScope(shield=True):
             await process.aclose()
+
+
+def _kill(process: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform != "win32":
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.returncode is None:
+            process.kill()
 
 
 def _recognised(table: str) -> Recognised:

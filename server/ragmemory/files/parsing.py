@@ -87,9 +87,9 @@ class Parsed(Struct):
     def content(self) -> FileText:
         """Raises NotText."""
         result = self.result
-        if isinstance(result, NoText) and not self.scans.unread:
+        if isinstance(result, NoText) and not (self.scans.unread or self.scans.failed):
             raise result
-        if not isinstance(result, FileText):  # With the program, a file without text may have some.
+        if not isinstance(result, FileText):  # There may be text on the pages that were not read.
             raise NotText(str(result))
         return replace(result, has_unread_scans=True) if self.scans.unread else result
 

@@ -47,6 +47,7 @@ class Scans(Struct):
     wanted: dict[str, Image] = {}
     missing: int = 0  # pages that are not known, whether collected or not
     unread: int = 0  # pages that are not read because of `problem`
+    failed: bool = False  # whether a page could not be read
 
 
 scans: ContextVar[Scans] = ContextVar("scans")
@@ -81,6 +82,7 @@ class ScannedPages:
                 state.missing += 1  # If it can be drawn.
                 return ""
             found = Recognised("", problem=f"only {MAX_PAGES:,} scanned pages of a file are read")
+        state.failed |= bool(found.problem)
         self._read[number] = found
         return found.text
 
