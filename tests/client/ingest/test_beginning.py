@@ -15,7 +15,7 @@ TEA = (
     "## Water for brewing\n\nThe water for brewing gyokuro has 50 degrees.\n"
 )
 MILL = (
-    "# Die Mühle\n\n## Wann wird gemahlen?\n\nGemahlen wird an jedem zweiten Sonntag, und der Müller ist da.\n\n"
+    "# Die Mühle\n\n## Wann wird gemahlen?\n\nGemahlen wird an jedem zweiten Sonntag.\n\n"
     "## Flügel und Zapfen\n\nDie Flügel und Zapfen werden im Frühjahr geprüft.\n"
 )
 
@@ -28,10 +28,8 @@ async def begin(folder: Path, documents: dict[str, str]) -> Beginning:
 async def test_questions_are_made_from_headings_and_definitions_of_all_documents(tmp_path: Path) -> None:
     found = await begin(tmp_path, {"tea.md": TEA, "muehle.md": MILL})
     assert found.questions[:2] == ["Wann wird gemahlen?", "What is gyokuro?"]
-    assert found.questions[2:] in (
-        ["What is said about water for brewing?"],
-        ["Was steht über Flügel und Zapfen?"],
-    )
+    last = ("What is said about water for brewing?", "Was steht über Flügel und Zapfen?")
+    assert found.questions[2] in last
     [group] = found.groups
     assert (group.documents, len(group.words)) == (2, 4)
     shown = "\n".join(found.lines())
@@ -40,7 +38,9 @@ async def test_questions_are_made_from_headings_and_definitions_of_all_documents
 
 
 async def test_a_question_without_an_answer_is_not_shown(tmp_path: Path) -> None:
-    found = await begin(tmp_path, {"a.md": "# Ideas\n\n## Why not?\n\n## Later on\n\nNothing here.\n"})
+    found = await begin(
+        tmp_path, {"a.md": "# Ideas\n\n## How does the moon shine?\n\n## Later\n\nNothing here.\n"}
+    )
     assert found.questions == []
     assert "They answer, for example:" not in list(found.lines())
 

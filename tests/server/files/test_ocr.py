@@ -46,7 +46,7 @@ def program(folder: Path, body: str) -> Ocr:
     """A program that lists the language eng, and does `body` for a page; `note` is a file beside it."""
     path = folder / "reader"
     path.write_text(
-        f"#!{sys.executable}\nimport os, pathlib, sys, time\n"
+        f"#!{sys.executable}\nimport os, pathlib, signal, sys\n"
         f"note = pathlib.Path({str(folder / 'note')!r})\n"
         "if '--list-langs' in sys.argv:\n    print('Languages:')\n    print('eng')\n    sys.exit()\n"
         f"data = sys.stdin.buffer.read()\n{body}\n",
@@ -155,7 +155,7 @@ async def test_what_the_program_does_to_a_page_is_said(tmp_path: Path, body: str
 
 @posix
 async def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hangs = program(tmp_path, "note.write_text(str(os.getpid()))\ntime.sleep(600)")
+    hangs = program(tmp_path, "note.write_text(str(os.getpid()))\nsignal.pause()")
     monkeypatch.setattr(module, "PAGE_SECONDS", 0.5)
     assert (await hangs.read(Image(b""))).problem == "it took longer than 0 seconds"
     assert is_gone(tmp_path)
@@ -163,13 +163,15 @@ async def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytes
 
 @posix
 async def test_the_program_is_killed_with_its_job(tmp_path: Path) -> None:
-    hangs = program(tmp_path, "(note.parent / 'new').write_text(str(os.getpid()))\n"
-                    "os.rename(note.parent / 'new', note)\ntime.sleep(600)")  # fmt: skip
+    os.mkfifo(tmp_path / "started")
+    hangs = program(
+        tmp_path,
+        "note.write_text(str(os.getpid()))\n(note.parent / 'started').write_text('')\nsignal.pause()",
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read, tmp_path / "a.pdf", pdf([scan(OAK)]), hangs)
         with anyio.fail_after(60):
-            while not (tmp_path / "note").exists():  # noqa: ASYNC110 (no event tells when another process writes)
-                await anyio.sleep(0.02)
+            await anyio.to_thread.run_sync((tmp_path / "started").read_text, abandon_on_cancel=True)
         tasks.cancel_scope.cancel()
     assert is_gone(tmp_path)
 
