@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import Program, program_in
 
 if sys.platform == "win32":
@@ -36,6 +37,21 @@ def test_a_loading_draws_a_bar_and_leaves_only_its_outcome(ragchat: Program) -> 
     assert code == 0
     assert b"of 30 files" in terminal.raw
     assert terminal.text.split() == ["30", "added", "(30", "chunks)."]
+
+
+@pytest.mark.full
+def test_only_the_first_load_says_where_to_begin(ragchat: Program) -> None:
+    (ragchat.folder / "tea.md").write_text("# Tea\n\n## When is it drunk?\n\nIt is drunk at four.\n")
+    code, terminal = on_terminal(ragchat, "inject", ".", CI="")
+    assert (code, "They answer, for example:" in terminal.text) == (0, True)
+    assert 'ragchat ask "When is it drunk?"' in terminal.text
+    (ragchat.folder / "new.md").write_text("# New\n\nNews.\n")
+    code, terminal = on_terminal(ragchat, "inject", ".", CI="")
+    assert (code, "They answer, for example:" in terminal.text) == (0, False)
+    with OpenAIServer([Reply("Bells were cast [1].")]) as server:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
+        code, terminal = on_terminal(ragchat, "--memory", "other.db", "inject", ".", CI="", **model)
+    assert (code, "Bells were cast [1]." in terminal.text) == (0, True), terminal.text
 
 
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

@@ -40,7 +40,7 @@ async def inject(run: Invocation) -> int:
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
     report = InjectReport()
     code = await load_with_report(run, _inject, remove, report=report)
-    if report.count("added") and run.can_ask and run.console.stdout.isatty() and "CI" not in os.environ:
+    if report.count("added") and run.can_ask and run.console.stdout.isatty() and not os.environ.get("CI"):
         await _begin(run, report.count("added"))
     return code
 
