@@ -42,14 +42,13 @@ def test_a_loading_draws_a_bar_and_leaves_only_its_outcome(ragchat: Program) -> 
 @pytest.mark.full
 def test_only_the_first_load_says_where_to_begin(ragchat: Program) -> None:
     (ragchat.folder / "tea.md").write_text("# Tea\n\n## When is it drunk?\n\nIt is drunk at four.\n")
+    code, terminal = on_terminal(ragchat, "inject", "tea.md", CI="")
+    assert code == 0
+    assert 'They answer, for example:\n  ragchat ask "When is it drunk?"' in terminal.text
     code, terminal = on_terminal(ragchat, "inject", ".", CI="")
-    assert (code, "They answer, for example:" in terminal.text) == (0, True)
-    assert 'ragchat ask "When is it drunk?"' in terminal.text
-    (ragchat.folder / "new.md").write_text("# New\n\nNews.\n")
-    code, terminal = on_terminal(ragchat, "inject", ".", CI="")
-    assert (code, "They answer, for example:" in terminal.text) == (0, False)
+    assert (code, "They answer" in terminal.text) == (0, False)
     with OpenAIServer([Reply("Bells were cast [1].")]) as server:
-        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
+        model = {"RAGCHAT_MODEL_BASE_URL": server.base_url, "RAGCHAT_MODEL_NAME": "test-model"}
         code, terminal = on_terminal(ragchat, "--memory", "other.db", "inject", ".", CI="", **model)
     assert (code, "Bells were cast [1]." in terminal.text) == (0, True), terminal.text
 
