@@ -260,6 +260,10 @@ class Conversation:
         return self._all_limits.within(self.model.context)
 
     @property
+    def retrieval_limits(self) -> RetrievalLimits:
+        return self._all_limits.retrieval
+
+    @property
     def context_tokens(self) -> int:
         """The size of the model's context, in tokens: as set, or as the server says if that is less."""
         return self._limits.budget.context

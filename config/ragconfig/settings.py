@@ -59,7 +59,7 @@ DATABASE = "postgresql://"
 # The value of index.url for an index in the database of the memory.
 PGVECTOR = "pgvector"
 # The settings that affect what a server stores and finds.
-SERVER_TABLES = ("limits", "index", "embedder", "reranker", "chunking", "ranking")
+SERVER_TABLES = ("limits", "ocr", "index", "embedder", "reranker", "chunking", "ranking")
 MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 
 

@@ -17,6 +17,7 @@ from ragmemory.blocks.editor import BlockEditor
 from ragmemory.code.service import CodeMemory
 from ragmemory.embedders import Embedder
 from ragmemory.files.ingestions import Ingestions
+from ragmemory.files.ocr import Ocr
 from ragmemory.files.sources import Sources
 from ragmemory.follower import Follower
 from ragmemory.history.history import History
@@ -46,6 +47,7 @@ class MemoryService:
         repository: Path | None = None,
         previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
         models: Path = Path("models"),
+        ocr: Ocr | None = None,
     ) -> None:
         """`roots`: the folders in which files may be read, and written by edits and backups; `repository`:
         the root of the git repository whose memory this is.
@@ -66,6 +68,7 @@ class MemoryService:
         self.engine = store.engine
         self._embedder = embedder
         self._indexing = indexing
+        self._ocr = ocr
         self.follower = Follower(store, indexing, lambda *change: self.on_change(*change))
         store.engine.on_opening, store.engine.on_open = self._prepare, self._wake
         store.engine.on_commit = self.follower.note_commit
@@ -94,7 +97,9 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
-        self.ingestions = Ingestions(self._store, self.writer, self.roots, self._tasks, self.web)
+        self.ingestions = Ingestions(
+            self._store, self.writer, self.roots, self._tasks, web=self.web, ocr=self._ocr
+        )
         self.sources = Sources(self._store, self.writer, self.ingestions)
         self._tasks.start_soon(self.writer.queue.run)
         self._tasks.start_soon(self.writer.sweeper.run)

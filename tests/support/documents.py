@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from struct import pack
 from zipfile import ZIP_DEFLATED, ZipFile
-from zlib import compress
+from zlib import compress, crc32
 
 
 def pdf(pages: Sequence[str | bytes], title: str = "", *, is_encrypted: bool = False) -> bytes:
@@ -102,3 +103,35 @@ def odt_members(body: str) -> dict[str, str]:
         "content.xml": f"<office:document-content{names}><office:body><office:text>{body}</office:text>"
         "</office:body></office:document-content>",
     }
+
+
+def drawn(page: bytes, dpi: int = 150) -> tuple[int, int, bytes]:
+    """The width, the height and the grey pixels of the first page of a PDF."""
+    import pypdfium2
+
+    bitmap = pypdfium2.PdfDocument(page)[0].render(scale=dpi / 72, grayscale=True)
+    pixels = bytes(bitmap.buffer)
+    rows = (pixels[at : at + bitmap.width] for at in range(0, bitmap.stride * bitmap.height, bitmap.stride))
+    return bitmap.width, bitmap.height, b"".join(rows)
+
+
+def png(width: int, height: int, pixels: bytes = b"") -> bytes:
+    """An image in shades of grey."""
+    rows = b"".join(b"\0" + pixels[at : at + width] for at in range(0, len(pixels), width))
+    header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", compress(rows)), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data)) for kind, data in parts
+    )
+
+
+def photo(text: str) -> bytes:
+    """A PNG that shows lines of text."""
+    return png(*drawn(pdf([text])))
+
+
+def scan(text: str) -> bytes:
+    """The content of a page of a PDF that is only an image of lines of text."""
+    width, height, pixels = drawn(pdf([text]))
+    image = b"BI /W %d /H %d /CS /G /BPC 8 ID %s EI" % (width, height, pixels)
+    return b"q 612 0 0 792 0 0 cm %s Q" % image

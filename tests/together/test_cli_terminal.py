@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import Program, program_in
 
 if sys.platform == "win32":
@@ -32,10 +33,24 @@ def on_terminal(ragchat: Program, *words: str, **environ: str) -> tuple[int, Ter
 
 
 def test_a_loading_draws_a_bar_and_leaves_only_its_outcome(ragchat: Program) -> None:
-    code, terminal = on_terminal(ragchat, "inject", ".")
+    code, terminal = on_terminal(ragchat, "inject", ".", CI="1")
     assert code == 0
     assert b"of 30 files" in terminal.raw
     assert terminal.text.split() == ["30", "added", "(30", "chunks)."]
+
+
+@pytest.mark.full
+def test_only_the_first_load_says_where_to_begin(ragchat: Program) -> None:
+    (ragchat.folder / "tea.md").write_text("# Tea\n\n## When is it drunk?\n\nIt is drunk at four.\n")
+    code, terminal = on_terminal(ragchat, "inject", "tea.md", CI="")
+    assert code == 0
+    assert 'They answer, for example:\n  ragchat ask "When is it drunk?"' in terminal.text
+    code, terminal = on_terminal(ragchat, "inject", ".", CI="")
+    assert (code, "They answer" in terminal.text) == (0, False)
+    with OpenAIServer([Reply("Bells were cast [1].")]) as server:
+        model = {"RAGCHAT_MODEL_BASE_URL": server.base_url, "RAGCHAT_MODEL_NAME": "test-model"}
+        code, terminal = on_terminal(ragchat, "--memory", "other.db", "inject", ".", CI="", **model)
+    assert (code, "Bells were cast [1]." in terminal.text) == (0, True), terminal.text
 
 
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -42,7 +45,38 @@ async def inject(run: Invocation) -> int:
         run.arguments.paths = [*run.arguments.paths, *_addresses(run.arguments.addresses)]
     run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
-    return await load_with_report(run, _inject, remove)
+    report = InjectReport()
+    code = await load_with_report(run, _inject, remove, report=report)
+    if report.count("added") and run.can_ask and run.console.stdout.isatty() and not os.environ.get("CI"):
+        await _begin(run, report.count("added"))
+    return code
+
+
+async def _begin(run: Invocation, added: int) -> None:
+    """Show where to begin, if memory was empty before."""
+    from ragchat.commands.ask import show_turn
+    from ragchat.conversation import Attached, SaveMode
+    from ragchat.ingest.beginning import where_to_begin
+    from ragconfig.settings import packaged_text
+
+    run = replace(run, arguments=Namespace(**{**vars(run.arguments), "no_tools": True}))
+    try:
+        async with run.conversation(SaveMode.NOTHING) as conversation:
+            if (await conversation.memory.stats()).documents != added:
+                return
+            found = await where_to_begin(conversation.memory, conversation.retrieval_limits)
+            if found.documents and (model := await conversation.model.find()):
+                run.console.note(f"\nAn overview by {model.name}:")
+                beginnings = Attached.of(found.beginnings)
+                asked = packaged_text("prompts/overview.md")
+                await show_turn(run, lambda emit: conversation.ask(asked, emit, attached=beginnings))
+                found.groups.clear()
+    except RagChatError as error:  # The documents are loaded all the same.
+        run.log(error)
+        run.console.note(describe(error).message)
+        return
+    for line in found.lines():
+        run.console.note(line)
 
 
 def _addresses(file: str) -> list[str]:
@@ -61,13 +95,17 @@ def _addresses(file: str) -> list[str]:
 
 
 async def load_with_report(
-    run: Invocation, load: Load, remove: str = "--prune", document: Mapping[str, Any] = EMPTY
+    run: Invocation,
+    load: Load,
+    remove: str = "--prune",
+    document: Mapping[str, Any] = EMPTY,
+    report: InjectReport | None = None,
 ) -> int:
     """Exit code 1 if a document failed. The report is printed even if loading was stopped.
 
     `remove` is the command that removes a document. `document` is printed with the report as JSON.
     """
-    report = InjectReport()
+    report = report or InjectReport()
     show = partial(_show, run, report, remove, document)
     try:
         async with run.memory(pages=True) as memory:

@@ -128,7 +128,7 @@ async def _follow(
         report.outcomes += status.outcomes
         report.files, report.begun, report.done = job.files, job.begun, job.done
         if on_progress is not None:
-            on_progress(Progress(job.files, job.bytes, job.done, job.done_bytes))
+            on_progress(Progress(job.files, job.bytes, job.done, job.done_bytes, job.scanning))
         if job.status != "running" and not status.outcomes:
             report.outcomes.sort(key=lambda outcome: outcome.number)
             return job

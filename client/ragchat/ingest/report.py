@@ -24,6 +24,7 @@ class Progress(Struct):
     bytes: int
     done_files: int = 0
     done_bytes: int = 0
+    scanning: str = ""  # the scanned page that was read last
 
 
 OnProgress = Callable[[Progress], None]

@@ -54,6 +54,7 @@ class Load:
             "done": progress.done_files,
             "bytes": progress.bytes,
             "done_bytes": progress.done_bytes,
+            "scanning": one_line(progress.scanning),
             **self.outcome,
         }
 
@@ -136,6 +137,7 @@ def _job(job: Ingestion) -> dict[str, Any]:
         "done": job.done,
         "bytes": job.bytes,
         "done_bytes": job.done_bytes,
+        "scanning": one_line(job.scanning),
         "summary": "" if job.status == "running" else f"{summary or 'Nothing to load'}.",
         "failures": [one_line(line) for line in failures],
         "changes": bool(job.added + job.updated + job.removed),

@@ -15,6 +15,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Container, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -36,6 +37,7 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
+from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.loading import JobRun, Loading, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from ragmemory.files.ocr import Ocr
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
     from ragmemory.web.fetching import Web
@@ -96,14 +99,17 @@ class Ingestions:
         writer: Writer,
         roots: Sequence[str],
         tasks: TaskGroup,
+        *,
         web: Web | None = None,
+        ocr: Ocr | None = None,
     ) -> None:
-        """Jobs run in `tasks`."""
+        """Jobs run in `tasks`; `ocr` reads scanned pages."""
         self.web = web
         self._store = store
         self._writer = writer
         self.roots = roots
         self._tasks = tasks
+        self._ocr = ocr
         self._run_id = os.urandom(8).hex()
         self._runs: dict[str, JobRun] = {}
         self._woken = anyio.Event()
@@ -335,14 +341,16 @@ class Ingestions:
         subset = Subset(map(path_of, job.within))
         addresses = [source for source in job.sources if is_address(source)]
         paths = [_path(source) for source in job.sources if not is_address(source)]
-        found = await _find_files(paths, self._store.path, subset, run.roots)
+        found = await _find_files(
+            *(paths, self._store.path, subset, run.roots, self._ocr.image_refusal if self._ocr else NOT_READ)
+        )
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
             run.add(refused(refusal))
         job.files = len(found.files)
         job.bytes = size_of(found.files)
-        await Loading(self._store, self._writer, found.files, run).run()
+        await Loading(self._store, self._writer, found.files, run, self._ocr).run()
         if self.web is not None and addresses:
             from ragmemory.files.pages import PageLoading  # with the HTTP client
 
@@ -395,12 +403,15 @@ def _gone(uris: Sequence[str]) -> list[str]:
     return list(filter(is_gone, uris))
 
 
-async def _find_files(paths: Sequence[str], memory: Path, subset: Subset, roots: Sequence[str]) -> FoundFiles:
+async def _find_files(
+    paths: Sequence[str], memory: Path, subset: Subset, roots: Sequence[str], image_refusal: str
+) -> FoundFiles:
     """Find files in a thread that stops when this task is cancelled."""
     cancelled = threading.Event()
     try:
         return await to_thread.run_sync(
-            find_files, paths, memory, cancelled.is_set, subset, roots, abandon_on_cancel=True
+            partial(find_files, paths, memory, cancelled.is_set, subset, roots, image_refusal),
+            abandon_on_cancel=True,
         )
     finally:
         cancelled.set()

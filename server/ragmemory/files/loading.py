@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -21,8 +22,9 @@ from ragcommon.files.folder import Folder
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.file_text import FileText
+from ragmemory.files.ocr import Ocr
 from ragmemory.files.parsing import parse
-from ragmemory.files.reading import read_file, with_depth, without_depth
+from ragmemory.files.reading import UNREAD_SCANS, is_current, read_file, with_depth, without_depth
 from ragmemory.files.walking import File, Refusal, reason_of
 from ragmemory.stores.journal import iso
 
@@ -93,8 +95,12 @@ class JobRun:
 class Loading:
     """One task reads files; at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, writer: Writer, files: Sequence[File], run: JobRun) -> None:
+    def __init__(
+        self, store: Store, writer: Writer, files: Sequence[File], run: JobRun, ocr: Ocr | None
+    ) -> None:
         self._store = store
+        self._ocr = ocr
+        self._parts: dict[str, int] = {}  # bytes that count as done of files with scanned pages, by URI
         self._writer = writer
         self._files = files
         self._run = run
@@ -134,14 +140,15 @@ class Loading:
         """The files that are new or changed; the others are recorded as unchanged."""
         stored = await self._store.documents.files([file.uri for file in files])
         changed, machine = [], self._store.engine.machine
+        can_read_scans = self._ocr is not None and bool(self._ocr.path)
         for file in files:
             known = stored.get(file.uri)
             if known is not None and known.machine not in (machine, ""):
                 self._foreign.add(file.uri)
-            if known is not None and file.stamp and without_depth(known.stamp) == file.stamp:
+            if known is not None and is_current(known.stamp, file.stamp, can_read_scans=can_read_scans):
                 self._run.job.begun += 1
                 self._done(file, FileOutcome(file.uri, "unchanged", known.document_id, known.chunks))
-                stamp = with_depth(file.stamp, file.root)
+                stamp = with_depth(without_depth(known.stamp), file.root)
                 if (known.stamp, known.machine) != (stamp, machine):
                     self._stamp(file, stamp, known.digest)
             else:
@@ -167,7 +174,7 @@ class Loading:
             if self._fatal is None:
                 self._run.job.begun += 1
                 if isinstance(content, Parser):
-                    content = await _parse(content, file)
+                    content = await _parse(content, file, self._ocr, partial(self._note_page, file))
                 self._done(file, await self._outcome(file, content))
             self._bytes -= file.size
             self._freed.set()
@@ -188,7 +195,8 @@ class Loading:
         metadata = {"uri": file.uri, "title": title}
         if content.media_type:
             metadata["media_type"] = content.media_type
-        stamp = with_depth(file.stamp, file.root)
+        mark = UNREAD_SCANS if file.stamp and content.has_unread_scans else ""
+        stamp = with_depth(file.stamp + mark, file.root)
         injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
         if injected.status == "unchanged":
             self._stamp(file, stamp, hashlib.sha256(content.text.encode()).digest())
@@ -206,7 +214,14 @@ class Loading:
     def _done(self, file: File, outcome: FileOutcome) -> None:
         self._run.add(replace(outcome, number=self._numbers[file.uri]))
         self._run.job.done += 1
-        self._run.job.done_bytes += file.size
+        self._run.job.done_bytes += file.size - self._parts.pop(file.uri, 0)
+
+    def _note_page(self, file: File, read: int, known: int) -> None:
+        """`read` of the `known` scanned pages of a file are read."""
+        job, part = self._run.job, file.size * read // known
+        job.done_bytes += part - self._parts.get(file.uri, 0)
+        self._parts[file.uri] = part
+        job.scanning = f"{file.path.name}, page {read:,} of {known:,}"
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[File]]:
@@ -245,9 +260,9 @@ def _read_one(file: File, folder: Folder) -> Content | Parser:
         return error
 
 
-async def _parse(parser: Parser, file: File) -> Content:
+async def _parse(parser: Parser, file: File, ocr: Ocr | None, on_page: Callable[[int, int], None]) -> Content:
     try:
-        return await parse(parser, file.path)
+        return await parse(parser, file.path, ocr, on_page)
     except (NotText, OSError) as error:
         return error
 

@@ -16,14 +16,20 @@ from typing import TypeAlias
 import anyio
 from anyio import BrokenWorkerProcess
 from anyio.lowlevel import RunVar
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
 from ragcommon.memory_limit import limited_memory
 from ragmemory.files.formats.file_text import FileText
+from ragmemory.files.formats.scans import NOT_INSTALLED, Image, Recognised, Scans, scans
+from ragmemory.files.ocr import Ocr
 
 # Turns the bytes of a file into text. Must be picklable. Raises NotText.
 Parser: TypeAlias = Callable[[Path, bytes], FileText]
+# Gets how many scanned pages of a file are read, and how many there are.
+OnPage: TypeAlias = Callable[[int, int], None]
 
 # Large books take a few seconds.
 DEADLINE_SECONDS = 60.0
@@ -39,6 +45,10 @@ USUAL_MEMORY = 8 << 30
 WORKERS = min(4, os.cpu_count() or 1)
 
 
+# Bytes of images that a parser collects before they are read: four pages.
+IMAGE_BYTES = 32 << 20
+
+
 class NeedsMemory(NotText):
     """A parser exceeded its memory limit, or crashed, possibly for that reason."""
 
@@ -52,6 +62,9 @@ class Parsers:
         self.workers = min(WORKERS, self.budget // MIN_MEMORY)
         self.share = self.budget // self.workers
         self.limiter = anyio.CapacityLimiter(self.workers)
+        # Files whose images are held in memory, and OCR programs that run.
+        self.scanned = anyio.CapacityLimiter(self.workers)
+        self.pages = anyio.CapacityLimiter(self.workers)
         self._next = anyio.Lock()
 
     @asynccontextmanager
@@ -63,6 +76,22 @@ class Parsers:
                 await self.limiter.acquire_on_behalf_of(borrower)
                 stack.callback(self.limiter.release_on_behalf_of, borrower)
             yield
+
+
+class Parsed(Struct):
+    """The text of a file, or why it cannot be read, and its scanned pages."""
+
+    result: FileText | NoText | str
+    scans: Scans
+
+    def content(self) -> FileText:
+        """Raises NotText."""
+        result = self.result
+        if isinstance(result, NoText) and not (self.scans.unread or self.scans.failed):
+            raise result
+        if not isinstance(result, FileText):  # There may be text on the pages that were not read.
+            raise NotText(str(result))
+        return replace(result, has_unread_scans=True) if self.scans.unread else result
 
 
 _parsers: RunVar[Parsers] = RunVar("_parsers")
@@ -95,41 +124,86 @@ def machine_memory(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Pat
     return memory
 
 
-async def parse(read: Parser, path: Path) -> FileText:
-    """Read a file with a parser; `path` is resolved. Raises NotText, OSError."""
+async def parse(
+    read: Parser, path: Path, ocr: Ocr | None = None, on_page: OnPage = lambda _, __: None
+) -> FileText:
+    """Read a file with a parser, and its scanned pages with an OCR program; `path` is resolved.
+
+    Raises NotText, OSError.
+    """
+    with_images = ocr is not None and not ocr.image_refusal
+    known: dict[str, Recognised] = {}
+
+    async def run(problem: str = "", room: int = 0) -> Parsed:
+        return await _parsed(read, path, Scans(known, problem, with_images, room))
+
+    parsed = await run("" if ocr is not None and ocr.path else NOT_INSTALLED)
+    if ocr is None or not parsed.scans.missing:
+        return parsed.content()
+    if problem := await ocr.problem():
+        return (await run(problem)).content()
+    async with parsers().scanned:
+        while parsed.scans.missing:
+            try:
+                parsed = await run(room=IMAGE_BYTES)
+            except NotText:
+                return (await run("drawing them failed")).content()
+            total = len(known) + parsed.scans.missing
+            async with anyio.create_task_group() as tasks:
+                for key, image in parsed.scans.wanted.items():
+                    tasks.start_soon(_read_page, ocr, key, image, known, total, on_page)
+    return parsed.content()
+
+
+async def _read_page(
+    ocr: Ocr, key: str, image: Image, known: dict[str, Recognised], total: int, on_page: OnPage
+) -> None:
+    async with parsers().pages:
+        known[key] = await ocr.read(image)
+    on_page(len(known), total)
+
+
+async def _parsed(read: Parser, path: Path, scans: Scans) -> Parsed:
+    """Run a parser once. Raises NeedsMemory, NotText, OSError."""
     shared = parsers()
     try:
         async with shared.limiter:
-            return await _run(read, path, shared.share)
+            return await _run(read, path, shared.share, scans)
     except NeedsMemory:
         if shared.share == shared.budget:
             raise
     async with shared.alone():
-        return await _run(read, path, shared.budget)
+        return await _run(read, path, shared.budget, scans)
 
 
-async def _run(read: Parser, path: Path, memory: int) -> FileText:
+async def _run(read: Parser, path: Path, memory: int, scans: Scans) -> Parsed:
     """Read a file in a worker limited to `memory` bytes. Raises NotText, NeedsMemory, OSError."""
     from anyio import to_process
 
     more = f"needs more than {memory >> 20:,} MiB of memory"
     try:
         with anyio.fail_after(DEADLINE_SECONDS):
-            result = await to_process.run_sync(_parse, read, path, DEADLINE_SECONDS, memory, cancellable=True)
+            return await to_process.run_sync(
+                _parse, read, path, DEADLINE_SECONDS, memory, scans, cancellable=True
+            )
     except TimeoutError:
         raise NotText(f"cannot be read: it took longer than {DEADLINE_SECONDS:.0f} seconds") from None
     except MemoryError:
         raise NeedsMemory(f"cannot be read: it {more}") from None
     except BrokenWorkerProcess:
         raise NeedsMemory(f"cannot be read: its parser crashed, or {more}") from None
-    if isinstance(result, NoText):
-        raise result
-    if isinstance(result, str):
-        raise NotText(result)
-    return result
 
 
-def _parse(read: Parser, path: Path, seconds: float, memory: int) -> FileText | NoText | str:
+def _parse(read: Parser, path: Path, seconds: float, memory: int, asked: Scans) -> Parsed:
+    """The text of a file and its scanned pages, or why it cannot be read. Raises OSError, MemoryError."""
+    token = scans.set(asked)
+    try:
+        return Parsed(_result(read, path, seconds, memory), asked)
+    finally:
+        scans.reset(token)
+
+
+def _result(read: Parser, path: Path, seconds: float, memory: int) -> FileText | NoText | str:
     """The text of a file, or why it cannot be read. Raises OSError, MemoryError.
 
     Only exceptions of the standard library are sure to be unpickled in the parent process.

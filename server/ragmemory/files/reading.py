@@ -14,6 +14,8 @@ from ragmemory.files.formats.file_text import FileText
 
 # Incremented when a format is read differently, so that unchanged files are read again.
 READER_VERSION = 8
+# Ends the stamp of a file with scanned pages that were not read, as a program was missing.
+UNREAD_SCANS = ":scans"
 # A file modified less than this before it was read may change again without a new modification time.
 RACY_SECONDS = 2.0
 
@@ -46,6 +48,15 @@ def stamp_of(size: int, changed_ns: int) -> str:
 def with_depth(stamp: str, root: Path) -> str:
     """A stamp as stored: with the depth of the path that the user named to reach the file."""
     return f"{stamp}@{len(root.parts)}"
+
+
+def is_current(stored: str, file: str, *, can_read_scans: bool) -> bool:
+    """Whether a file with the stamp `file` is as it was when its stored stamp was made.
+
+    Not if it has scanned pages that can be read only now.
+    """
+    stamp = without_depth(stored)
+    return bool(file) and (stamp == file or (stamp == file + UNREAD_SCANS and not can_read_scans))
 
 
 def without_depth(stamp: str) -> str:

@@ -22,6 +22,7 @@ from ragcommon.files.safe_open import too_large
 from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
+from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
 from ragmemory.files.roots import ANY_ROOT, is_within
@@ -30,7 +31,7 @@ from ragmemory.files.roots import ANY_ROOT, is_within
 UNSUPPORTED = {
     extension: kind
     for kind, extensions in {
-        "image": "png jpg jpeg gif webp bmp ico tif tiff svg heic",
+        "image": "gif bmp ico svg heic",
         "sound or film": "mp3 wav flac ogg m4a mp4 mkv mov avi webm",
         "archive": "zst 7z rar jar whl",
         "program": "exe dll so dylib o a class pyc wasm bin",
@@ -39,6 +40,8 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
+# Images that an OCR program can read.
+SCANNED = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"))
 # Unsupported document formats, and the supported ones to which their programs can convert.
 SAVE_AS = {
     f".{name}": f".{target}"
@@ -138,12 +141,14 @@ def find_files(
     is_cancelled: Callable[[], bool] = lambda: False,
     subset: Subset | None = None,
     roots: Sequence[str] = (ANY_ROOT,),
+    image_refusal: str = NOT_READ,
 ) -> FoundFiles:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself are
     skipped in folders. `is_cancelled` is polled, because a thread cannot be stopped from outside. `subset`
-    limits the walk of folders. Paths outside `roots` are refused.
+    limits the walk of folders. Paths outside `roots` are refused. `image_refusal` is why images of text in a
+    folder are refused, a thousand photos perhaps; "": they are not.
     """
     found = FoundFiles()
     seen: set[Path] = set()
@@ -160,7 +165,9 @@ def find_files(
             status = _status(resolved)
             if stat.S_ISDIR(status.st_mode):
                 own = memory.resolve() if memory else None
-                walked = _walk(resolved, own, is_cancelled, subset or Subset(()), found.ignored)
+                walked = _walk(
+                    resolved, own, is_cancelled, subset or Subset(()), found.ignored, image_refusal
+                )
                 found.folders.append(resolved)
             elif memory and (status.st_dev, status.st_ino) in {
                 identity(memory),
@@ -169,7 +176,7 @@ def find_files(
                 # Closing it here would drop SQLite's POSIX locks, and another process could remove the log.
                 walked = iter([Refusal(path, "is a file of the memory itself")])
             else:
-                walked = iter([_look(resolved, status, resolved)])
+                walked = iter([_look(resolved, status, resolved, "")])
         except FileNotFoundError:
             walked = iter([Refusal(path, MISSING)])
         except (OSError, RuntimeError) as error:
@@ -189,7 +196,7 @@ def _status(path: Path) -> os.stat_result:
         return folder.stat(path.name or ".")
 
 
-def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
+def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) -> File | Refusal:
     """Accept or refuse a resolved path that is not a folder, by its name, kind and size."""
     named = path == root
     if not stat.S_ISREG(status.st_mode):
@@ -198,13 +205,21 @@ def _look(path: Path, status: os.stat_result, root: Path) -> File | Refusal:
         return Refusal(path, f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}", named)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
-    if kind := UNSUPPORTED.get(path.suffix.lower()):
+    if path.suffix.lower() in SCANNED:
+        if image_refusal:
+            return Refusal(path, image_refusal, failed=False)
+    elif kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read ({kind})", named)
     return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), root)
 
 
 def _walk(
-    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], subset: Subset, excluded: set[Path]
+    root: Path,
+    memory: Path | None,
+    is_cancelled: Callable[[], bool],
+    subset: Subset,
+    excluded: set[Path],
+    image_refusal: str,
 ) -> Iterator[File | Refusal]:
     """The files under the resolved folder `root`, sorted by name, folder by folder.
 
@@ -246,7 +261,7 @@ def _walk(
                     continue
                 target, status = found
                 if not stat.S_ISDIR(status.st_mode):
-                    yield _look(target, status, root)
+                    yield _look(target, status, root, image_refusal)
                 elif target not in visited:
                     visited.add(target)
                     below.append((target, ignored))

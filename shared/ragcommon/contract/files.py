@@ -55,6 +55,7 @@ class Ingestion(Struct):
     skipped: int = 0
     removed: int = 0
     missing: int = 0
+    scanning: str = ""  # the scanned page that was read last, such as "a.pdf, page 3 of 20"
     seconds: float = 0.0
     rate: float = 0.0  # files per second
     seconds_left: float | None = None  # estimated from the bytes; None: not known yet

@@ -24,6 +24,8 @@ PARAGRAPH = re.compile(r"(?:^| )(?:¶|table) \d")
 ROW = re.compile(r"sheet (.*) row (\d+)")
 # What takes a plural before the first and the last number of a range.
 COUNTED = re.compile(r"(?:^| )(?:row|slide|message)$")
+# Ends the label of a page whose text an OCR program has read.
+OCR = "(OCR)"
 # Between the cells of a row in Markdown.
 DIVIDER = re.compile(r"(?<!\\)\|")
 
@@ -35,8 +37,17 @@ def within(places: Sequence[Place], start: int, end: int) -> Sequence[Place]:
 
 
 def label(places: Sequence[Place], start: int, end: int) -> str:
-    """The label of some lines: "p. 12–14", "sheet Costs row 3", "slides 2–4"; "" if they are in no place."""
+    """The label of some lines: "p. 12–14", "sheet Costs row 3", "slides 2–4"; "" if they are in no place.
+
+    It ends with the mark OCR if one of the places does.
+    """
     names = [name for _, name in within(places, start, end)]
+    if any(name.endswith(OCR) for name in names):
+        return f"{_label([name.removesuffix(OCR).rstrip() for name in names])} {OCR}".lstrip()
+    return _label(names)
+
+
+def _label(names: list[str]) -> str:
     if not names:
         return ""
     while len(names) > 1 and names[1].startswith(f"{names[0]} "):

@@ -128,7 +128,7 @@ async def test_a_file_that_is_neither_text_nor_an_image_is_refused(
 ) -> None:
     (tmp_path / "noise.png").write_bytes(bytes(range(256)))
     shown = await failure(room, "What is in @noise.png?")
-    assert "There is no text to ask about: noise.png is in a format that is not read" in shown
+    assert "There is no text to ask about: noise.png is a damaged image file" in shown
     assert server.requests == []
 
 

@@ -28,6 +28,10 @@ def test_lines_are_in_the_places_from_the_last_that_begins_before_them() -> None
         ([(1, "sheet A"), (2, "sheet A row 1"), (4, "sheet A row 2")], (1, 4), "sheet A rows 1–2"),
         ([(1, "sheet A"), (2, "sheet A row 1")], (1, 1), "sheet A"),
         ([(1, "cover"), (2, "end")], (1, 2), "cover–end"),
+        ([(1, "p. 1"), (3, "p. 2 (OCR)"), (5, "p. 3 (OCR)")], (3, 5), "p. 2–3 (OCR)"),
+        ([(1, "p. 1"), (3, "p. 2 (OCR)"), (5, "p. 3 (OCR)")], (1, 3), "p. 1–2 (OCR)"),
+        ([(1, "p. 1"), (3, "p. 2 (OCR)")], (1, 1), "p. 1"),
+        ([(1, "(OCR)")], (1, 9), "(OCR)"),
         ([], (1, 2), ""),
     ],
 )

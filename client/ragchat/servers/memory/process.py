@@ -24,6 +24,7 @@ OWN_PREFIXES: tuple[str, ...] = (
     # The settings of memory, but not those of the chat: model.base_url may hold a password.
     *("RAGCHAT_MEMORY", "RAGCHAT_STORE_", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_"),
     *("RAGCHAT_RANKING_", "RAGCHAT_HTTP_", "RAGCHAT_RERANKER_", "RAGCHAT_INDEX_", "RAGCHAT_LOG_"),
+    "RAGCHAT_OCR_",
 )
 OPENAI_PREFIX = "OPENAI_"
 # libpq's variables: the password among them.

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ragchat.console import is_styled
+from ragchat.sanitize import one_line
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import OnProgress as OnLoading
@@ -19,6 +20,8 @@ def loading_bar(stderr: IO[str], *, shown: bool = True) -> AbstractContextManage
 
     def fields(state: Progress) -> dict[str, Any]:
         files = f"{state.done_files:,} of {state.files:,} files"
+        if state.scanning:
+            files += f" ({one_line(state.scanning)})"
         return {"total": state.bytes, "completed": state.done_bytes, "files": files}
 
     return _bar(stderr, "", fields, shown=shown, in_bytes=True)

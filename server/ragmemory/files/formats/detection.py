@@ -25,6 +25,7 @@ _MODULES = {
         "docx": "docx docm",
         "epub": "epub",
         "html": "html htm xhtml",
+        "image": "png jpg jpeg tif tiff webp",
         "mail": "eml mbox",
         "notebook": "ipynb",
         "odt": "odt",
@@ -41,6 +42,7 @@ TEXT = "text"
 # Binary formats, which are recognised by their first bytes.
 KINDS = {
     **{"bundles": "an archive", "docx": "a Word file", "epub": "an EPUB file"},
+    **{"image": "an image"},
     **{"odt": "an OpenDocument file", "pdf": "a PDF file", "pptx": "a PowerPoint file"},
     **{"rtf": "an RTF file", "xlsx": "an Excel file"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -39,6 +40,7 @@ class FileText(Struct, frozen=True):
     note: str = ""
     places: list[Place] = []  # pages, sheets, slides or messages, by line
     media_type: str = ""  # of the text; "": derived from the file extension
+    has_unread_scans: bool = False  # because of a missing program
 
 
 class Damaged(NotText):
@@ -161,6 +163,16 @@ def listed(names: Sequence[str], rest: str) -> str:
     """The first MAX_NAMED names, and the number of the others, which are called `rest`."""
     count = len(names) - MAX_NAMED
     return ", ".join(names[:MAX_NAMED]) + (f" and {count:,} more{rest}" if count > 0 else "")
+
+
+def page_ranges(numbers: Sequence[int]) -> str:
+    """ "p. 3–5, 9"."""
+    ranges = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        run_numbers = [number for _, number in run]
+        first, last = run_numbers[0], run_numbers[-1]
+        ranges.append(f"{first}" if first == last else f"{first}–{last}")
+    return f"p. {listed(ranges, ' ranges')}"
 
 
 def fenced(code: str, language: str = "") -> str:

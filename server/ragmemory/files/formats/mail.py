@@ -12,13 +12,14 @@ from pathlib import Path
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText, one_line
 from ragmemory.files.formats.html import markdown
 from ragmemory.files.formats.members import Members
+from ragmemory.files.formats.scans import current
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # Begins a message in a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
 QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 MAX_MESSAGES = 100_000
-# Attachments of these types are only named.
+# Attachments of these types are only named, except images if images are read.
 NO_TEXT = ("image", "audio", "video")
 MESSAGE = "message/rfc822"
 # Characters of a header that are parsed: Python's parser takes quadratic time.
@@ -99,7 +100,8 @@ def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: s
     if names:
         builder.add(f"Attachments: {', '.join(names)}", place or "attachments")
     for name, part in zip(names, attachments, strict=True):
-        if part.get_content_maintype() not in NO_TEXT:
+        kind = part.get_content_maintype()
+        if kind not in NO_TEXT or (kind == "image" and current().with_images):
             content = _content(part)
             members.add(name, len(content), content.__bytes__, place)
 

@@ -14,8 +14,9 @@ from pathlib import Path, PurePosixPath
 from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
-from ragmemory.files.formats.detection import parser_for, read
+from ragmemory.files.formats.detection import Parser, parser_for, read
 from ragmemory.files.formats.file_text import MARKDOWN, FileText, TextBuilder, listed, one_line
+from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN as MARKDOWN_NAMES
 
 # Levels of nested archives and e-mails.
@@ -60,6 +61,8 @@ class Members:
         try:
             if not path.name or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
                 raise NotText("its name leads elsewhere")
+            if parser_for(Path(path.name)) == Parser("image") and not current().with_images:
+                raise NotText("is an image")
             with self._reserved(size):
                 found = read(Path(path.name), content())
         except MemoryError:

@@ -1,4 +1,4 @@
-"""PDF: the text of each page, with its headings. Scanned pages, which are only images, have no text."""
+"""PDF: the text of each page, with its headings. Pages without text, but with images, are read by OCR."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragcommon.files.decoding import NotText
+from ragcommon.text.places import OCR
 from ragmemory.files.formats.file_text import (
     Damaged,
     FileText,
     MissingExtra,
     TextBuilder,
-    listed,
+    page_ranges,
     stated_title,
 )
 from ragmemory.files.formats.layout import Box, arranged, crossings
@@ -27,6 +28,7 @@ from ragmemory.files.formats.pdf_headings import (
     with_headings,
     without_repeated,
 )
+from ragmemory.files.formats.scans import Image, ScannedPages
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -41,6 +43,8 @@ MANY_JUMPS = 12
 MAX_RECTS = 20_000
 MAX_ARRANGED = 50_000
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
+# Scanned pages are drawn with DPI dots per inch, as tesseract advises; a larger page than A3 with fewer.
+DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
 MARK = b"%PDF-"
 MARK_WITHIN = 1024
 
@@ -62,19 +66,25 @@ def read(path: Path, data: bytes) -> FileText:
             raise NotText("is encrypted with a password") from None
         raise Damaged("PDF") from None
     count = len(document)
-    pages = [_page(document, number) for number in range(min(count, MAX_PAGES))]
+    scanned = ScannedPages(data)
+    pages = [_page(document, number, scanned) for number in range(min(count, MAX_PAGES))]
     found = headings([page.lines for page in pages], list(_outline(document)))
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
     heads = repeated([page.text for page in pages])
     builder = TextBuilder()
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
-        builder.add(without_repeated(text, heads), f"p. {number + 1}")
-    blank = [number for number, page in enumerate(pages, 1) if not page.text.strip()]
+        mark = f" {OCR}" if number + 1 in scanned else ""
+        builder.add(without_repeated(text, heads), f"p. {number + 1}{mark}")
+    blank = [
+        number for number, page in enumerate(pages, 1) if not page.text.strip() and number not in scanned
+    ]
     unsure = [number for number, page in enumerate(pages, 1) if not page.is_sure]
-    notes = [_without_text(blank, count)] if blank else []
+    notes = [_without_text(blank, count) + scanned.reason] if blank else []
+    if read_by_ocr := scanned.note():
+        notes.append(read_by_ocr)
     if unsure:
-        notes.append(f"the order of columns or cells could not be told on p. {_ranges(unsure)}")
+        notes.append(f"the order of columns or cells could not be told on {page_ranges(unsure)}")
     if count > MAX_PAGES:
         notes.append(f"only the first {MAX_PAGES:,} of its {count:,} pages were read")
     title = document.get_metadata_dict().get("Title", "")
@@ -87,14 +97,18 @@ class _Page(NamedTuple):
     lines: list[Line]  # in the order of the file
 
 
-def _page(document: pypdfium2.PdfDocument, number: int) -> _Page:
+def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -> _Page:
     """Read a page; a damaged one has no text."""
     import pypdfium2
+    from pypdfium2.raw import FPDFPage_CountObjects
 
     try:
         page = document[number]
         try:
-            return _read(page.get_textpage())
+            read = _read(page.get_textpage())
+            if not read.text.strip() and FPDFPage_CountObjects(page):
+                read = read._replace(text=scanned.text(number + 1, lambda: _drawn(page)))
+            return read
         finally:
             page.close()
     except pypdfium2.PdfiumError:
@@ -114,6 +128,16 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
     jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
     text = arranged(list(_characters(page))) if jumps >= MIN_JUMPS else None
     return _Page(_joined(text or plain), text is not None or jumps < MANY_JUMPS, lines)
+
+
+def _drawn(page: pypdfium2.PdfPage) -> Image:
+    """A page in shades of grey, as PGM, which needs no compression."""
+    width, height = page.get_size()
+    scale = min(DPI / POINTS, (MAX_PIXELS / max(width * height, 1)) ** 0.5)
+    bitmap = page.render(scale=scale, grayscale=True)
+    pixels, stride = bytes(bitmap.buffer), bitmap.stride
+    rows = b"".join(pixels[at : at + bitmap.width] for at in range(0, stride * bitmap.height, stride))
+    return Image(b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + rows)
 
 
 def _joined(text: str) -> str:
@@ -154,14 +178,4 @@ def _without_text(numbers: Sequence[int], pages: int) -> str:
     """ "has no text on p. 3–5, 9, which may be scanned"."""
     if len(numbers) == pages:
         return "has no text on any page: it may be scanned"
-    return f"has no text on p. {_ranges(numbers)}, which may be scanned"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """ "3–5, 9"."""
-    ranges = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        run_numbers = [number for _, number in run]
-        first, last = run_numbers[0], run_numbers[-1]
-        ranges.append(f"{first}" if first == last else f"{first}–{last}")
-    return listed(ranges, " ranges")
+    return f"has no text on {page_ranges(numbers)}, which may be scanned"

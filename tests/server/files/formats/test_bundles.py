@@ -77,7 +77,7 @@ def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_l
     found = read(Path("a.zip"), archive({"a.txt": "Read.", "b.png": b"\x89PNG\0\0", **outside, **hidden}))
     assert found.text == "# a.txt\n\nRead.\n"
     assert found.note == (
-        "these files in it were not read: b.png (is not text), ../../up.txt (its name leads elsewhere), "
+        "these files in it were not read: b.png (is an image), ../../up.txt (its name leads elsewhere), "
         "/etc/passwd (its name leads elsewhere), C:/x.txt (its name leads elsewhere)"
     )
 

@@ -216,7 +216,7 @@ async function followJobs(list, site) {
 
 function jobElement(job, site) {
   const isRunning = job.status === "running";
-  const progress = `${number(job.done)} of ${counted(job.files, "file")}`;
+  const progress = `${number(job.done)} of ${counted(job.files, "file")}${job.scanning ? ` (${job.scanning})` : ""}`;
   return h("li", { class: `job ${job.status}` },
     h("span", { class: "what" }, job.what),
     isRunning
