@@ -79,8 +79,8 @@ def database() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def _ctrl_c() -> None:
-    # A job that a shell runs in the background ignores SIGINT, and the processes it starts inherit that.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A job that a shell runs in the background ignores SIGINT, and the processes it starts inherit that. A
+    # command that ran in this process has left the signal to the system, which would end the process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)

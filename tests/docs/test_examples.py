@@ -41,7 +41,7 @@ from tests.support.program import Program
 KINDS = ("console", "chat", "sh", "toml", "json", "markdown", "python", "text")
 # Programs of others that commands may start with.
 OTHERS = {"cd", "pip", "pipx", "ollama", "export", "git", "docker", "kubectl", "openssl", "sudo"}
-OTHERS |= {"mkdir", "chmod", "echo", "printf"}
+OTHERS |= {"mkdir", "chmod", "cat", "echo", "printf", "eval"}
 RUN = [
     pytest.param(page, id=name_of(page), marks=pytest.mark.smoke if page == PAGES[0] else ())
     for page in PAGES

@@ -12,7 +12,7 @@ READING = [
     *("Query", "list_documents", "list_folders", "get_document"),
     *("search_documents", "list_headings", "map_documents"),
     *("list_journal", "list_versions", "get_version", "diff_versions"),
-    *("get_memory_stats", "verify_memory", "export_documents"),
+    *("get_memory_stats", "verify_memory", "list_embedders", "export_documents"),
 ]
 
 

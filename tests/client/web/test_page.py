@@ -69,7 +69,9 @@ async def shown(page: Page, web: Web, path: str) -> None:
     await expect(page.locator("main > .error")).to_have_count(0)
 
 
-async def test_every_view_fits_each_window_and_can_be_read_by_everyone(browser: Browser, tea: Program) -> None:
+async def test_every_view_fits_each_window_and_can_be_read_by_everyone(
+    browser: Browser, tea: Program
+) -> None:
     async with serving(tea) as web, visiting(browser, web) as page:
         for width in (360, 1920):
             await page.set_viewport_size({"width": width, "height": 800})

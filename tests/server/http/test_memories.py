@@ -300,7 +300,7 @@ WRITES = {
 }
 ADMINISTERS = {
     *("start_ingestion", "cancel_ingestion", "add_sources", "remove_source", "sync_sources", "build_index"),
-    *("repair_memory", "reembed_memory", "discard_embeddings", "backup_memory"),
+    *("repair_memory", "prepare_embedder", "reembed_memory", "discard_embeddings", "backup_memory"),
 }
 
 

@@ -89,6 +89,8 @@ def valid_arguments(
         "get_memory_stats": {},
         "verify_memory": {},
         "repair_memory": {},
+        "list_embedders": {},
+        "prepare_embedder": {},
         "reembed_memory": {},
         "discard_embeddings": {},
         "backup_memory": {"path": str(folder / "copy.db"), "force": True},

@@ -75,7 +75,8 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
         *("search_code", "get_symbol", "trace_symbol", "build_index", "index_status"),
-        *("get_memory_stats", "verify_memory", "repair_memory", "reembed_memory", "discard_embeddings"),
+        *("get_memory_stats", "verify_memory", "repair_memory"),
+        *("list_embedders", "prepare_embedder", "reembed_memory", "discard_embeddings"),
         *("backup_memory", "export_documents", "import_documents"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
@@ -87,7 +88,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("list_journal", "list_versions", "get_version", "diff_versions"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
         *("search_code", "get_symbol", "trace_symbol", "index_status"),
-        *("get_memory_stats", "verify_memory", "export_documents"),
+        *("get_memory_stats", "verify_memory", "list_embedders", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
         *("delete_document", "undo_writes", "restore_version", "backup_memory", "discard_embeddings"),
