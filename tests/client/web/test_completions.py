@@ -422,7 +422,7 @@ async def test_no_attack_gets_an_answer(tmp_path: Path) -> None:
 @pytest.mark.smoke
 async def test_other_programs_alone_are_served_without_tools_of_other_servers(program: Program) -> None:
     write(program.home, mine=GOOD)
-    held = Reply("Held.", hold_after=1)
+    held = Reply("Slowly, word by word, it comes.", hold_after=4)
     with OpenAIServer([Reply(tool_calls=[("mine__Echo", {"text": "x"})]), Reply("Done."), held]) as model:
         async with serving(with_model(program, model), "--api-only") as web:
             token = (program.home / "data" / "web-token").read_text(encoding="utf-8").strip()
