@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -75,7 +76,7 @@ async def _begin(run: Invocation, added: int) -> None:
         run.log(error)
         run.console.note(describe(error).message)
         return
-    for line in found.lines():
+    for line in found.lines(shutil.get_terminal_size().columns):
         run.console.note(line)
 
 

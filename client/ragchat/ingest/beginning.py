@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from operator import itemgetter
+from textwrap import shorten
 
 import anyio
 from msgspec import structs
@@ -75,15 +76,16 @@ class Beginning:
             for one in self.documents
         ]
 
-    def lines(self) -> Iterator[str]:
-        """The screen; nothing if there is nothing to say."""
+    def lines(self, columns: int) -> Iterator[str]:
+        """The screen, of so many columns; nothing if there is nothing to say."""
         if self.groups:
             yield ""
             yield "What is in your documents:"
         for group in self.groups:
             count = f" ({group.documents:,} documents)" if group.documents > 1 else ""
             yield f"  {', '.join(group.words)}{count}"
-            yield f"    {': '.join(filter(None, [group.title, ' · '.join(group.headings)]))}"
+            about = ": ".join(filter(None, [group.title, " · ".join(group.headings)]))
+            yield f"    {shorten(about, max(columns - 4, 1), placeholder=' …')}"
         if self.questions:
             yield ""
             yield "They answer, for example:"

@@ -32,7 +32,7 @@ async def test_questions_are_made_from_headings_and_definitions_of_all_documents
     assert found.questions[2] in last
     [group] = found.groups
     assert (group.documents, len(group.words)) == (2, 4)
-    shown = "\n".join(found.lines())
+    shown = "\n".join(found.lines(80))
     assert "Water for brewing" in shown or "Flügel und Zapfen" in shown
     assert '  ragchat ask "What is gyokuro?"' in shown
 
@@ -42,11 +42,11 @@ async def test_a_question_without_an_answer_is_not_shown(tmp_path: Path) -> None
         tmp_path, {"a.md": "# Ideas\n\n## How does the moon shine?\n\n## Later\n\nNothing here.\n"}
     )
     assert found.questions == []
-    assert "They answer, for example:" not in list(found.lines())
+    assert "They answer, for example:" not in list(found.lines(80))
 
 
 async def test_an_empty_memory_has_nothing_to_say(tmp_path: Path) -> None:
-    assert list((await begin(tmp_path, {})).lines()) == []
+    assert list((await begin(tmp_path, {})).lines(80)) == []
 
 
 def test_a_model_gets_whole_lines_of_the_beginnings() -> None:
