@@ -109,7 +109,7 @@ async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, p
         web.stop()
         await page.get_by_label("Question").fill("What is tea?")
         await page.keyboard.press("Enter")
-        await expect(page.locator("#view").get_by_role("alert")).to_contain_text("ragchat does not answer.")
+        await expect(page.locator(".talk").get_by_role("alert")).to_contain_text("ragchat does not answer.")
         await expect(page.get_by_label("Question")).to_have_value("What is tea?")
 
 

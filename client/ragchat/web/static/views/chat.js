@@ -1,14 +1,13 @@
 // The conversation: questions, answers that stream in, their sources, and the other conversations.
 
 import { address, get, post, remove, stream } from "../api.js";
+import { commandMenu } from "../commands.js";
 import { askForText, confirm, Questions } from "../dialogs.js";
 import { errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
-import { LiveTurn, mark, turnElement } from "../turn.js";
-
-// Turns that are in the document at once; older and newer ones are loaded when they are asked for.
-const MAX_SHOWN = 60;
+import { LiveTurn, turnElement } from "../turn.js";
+import { turnId, turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
 const chosen = { scope: "", model: "" };
@@ -19,66 +18,12 @@ let failure = null;
 export async function show(main, { params, query, signal, navigate }) {
   let id = params.id ?? null;
   let isStored = id !== null;
+  let opening = null; // the first turns, while they are loaded
   let running = null;
   let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
 
-  // The turns
-
-  const view = { sessionId: () => id, open: (source, chip) => panel.open(source, chip), edit, retry: () => run("retry", "") };
-  const turns = h("div", { class: "turns" });
-  const earlier = h("button", { type: "button", hidden: true, onclick: guarded(showEarlier) }, "Earlier");
-  const later = h("button", { type: "button", hidden: true, onclick: guarded(showLater) }, "Later");
   const problems = h("div", {});
   const path = () => `/api/sessions/${id}`;
-  const turnId = (article) => article?.id.replace("turn-", "") ?? "";
-  const elements = (page) => {
-    const made = page.turns.map((turn) => turnElement(turn, view));
-    marked(made);
-    return made;
-  };
-
-  // Not awaited: an answer is shown at once, its mark when the documents are compared.
-  async function marked(articles) {
-    const ids = articles.map(turnId);
-    try {
-      const marks = ids.length ? await get(address(`${path()}/marks`, { turns: ids.join(",") }), signal) : {};
-      for (const article of articles) if (marks[turnId(article)]) mark(article, marks[turnId(article)]);
-    } catch (error) {
-      if (error.name !== "AbortError") problems.replaceChildren(errorBox(error));
-    }
-  }
-
-  async function showNewest() {
-    const page = await get(path(), signal);
-    turns.replaceChildren(...elements(page));
-    [earlier.hidden, later.hidden] = [!page.has_more, true];
-    return page;
-  }
-
-  async function showEarlier() {
-    const first = turns.firstElementChild;
-    const top = first.getBoundingClientRect().top;
-    const page = await get(address(path(), { before: turnId(first) }), signal);
-    turns.prepend(...elements(page));
-    while (turns.childElementCount > MAX_SHOWN) {
-      turns.lastElementChild.remove();
-      later.hidden = false;
-    }
-    earlier.hidden = !page.has_more;
-    scrollBy(0, first.getBoundingClientRect().top - top);
-    say(`${page.turns.length} earlier answers.`);
-  }
-
-  async function showLater() {
-    const page = await get(address(path(), { start: turnId(turns.lastElementChild) }), signal);
-    turns.append(...elements(page).slice(1)); // the first one is shown already
-    while (turns.childElementCount > MAX_SHOWN) {
-      turns.firstElementChild.remove();
-      earlier.hidden = false;
-    }
-    later.hidden = !page.has_more;
-    say(`${page.turns.length - 1} later answers.`);
-  }
 
   // An action; its error is shown above the question.
   function guarded(action) {
@@ -92,6 +37,10 @@ export async function show(main, { params, query, signal, navigate }) {
     };
   }
 
+  const view = { sessionId: () => id, open: (source, chip) => panel.open(source, chip), edit, retry: () => run("retry", "") };
+  const shown = turnList({ path, view, signal, guarded, fail: (error) => problems.replaceChildren(errorBox(error)) });
+  const turns = shown.element;
+
   // Asking
 
   const question = h("textarea", { name: "question", rows: "2", "aria-label": "Question", placeholder: "Ask your documents, or type / for commands" });
@@ -103,8 +52,31 @@ export async function show(main, { params, query, signal, navigate }) {
     h("option", { value: "" }, "Model as configured"));
   const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
   const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
-  const commands = h("ul", { class: "commands", hidden: true, "aria-label": "Commands" });
-  const form = h("form", { class: "ask" }, problems, commands, question,
+  const press = (text) => {
+    const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
+    if (!found) throw { message: `The last answer has no “${text}”.` };
+    found.click();
+  };
+  const commands = commandMenu(question, {
+    more: ["more cards of the last answer", () => press("More cards")],
+    why: ["how the last answer was made", () => press("Why")],
+    sources: ["the passages that the last answer cites", () => press("Sources")],
+    retry: ["ask the last question again", () => press("Retry")],
+    good: ["the last answer is right", () => press("Good")],
+    bad: ["the last answer is wrong", () => press("Bad")],
+    copy: ["copy the last answer", () => press("Copy")],
+    research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
+    in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
+    model: ["choose the model", () => model.focus()],
+    notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
+    new: ["start a new conversation", () => navigate(placeOf(notebook))],
+    sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
+    export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
+    query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
+    memory: ["the documents in memory", () => navigate("/library")],
+    mcp: ["other servers", () => navigate("/setup")],
+  }, { guarded, hint: (text) => problems.replaceChildren(...(text ? [h("p", { class: "dim" }, text)] : [])) });
+  const form = h("form", { class: "ask" }, problems, commands.element, question,
     h("div", { class: "actions" }, button, stop,
       h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
         h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
@@ -130,7 +102,8 @@ export async function show(main, { params, query, signal, navigate }) {
     const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
     const questions = new Questions();
     try {
-      if (!later.hidden) await showNewest();
+      await opening;
+      if (!shown.later.hidden) await shown.showNewest();
       const replaced = kind === "retry" ? turns.lastElementChild : null;
       const last = turnId(turns.lastElementChild);
       if (replaced) replaced.hidden = true;
@@ -183,7 +156,7 @@ export async function show(main, { params, query, signal, navigate }) {
     id = fork.session_id;
     isStored = fork.turns > 0;
     if (isStored) history.pushState(null, "", `/sessions/${id}`);
-    if (isStored) await showNewest();
+    if (isStored) await shown.showNewest();
     else turns.replaceChildren();
     question.focus();
     await run("ask", asked);
@@ -193,7 +166,7 @@ export async function show(main, { params, query, signal, navigate }) {
     event.preventDefault();
     const asked = question.value.trim();
     if (!asked) return;
-    if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(command)(asked);
+    if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(commands.run)(asked);
     if (running) return say("Wait for the answer, or stop it.");
     question.value = "";
     run(mode.value, asked);
@@ -202,73 +175,7 @@ export async function show(main, { params, query, signal, navigate }) {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       form.requestSubmit();
-    } else if (event.key === "ArrowDown" && !commands.hidden) {
-      event.preventDefault();
-      commands.querySelector("button")?.focus();
     }
-  });
-
-  // Commands
-
-  const press = (text) => {
-    const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
-    if (!found) throw { message: `The last answer has no “${text}”.` };
-    found.click();
-  };
-  const COMMANDS = {
-    more: ["more cards of the last answer", () => press("More cards")],
-    why: ["how the last answer was made", () => press("Why")],
-    sources: ["the passages that the last answer cites", () => press("Sources")],
-    retry: ["ask the last question again", () => press("Retry")],
-    good: ["the last answer is right", () => press("Good")],
-    bad: ["the last answer is wrong", () => press("Bad")],
-    copy: ["copy the last answer", () => press("Copy")],
-    research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
-    in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
-    model: ["choose the model", () => model.focus()],
-    notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
-    new: ["start a new conversation", () => navigate(placeOf(notebook))],
-    sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
-    export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
-    query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
-    memory: ["the documents in memory", () => navigate("/library")],
-    mcp: ["other servers", () => navigate("/setup")],
-  };
-
-  function command(line) {
-    const [, name, words] = /^\/([\w-]*)\s*(.*)$/s.exec(line);
-    if (!COMMANDS[name]) throw { message: `/${name} is not on this page.`, hint: "The commands of the terminal work in `ragchat`; /help lists them there." };
-    question.value = "";
-    offer();
-    return COMMANDS[name][1](words.trim());
-  }
-
-  function offer() {
-    const typed = /^\/([\w-]*)$/.exec(question.value);
-    const names = typed ? Object.keys(COMMANDS).filter((name) => name.startsWith(typed[1])) : [];
-    const isNew = commands.hidden;
-    commands.hidden = !names.length;
-    commands.replaceChildren(...names.map((name) => h("li", {}, h("button", {
-      type: "button",
-      onclick: () => {
-        question.focus();
-        if (/^[A-Z]/.test(COMMANDS[name][0])) question.value = `/${name} `;
-        else guarded(command)(`/${name}`);
-        offer();
-      },
-    }, h("strong", {}, `/${name}`), ` ${COMMANDS[name][0]}`))));
-    if (isNew && names.length) say(`${names.length} commands: press the down arrow.`);
-    problems.replaceChildren(...(typed?.[1] && !names.length
-      ? [h("p", { class: "dim" }, `/${typed[1]} is not on this page; it may be a command of the terminal.`)] : []));
-  }
-  question.addEventListener("input", offer);
-  commands.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") question.focus();
-    if (!step) return;
-    event.preventDefault();
-    const buttons = [...commands.querySelectorAll("button")];
-    (buttons[buttons.indexOf(document.activeElement) + step] ?? question).focus();
   });
 
   // The conversation as a whole
@@ -313,26 +220,23 @@ export async function show(main, { params, query, signal, navigate }) {
 
   const list = sessionPanel(() => id, () => notebook, signal);
   const panel = sourcePanel(question, signal);
-  main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, about, earlier, turns, later, form), panel.element));
+  main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, about, shown.earlier, turns, shown.later, form), panel.element));
 
   [question.value, draft] = [draft, ""];
   showHead("");
   if (id) {
     const asked = query.get("turn");
-    const page = asked ? await get(address(path(), { start: asked }), signal) : await showNewest();
-    if (asked) {
-      turns.replaceChildren(...elements(page));
-      [earlier.hidden, later.hidden] = [false, !page.has_more];
-    }
+    opening = asked ? shown.showFrom(asked) : shown.showNewest();
+    const page = await opening;
     notebook = page.notebook;
     showHead(page.title);
     turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
   }
-  if (failure) problems.replaceChildren(errorBox(failure));
-  failure = null;
   question.focus({ preventScroll: true });
   list.refresh();
   const found = await guarded(showNotebook)();
+  if (failure) problems.replaceChildren(errorBox(failure));
+  failure = null;
   try {
     const known = await get("/api/models", signal);
     model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));

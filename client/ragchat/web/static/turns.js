@@ -1,0 +1,76 @@
+// The turns of a conversation that are in the document: the newest ones, others when they are asked for.
+
+import { address, get } from "./api.js";
+import { h, say } from "./dom.js";
+import { mark, turnElement } from "./turn.js";
+
+// Turns that are in the document at once.
+const MAX_SHOWN = 60;
+
+export const turnId = (article) => article?.id.replace("turn-", "") ?? "";
+
+// `path()` is the address of the conversation, `view` what `turnElement` takes; `guarded` and `fail` show errors.
+export function turnList({ path, view, signal, guarded, fail }) {
+  const element = h("div", { class: "turns" });
+  const earlier = h("button", { type: "button", hidden: true, onclick: guarded(showEarlier) }, "Earlier");
+  const later = h("button", { type: "button", hidden: true, onclick: guarded(showLater) }, "Later");
+
+  function made(page) {
+    const articles = page.turns.map((turn) => turnElement(turn, view));
+    showMarks(articles);
+    return articles;
+  }
+
+  // Not awaited: an answer is shown at once, its mark when the documents are compared.
+  async function showMarks(articles) {
+    const ids = articles.map(turnId);
+    try {
+      const marks = ids.length ? await get(address(`${path()}/marks`, { turns: ids.join(",") }), signal) : {};
+      for (const article of articles) if (marks[turnId(article)]) mark(article, marks[turnId(article)]);
+    } catch (error) {
+      if (error.name !== "AbortError") fail(error);
+    }
+  }
+
+  async function showNewest() {
+    const page = await get(path(), signal);
+    element.replaceChildren(...made(page));
+    [earlier.hidden, later.hidden] = [!page.has_more, true];
+    return page;
+  }
+
+  // From one turn on.
+  async function showFrom(id) {
+    const page = await get(address(path(), { start: id }), signal);
+    element.replaceChildren(...made(page));
+    [earlier.hidden, later.hidden] = [false, !page.has_more];
+    return page;
+  }
+
+  async function showEarlier() {
+    const first = element.firstElementChild;
+    const top = first.getBoundingClientRect().top;
+    const page = await get(address(path(), { before: turnId(first) }), signal);
+    element.prepend(...made(page));
+    while (element.childElementCount > MAX_SHOWN) {
+      element.lastElementChild.remove();
+      later.hidden = false;
+    }
+    earlier.hidden = !page.has_more;
+    scrollBy(0, first.getBoundingClientRect().top - top);
+    say(`${page.turns.length} earlier answers.`);
+  }
+
+  async function showLater() {
+    const page = await get(address(path(), { start: turnId(element.lastElementChild) }), signal);
+    element.append(...made(page).slice(1)); // the first one is shown already
+    while (element.childElementCount > MAX_SHOWN) {
+      element.firstElementChild.remove();
+      earlier.hidden = false;
+    }
+    later.hidden = !page.has_more;
+    say(`${page.turns.length - 1} later answers.`);
+  }
+
+  return { element, earlier, later, showNewest, showFrom };
+}
