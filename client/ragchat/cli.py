@@ -35,16 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Nothing needs cleaning up before a command runs, so Ctrl-C may end the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(GC_THRESHOLD)
-    from ragchat.arguments.parser import WrongUsage, make_parser, usage_error
+    from ragchat.arguments.parser import WrongUsage, make_parser, parse
 
     words = sys.argv[1:] if argv is None else argv
-    parser = make_parser(commands=bool(words))
     try:
         if bad := next(filter(_is_undecodable, words), None):
-            parser.error(f"the argument {bad!r} is not UTF-8")
-        arguments = parser.parse_args(words)
-        if message := usage_error(arguments):
-            parser.error(message)
+            make_parser(()).error(f"the argument {bad!r} is not UTF-8")
+        arguments = parse(words)
     except WrongUsage as error:
         return _refuse(error, json="--json" in words)
     from ragchat.commands.invocation import Invocation
