@@ -122,7 +122,8 @@ class HashTable:
         before = self._count
         numbers = self._numbers.take(slots)
         if len(new):
-            self._insert(np.unique(keys[new]))
+            # With `return_index` numpy does not import its masked arrays, which takes 20 ms of a start.
+            self._insert(np.unique(keys[new], return_index=True)[0])
             numbers[new] = self._numbers[self._find(keys[new])]
         examples = np.empty(self._count - before, np.int64)
         examples[numbers[new] - before] = new
