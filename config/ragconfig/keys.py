@@ -16,6 +16,8 @@ from ragconfig.errors import SettingsError, UnreadableFile, reason_of
 from ragconfig.home import user_path
 from ragconfig.redaction import add_secret
 
+# The files of our own tokens, beside the memory.
+HTTP_TOKEN, WEB_TOKEN = "http-token", "web-token"
 MAX_SECRET_BYTES = 1 << 14
 # Visible ASCII without spaces, as allowed in a header.
 _TOKEN = re.compile(r"[\x21-\x7e]+")

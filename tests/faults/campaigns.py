@@ -28,7 +28,10 @@ from tests.faults.writes import bad_writes, own_files, undo
 
 
 class Campaign(NamedTuple):
-    """`run` takes an empty folder, a number, and where chance comes from."""
+    """`run` takes an empty folder, a number, and where chance comes from.
+
+    The number is `few` with the tests; 0: it does not run with them.
+    """
 
     run: Callable[[Path, int, Random], Outcome]
     few: int
@@ -50,12 +53,12 @@ CAMPAIGNS = [
 STORE = [
     Campaign(killed_servers, 1, 20),
     Campaign(killed_database, 1, 10),
-    Campaign(cut_connections, 3, 60),
+    Campaign(cut_connections, 0, 60),
     Campaign(frozen_writers, 1, 4),
     Campaign(migrations_at_once, 1, 10),
-    Campaign(clocks_apart, 1, 6),
-    Campaign(restored_backups, 1, 6),
-    Campaign(steady_load, 2, 60),
+    Campaign(clocks_apart, 0, 6),
+    Campaign(restored_backups, 0, 6),
+    Campaign(steady_load, 0, 60),
 ]
 
 

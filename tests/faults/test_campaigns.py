@@ -22,7 +22,9 @@ def test_nothing_is_lost_and_nothing_hangs(campaign: Campaign, tmp_path: Path) -
 
 @pytest.mark.skipif(not is_installed(), reason=MISSING)
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-@pytest.mark.parametrize("campaign", STORE, ids=lambda campaign: campaign.run.__name__)
+@pytest.mark.parametrize(
+    "campaign", [one for one in STORE if one.few], ids=lambda campaign: campaign.run.__name__
+)
 def test_nothing_is_lost_by_the_servers_of_a_memory_in_postgresql(campaign: Campaign, tmp_path: Path) -> None:
     outcome = campaign.run(tmp_path, campaign.few, Random(7))
     assert outcome.count

@@ -31,8 +31,6 @@ class Case(NamedTuple):
 CASES = [
     Case("stdio", "legacy"),
     Case("stdio", "modern"),
-    Case("stdio", "auto"),
-    Case("http", "legacy"),
     Case("http", "modern"),
     Case("http", "auto"),
     Case("sse", "legacy"),

@@ -33,7 +33,7 @@ from ragchat.web.programs import Programs
 from ragchat.web.site import Site
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
-from ragconfig.keys import find_token, read_key, stored_token
+from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
 from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
@@ -42,7 +42,6 @@ _PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
 # A private file that sends the browser to the address: other users of this machine could read the key in the
 # arguments of the browser.
 _OPENED = "web.html"
-_TOKEN_FILE = "web-token"
 _REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={url}">\n'
 
 
@@ -99,7 +98,7 @@ def _token(settings: Settings, table: WebSettings) -> tuple[str, str]:
     """The token of other programs, and the file that holds it. Raises SettingsError."""
     if table.token_file:
         return find_token(table.token_file) or "", table.token_file
-    path = settings.home.data / _TOKEN_FILE
+    path = settings.home.data / WEB_TOKEN
     return stored_token(path)[0], str(path)
 
 

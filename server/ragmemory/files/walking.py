@@ -22,6 +22,7 @@ from ragcommon.files.safe_open import too_large
 from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
+from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -42,6 +43,8 @@ UNSUPPORTED = {
 }
 # Images that an OCR program can read.
 SCANNED = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"))
+# Files beside a memory that are not documents either.
+OWN_SECRETS = (HTTP_TOKEN, WEB_TOKEN)
 # Unsupported document formats, and the supported ones to which their programs can convert.
 SAVE_AS = {
     f".{name}": f".{target}"
@@ -145,10 +148,10 @@ def find_files(
 ) -> FoundFiles:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
-    An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself are
-    skipped in folders. `is_cancelled` is polled, because a thread cannot be stopped from outside. `subset`
-    limits the walk of folders. Paths outside `roots` are refused. `image_refusal` is why images of text in a
-    folder are refused, a thousand photos perhaps; "": they are not.
+    An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself, and
+    our own tokens beside it, are skipped in folders. `is_cancelled` is polled, because a thread cannot be
+    stopped from outside. `subset` limits the walk of folders. Paths outside `roots` are refused.
+    `image_refusal` is why images of text in a folder are refused, a thousand photos perhaps; "": they are not.
     """
     found = FoundFiles()
     seen: set[Path] = set()
@@ -246,7 +249,11 @@ def _walk(
                 if (
                     entry.name.startswith(".")
                     or not subset.leads_to(path / entry.name)
-                    or (memory and path == memory.parent and entry.name.startswith(memory.name))
+                    or (
+                        memory
+                        and path == memory.parent
+                        and entry.name.startswith((memory.name, *OWN_SECRETS))
+                    )
                 ):
                     continue
                 # Git treats a link as a file, whatever its target.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 
 from ragconfig.home import Home
-from ragconfig.keys import stored_token
-
-TOKEN_FILE = "http-token"
+from ragconfig.keys import HTTP_TOKEN, stored_token
 
 
 def own_token(home: Home) -> str:
     """This user's own token, created and printed on stderr the first time. Raises SettingsError."""
-    path = home.data / TOKEN_FILE
+    path = home.data / HTTP_TOKEN
     token, made = stored_token(path)
     if made:
         sys.stderr.write(

@@ -214,26 +214,24 @@ async def test_a_hostile_tool_and_the_page_it_wants_to_be_visited_are_text(
                 assert f'"action":"{action}"' in model.requests[-1]["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        f"/search?q={ATTACKS['image']}",
-        f"/document?id={ATTACKS['image']}",
-        f"/library?in={ATTACKS['image']}&q={ATTACKS['script']}&sort={ATTACKS['attribute']}",
-        f"/library?document={ATTACKS['image']}",
-        "/library?show=constructor",
-        "/library?show=__proto__",
-        f"/map?{ATTACKS['image']}",
-        f"/#{ATTACKS['image']}",
-        "/document?id=javascript:hacked=1#javascript:hacked=1",
-    ],
-)
-async def test_a_hostile_address_is_text(browser: Browser, program: Program, path: str) -> None:
+async def test_a_hostile_address_is_text(browser: Browser, program: Program) -> None:
     errors = (r"status of 4\d\d",)
     async with serving(program) as web, visiting(browser, web, expected=errors) as page:
-        await page.goto(web.origin + path)
-        await expect(page.locator("main > *").first).to_be_visible()
-        await harmless(page)
+        for path in (
+            f"/search?q={ATTACKS['image']}",
+            f"/document?id={ATTACKS['image']}",
+            f"/library?in={ATTACKS['image']}&q={ATTACKS['script']}&sort={ATTACKS['attribute']}",
+            f"/library?document={ATTACKS['image']}",
+            "/library?show=constructor",
+            "/library?show=__proto__",
+            f"/map?{ATTACKS['image']}",
+            f"/#{ATTACKS['image']}",
+            "/document?id=javascript:hacked=1#javascript:hacked=1",
+        ):
+            await page.goto("about:blank")  # Another fragment alone would load nothing.
+            await page.goto(web.origin + path)
+            await expect(page.locator("main > *").first).to_be_visible()
+            await harmless(page)
 
 
 async def test_a_line_of_5_mb_is_searched_and_read(

@@ -18,9 +18,13 @@ TOPICS = {
 
 
 def fill(program: Program) -> None:
+    notes = program.folder / "notes"
+    notes.mkdir()
     for topic, text in TOPICS.items():
         for number in range(6):
-            program("inject", "-", "--uri", f"{topic}{number}.md", stdin=f"# {topic} {number}\n\n{text}")
+            path = notes / f"{topic}{number}.md"
+            path.write_text(f"# {topic} {number}\n\n{text}", encoding="utf-8")
+    program("inject", "notes")
 
 
 def points_of(web: Web) -> dict[str, list[dict[str, object]]]:
