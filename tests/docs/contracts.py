@@ -241,7 +241,7 @@ def commands() -> Iterator[str]:
     yield "Every command takes these, and `--json`:"
     yield ""
     yield from ("| option | does |", "|---|---|")
-    for action in make_parser(commands=False)._actions:
+    for action in make_parser(())._actions:
         if action.help and action.dest in ("memory", "server", "config", "verbose", "version", "help"):
             names = ", ".join(action.option_strings)
             yield f"| `{names}{f' {action.metavar}' if action.metavar else ''}` | {action.help} |"

@@ -151,7 +151,7 @@ def find_files(
     An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself, and
     our own tokens beside it, are skipped in folders. `is_cancelled` is polled, because a thread cannot be
     stopped from outside. `subset` limits the walk of folders. Paths outside `roots` are refused.
-    `image_refusal` is why images of text in a folder are refused, a thousand photos perhaps; "": they are not.
+    `image_refusal` is why images in a folder are refused, a thousand photos perhaps; "": they are not.
     """
     found = FoundFiles()
     seen: set[Path] = set()
