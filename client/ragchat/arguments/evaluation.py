@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from ragchat.arguments.declaring import Command, argument, int_between, option
-from ragchat.arguments.questions import MODEL_CHOICE, SCOPE
-
-TOP_K = argument(
-    *("-k", "--top-k"),
-    type=int_between(1, 100),
-    metavar="N",
-    dest="top_k",
-    help="find N passages (1 to 100)",
-)
+from ragchat.arguments.declaring import Command, argument, option
+from ragchat.arguments.questions import MODEL_CHOICE, SCOPE, TOP_K
 
 COMMANDS = (
     Command(

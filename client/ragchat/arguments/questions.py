@@ -6,7 +6,13 @@ from argparse import Namespace
 
 from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
 
-TOP_K = argument("-k", type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)")
+TOP_K = argument(
+    *("-k", "--top-k"),
+    type=int_between(1, 100),
+    metavar="N",
+    dest="top_k",
+    help="find N passages (1 to 100)",
+)
 
 
 MODEL_CHOICE = (

@@ -82,7 +82,7 @@ COMMANDS = (
     Command(
         "source rm",
         "source:rm",
-        "take folders off the list; their documents stay in memory",
+        "take folders and pages off the list; their documents stay in memory",
         (
             argument("paths", nargs="+", metavar="PATH", help="a source"),
             flag("--forget", help="remove their documents from memory, too"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragchat.arguments import evaluation, mcp, memory, notebooks, program, questions, sessions, setup, sources
 
 GROUPS = {
-    "source": "folders that memory stays in step with",
+    "source": "folders and web pages that memory stays in step with",
     "prompt": "list and show prompts and roles",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",

@@ -8,7 +8,7 @@ from pathlib import Path
 from ragchat.arguments.parser import make_parser
 from ragchat.commands.invocation import Invocation
 from ragcommon.completion import completed, script
-from ragconfig.prompt_files import FOLDER, ROLES, all_templates, role_files
+from ragconfig.prompt_files import ROLES, role_files
 
 _OF_SERVERS = ("rm", "enable", "disable", "test", "login", "logout")
 
@@ -26,7 +26,9 @@ def completion(run: Invocation) -> int:
         return role_files(config / ROLES)
 
     def prompts() -> Iterable[str]:
-        return sorted({path.stem for path, _ in all_templates(config / FOLDER)})
+        from ragchat.commands.prompt import templates
+
+        return sorted(templates(run))
 
     def servers() -> Iterable[str]:
         from ragchat.servers.configs import USER_FILE, read_configs

@@ -116,7 +116,10 @@ def _changes(run: Invocation, server: Server, name: str) -> dict[str, Value]:
     """Without an address, a named model is looked for at Ollama, and else at OpenAI."""
     is_usual = server.base_url in (run.settings.tables["model"]["ollama_url"], OPENAI_URL)
     is_found = is_usual and not os.environ.get("OPENAI_BASE_URL")
-    return {"model.name": name, "model.base_url": "" if is_found else server.base_url}
+    changes: dict[str, Value] = {"model.name": name, "model.base_url": "" if is_found else server.base_url}
+    if run.settings.tables["model"]["key_file"] and not server.takes_key:
+        changes["model.key_file"] = ""  # The key of another server.
+    return changes
 
 
 def _write(run: Invocation, changes: dict[str, Value], trial: Trial | None = None) -> int:

@@ -16,6 +16,7 @@ from ragchat.errors import PromptArgumentRefused, PromptIncomplete, UnknownPromp
 from ragchat.formatting import counted
 from ragchat.servers.prompts import as_word, chosen, of_memory, of_servers
 from ragchat.turn.events import Emit, Event, Notice
+from ragchat.turn.prompt import text_of
 from ragchat.turn.types import Turn
 from ragconfig.prompt_files import (
     FOLDER,
@@ -32,7 +33,7 @@ _NAMED = re.compile(r"([\w-]+)=(.*)", re.DOTALL)
 
 
 def ls(run: Invocation) -> int:
-    prompts = {name: template.head for name, (_, template) in _templates(run).items()}
+    prompts = {name: template.head for name, (_, template) in templates(run).items()}
     roles = {name: _beginning(path) for name, path in _roles(run).items()}
     document = {
         "prompts": [
@@ -57,17 +58,17 @@ def ls(run: Invocation) -> int:
 
 def show(run: Invocation) -> int:
     name = run.arguments.name
-    files = _roles(run) | {name: path for name, (path, _) in _templates(run).items()}
+    files = _roles(run) | {name: path for name, (path, _) in templates(run).items()}
     if name not in files:
         raise UnknownPrompt(name, difflib.get_close_matches(name, files, n=1))
-    text = files[name].read_text(encoding="utf-8-sig")
-    run.console.result({"name": name, "path": str(files[name]), "text": text}, text.rstrip("\n"))
+    text = text_of(str(files[name]), f"the prompt {name}")
+    run.console.result({"name": name, "path": str(files[name]), "text": text}, text)
     if not run.console.json:
         run.console.note(f"This is the file {files[name]}")
     return 0
 
 
-def _templates(run: Invocation) -> dict[str, tuple[Path, Template]]:
+def templates(run: Invocation) -> dict[str, tuple[Path, Template]]:
     """The prompts that are files by their names: the packaged ones, and the user's own."""
     return {
         as_word(path.stem): (path, found)
@@ -86,7 +87,7 @@ def _usage(head: Head) -> str:
 
 def _beginning(path: Path) -> str:
     """The first sentence of a role."""
-    return re.split(r"(?<=\.)\s|\n", path.read_text("utf-8-sig", "replace").strip(), maxsplit=1)[0]
+    return re.split(r"(?<=\.)\s|\n", text_of(str(path), f"the role {path.stem}"), maxsplit=1)[0]
 
 
 # A prompt as the question of `ragchat ask`
@@ -94,7 +95,7 @@ def _beginning(path: Path) -> str:
 
 def names_documents(run: Invocation) -> bool:
     """Whether the words name all documents of the prompt, so that none is on stdin."""
-    if (found := _templates(run).get(run.arguments.prompt)) is None:
+    if (found := templates(run).get(run.arguments.prompt)) is None:
         return False
     arguments = found[1].head.arguments
     documents = of_kind(arguments, "document")
@@ -125,7 +126,7 @@ async def filled_in(
         run.note_servers(conversation.servers)  # Its server may not have started.
         raise
     values = values_of(name, run.arguments.question, [one.name for one in prompt.arguments])
-    file = _templates(run).get(name)
+    file = templates(run).get(name)
     documents = of_kind(file[1].head.arguments, "document") if file else []
     open_ones = [argument for argument in documents if argument not in values]
     if documents and len(given) > len(open_ones):

@@ -47,6 +47,8 @@ _NO_NAME = re.compile(
     r"mein\w*|unser\w*|sein\w*|ihr\w*|and|but|so|or|und|aber|in|on|at|for|as|im|am|bei)\b",
     re.IGNORECASE,
 )
+# A question is shown in a command to paste: nothing in it may mean something to a shell.
+_HARMLESS = re.compile(r"[\w ,.;:?'’()/–-]+")
 _NUMBERED = re.compile(r"^(?:\d+[.)]|\d+(?:\.\d+)+\.?)\s+")
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|mit|ein|eine)\b")
 _ENGLISH = re.compile(r"\b(?:the|and|is|of|to|in|with|not|an?)\b")
@@ -156,6 +158,8 @@ async def _ask(
                 return
             if candidate.question in questions or (candidate.document_id in used) is not repeated:
                 continue
+            if not _HARMLESS.fullmatch(candidate.question):
+                continue
             if await _is_answered(memory, limits, candidate):
                 questions.append(candidate.question)
                 used.add(candidate.document_id)
@@ -228,7 +232,7 @@ def _headed(document: DocumentText) -> Iterator[_Candidate]:
 
 def _headings(document: DocumentText) -> list[str]:
     names = [one_line(one.heading) for one in highest(outline(document.text)) if one.heading]
-    return [one for one in names if len(one) <= MAX_HEADING and '"' not in one and not _NUMBERED.match(one)]
+    return [one for one in names if len(one) <= MAX_HEADING and not _NUMBERED.match(one)]
 
 
 def _is_german(text: str) -> bool:

@@ -98,8 +98,8 @@ async def _run(
     job = await start()
     try:
         job = await _follow(memory, job, report, on_progress)
-        if job.files and not report.outcomes:
-            # Another process ran the same job. In a new one, its files count as unchanged.
+        if not report.outcomes and (job.files or job.status == "cancelled"):
+            # Another process ran the same job, or was killed. In a new one, its files count as unchanged.
             job = await start()
             job = await _follow(memory, job, report, on_progress)
     except anyio.get_cancelled_exc_class():

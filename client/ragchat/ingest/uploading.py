@@ -119,6 +119,8 @@ async def forget_uploads(memory: MemoryClient, source: str, group: str) -> None:
         return
     others = {uri for uri in sources if uri != found and not _is_within(found, {uri})}
     for uri, document in (await _documents(memory, {found})).items():
+        if is_address(found) and uri != found:  # Nothing is below a page.
+            continue
         if document.machine == mirror.machine and not _is_within(uri, others):
             await _forget(memory, uri, group, mirror.machine)
 

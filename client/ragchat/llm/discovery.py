@@ -25,9 +25,10 @@ OPENAI_URL = "https://api.openai.com/v1"
 # Suggestions for an unknown model name.
 NEAR_NAMES = 3
 
+EMBEDDING_NAMES = r"embed|minilm|\bbge|\bgte|\be5-"
 # Servers list these models together with chat models; the API does not distinguish them.
 _NOT_FOR_CHAT = re.compile(
-    r"embed|minilm|\bbge|\bgte|\be5-|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
+    EMBEDDING_NAMES + r"|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
     r"|moderation|davinci|babbage|codex|search|instruct-0914|guard",
     re.IGNORECASE,
 )

@@ -67,10 +67,14 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
         for one in await ollama.embedders(model)
     ]
     table = settings.tables["embedder"]
-    key = read_key(table["key_file"] or model.key_file)
-    elsewhere = [table["base_url"], model.base_url, os.environ.get("OPENAI_BASE_URL", "")]
-    for url in dict.fromkeys(filter(None, [*elsewhere, OPENAI_URL if key and not any(elsewhere) else ""])):
-        if url != model.ollama_url:
+    keys = {
+        model.base_url or os.environ.get("OPENAI_BASE_URL", ""): read_key(model.key_file),
+        table["base_url"]: read_key(table["key_file"]),
+    }
+    if not any(keys) and keys[""]:
+        keys[OPENAI_URL] = keys[""]
+    for url, key in keys.items():
+        if url and url != model.ollama_url:
             found += [
                 Choice(name, url, _changes("openai", name, url)) for name in await _listed(url, key, model)
             ]

@@ -18,6 +18,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragchat.llm.client import LOOPBACK
+from ragchat.llm.discovery import EMBEDDING_NAMES
 from ragchat.llm.errors import LimitReached, PullFailed
 from ragchat.settings import ModelSettings
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import httpx2
 
 # For servers that do not say what a model can do.
-EMBEDS = re.compile(r"embed|minilm|\bbge|\bgte|\be5-", re.IGNORECASE)
+EMBEDS = re.compile(EMBEDDING_NAMES, re.IGNORECASE)
 # Seconds for a list of models.
 LIST_SECONDS = 5.0
 # Of the reports of one pull: those of a day.

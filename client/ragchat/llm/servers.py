@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ragchat.llm.client import PROBE, Model
 from ragchat.llm.discovery import OPENAI_URL, chat_models, listens
 from ragchat.llm.errors import ModelError
+from ragchat.llm.ollama import LIST_SECONDS
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragconfig.keys import read_key
@@ -29,8 +30,8 @@ OWNERS = {
     "organization_owner": "LM Studio",
     "vllm": "vLLM",
 }
-# Seconds for a list of models; for a short answer, before which a model may have to be loaded.
-LIST_SECONDS, TRY_SECONDS = 5.0, 60.0
+# For a short answer, before which a model may have to be loaded.
+TRY_SECONDS = 60.0
 # Of a short answer.
 TRY_TOKENS = 16
 

@@ -89,7 +89,7 @@ def instructed(prompts: Prompts, instructions: str) -> Prompts:
 
 
 def _read(name: str, file: str) -> str:
-    return _text_of(file, f"the setting prompts.{name}") if file else _packaged(name)
+    return text_of(file, f"the setting prompts.{name}") if file else _packaged(name)
 
 
 def load_role(name: str, settings: Settings) -> str:
@@ -97,10 +97,11 @@ def load_role(name: str, settings: Settings) -> str:
     known = role_files(settings.home.config / ROLES)
     if name not in known:
         raise UnknownRole(name, difflib.get_close_matches(name, known, n=1))
-    return _text_of(str(known[name]), f"the role {name}")
+    return text_of(str(known[name]), f"the role {name}")
 
 
-def _text_of(file: str, check: str) -> str:
+def text_of(file: str, check: str) -> str:
+    """The text of a file of prompts; `check` says in an error what to check. Raises PromptUnreadable."""
     try:
         return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:

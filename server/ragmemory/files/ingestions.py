@@ -26,7 +26,7 @@ from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
 from ragcommon.files.uris import is_address, path_of, without_userinfo
 from ragconfig.home import UnknownHome, user_path
-from ragconfig.repository import may_hold
+from ragconfig.repository import may_hold, root_of
 from ragmemory.errors import (
     BadArgument,
     IngestionFailed,
@@ -81,6 +81,8 @@ IGNORED = "is excluded by .gitignore"
 
 def may_use(memory: Path, uri: str) -> bool:
     """Whether a path stored in a memory may be used: see `repository.may_hold`."""
+    if is_address(uri):
+        return root_of(memory) is None  # Others may have written the memory of a repository.
     try:
         return may_hold(memory, path_of(uri))
     except ValueError:  # Not a valid file URI: not written by this program.
@@ -132,20 +134,20 @@ class Ingestions:
         while (silence := await self._store.ingestions.silence(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, SILENT_SECONDS - silence))
             for job in await self._store.ingestions.take_over(self._run_id, SILENT_SECONDS):
-                if not all(map(self._may_resume, job.sources)):
-                    logger.warning("The ingestion %s is not resumed: its files may not be read", job.job_id)
+                # Only what the user of this process names is fetched.
+                sources = [source for source in job.sources if not is_address(source)]
+                if not sources or not all(map(self._may_resume, sources)):
+                    logger.warning("The ingestion %s is not resumed: its sources may not be read", job.job_id)
                     job.status, job.ended_at = "cancelled", now()
                     await self._store.ingestions.cancel(job)
                     continue
                 logger.info("Resuming the ingestion %s", job.job_id)
-                ids = job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at
+                ids = job.job_id, sources, job.prune, self._run_id, job.group, job.started_at
                 fresh = Ingestion(*ids, within=job.within)
                 roots = of_stored(self._store.path, self.roots)
                 self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
     def _may_resume(self, source: str) -> bool:
-        if is_address(source):  # Only what the user of this process names is fetched.
-            return False
         try:
             self.allowed(source)
         except (BadArgument, PathNotAllowed):
@@ -354,7 +356,7 @@ class Ingestions:
         if self.web is not None and addresses:
             from ragmemory.files.pages import PageLoading  # with the HTTP client
 
-            await PageLoading(self._store, self._writer, self.web, addresses, run).run()
+            await PageLoading(self._store, self._writer, self.web, addresses, run, self._ocr).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
             unseen = await self._unseen(subset.of(folder), seen)
@@ -429,7 +431,7 @@ def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:
 def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     """The outcome of one source, which is known by these URIs."""
     job = run.job
-    below = tuple(f"{uri.rstrip('/')}/" for uri in uris)
+    below = tuple(f"{uri.rstrip('/')}/" for uri in uris if not is_address(uri))
     mine = [one for one in run.outcomes if one.uri in uris or one.uri.startswith(below)]
     error = job.error.message if job.error else ""
     for one in mine:

@@ -140,7 +140,7 @@ class Loading:
         """The files that are new or changed; the others are recorded as unchanged."""
         stored = await self._store.documents.files([file.uri for file in files])
         changed, machine = [], self._store.engine.machine
-        can_read_scans = self._ocr is not None and bool(self._ocr.path)
+        can_read_scans = self._ocr is not None and not await self._ocr.problem()
         for file in files:
             known = stored.get(file.uri)
             if known is not None and known.machine not in (machine, ""):
@@ -171,13 +171,21 @@ class Loading:
 
     async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | Parser]]) -> None:
         async for file, content in receive:
+            if isinstance(content, Parser):
+                # The parser reads the file itself, and may take minutes for its scanned pages.
+                self._release(file.size)
             if self._fatal is None:
                 self._run.job.begun += 1
-                if isinstance(content, Parser):
-                    content = await _parse(content, file, self._ocr, partial(self._note_page, file))
-                self._done(file, await self._outcome(file, content))
-            self._bytes -= file.size
-            self._freed.set()
+                read = content
+                if isinstance(read, Parser):
+                    read = await _parse(read, file, self._ocr, partial(self._note_page, file))
+                self._done(file, await self._outcome(file, read))
+            if not isinstance(content, Parser):
+                self._release(file.size)
+
+    def _release(self, size: int) -> None:
+        self._bytes -= size
+        self._freed.set()
 
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import logging
 import re
 import tempfile
 from collections import defaultdict
@@ -31,6 +32,7 @@ from ragmemory.web.fetching import NotFetched, Page
 
 if TYPE_CHECKING:
     from ragmemory.files.loading import JobRun
+    from ragmemory.files.ocr import Ocr
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
     from ragmemory.web.fetching import Web
@@ -39,6 +41,7 @@ HOSTS_AT_ONCE = 4
 # The file extensions of media types; for others the address has it.
 SUFFIXES = {
     **{"text/html": ".html", "application/xhtml+xml": ".html", "text/markdown": ".md"},
+    **{"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tif", "image/webp": ".webp"},
     **{"application/pdf": ".pdf", "application/epub+zip": ".epub", "application/rtf": ".rtf"},
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
@@ -48,15 +51,29 @@ SUFFIXES = {
 NO_TEXT = re.compile(r"(?:image|audio|video|font)/")
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+")
 NAME_CHARACTERS = 80
+# Python's codecs that no page is in; the first takes quadratic time.
+NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
+
+logger = logging.getLogger(__name__)
 
 
 class PageLoading:
     """Loads the pages at addresses: those of one host one after another."""
 
-    def __init__(self, store: Store, writer: Writer, web: Web, addresses: Sequence[str], run: JobRun) -> None:
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        web: Web,
+        addresses: Sequence[str],
+        run: JobRun,
+        ocr: Ocr | None = None,
+    ) -> None:
+        """`ocr` reads scanned pages."""
         self._store = store
         self._writer = writer
         self._web = web
+        self._ocr = ocr
         self._run = run
         self._numbers = {address: run.job.files + number for number, address in enumerate(addresses, 1)}
         self._limiter = anyio.CapacityLimiter(HOSTS_AT_ONCE)
@@ -81,6 +98,9 @@ class PageLoading:
                     if error.code in FATAL:
                         raise
                     outcome = FileOutcome(address, "failed", error=str(error))
+                except Exception as error:  # What a server sends must not end the pages of others.
+                    logger.exception("The page %s could not be loaded", address)
+                    outcome = await self._not_loaded(address, f"cannot be loaded ({type(error).__name__})")
                 self._run.add(replace(outcome, number=self._numbers[address]))
                 self._run.job.done += 1
 
@@ -88,11 +108,13 @@ class PageLoading:
         try:
             page = await self._web.fetch(address, self._stamp)
             if page.data is None:
-                known = (await self._store.documents.files([page.address]))[page.address]
+                known = (await self._store.documents.files([page.address])).get(page.address)
+                if known is None:  # It was removed meanwhile.
+                    return await self._not_loaded(page.address, "answers that it has not changed")
                 return FileOutcome(page.address, "unchanged", known.document_id, known.chunks)
             self._run.job.bytes += len(page.data)
             self._run.job.done_bytes += len(page.data)
-            content = await _text(page)
+            content = await _text(page, self._ocr)
         except NotFetched as error:
             return await self._not_loaded(address, str(error), error.gone)
         except (NotText, OSError) as error:
@@ -109,7 +131,8 @@ class PageLoading:
         metadata = {"uri": page.address, "title": content.title}
         if content.media_type:
             metadata["media_type"] = content.media_type
-        stamp = f"{READER_VERSION}:{page.stamp}" if page.stamp else ""
+        # Also without a state, after which the page is read again: it says that this machine has loaded it.
+        stamp = f"{READER_VERSION}:{'' if content.has_unread_scans else page.stamp}"
         injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
         if injected.status == "unchanged":
             digest = hashlib.sha256(content.text.encode()).digest()
@@ -126,16 +149,16 @@ class PageLoading:
         return FileOutcome(address, "failed", reason=reason + kept)
 
 
-async def _text(page: Page) -> FileText:
+async def _text(page: Page, ocr: Ocr | None) -> FileText:
     """The text of a page, read like a file of its kind. Raises NotText, OSError."""
     with tempfile.TemporaryDirectory(prefix="ragmemory-page-", ignore_cleanup_errors=True) as folder:
-        path, data = Path(folder, _name(page)), _marked(page)
+        path, data = Path(folder, _name(page)), await to_thread.run_sync(_marked, page)
         await to_thread.run_sync(path.write_bytes, data)
         path = await to_thread.run_sync(path.resolve)
         content = await to_thread.run_sync(read_file, path)
         if isinstance(content, Parser):
             is_html = module_of(path, data) == "html"
-            content = await parse(html.read_page if is_html else content, path)
+            content = await parse(html.read_page if is_html else content, path, ocr)
     is_markdown = path.suffix == SUFFIXES["text/markdown"]
     return replace(content, media_type=MARKDOWN) if is_markdown else content
 
@@ -156,7 +179,7 @@ def _name(page: Page) -> str:
 def _marked(page: Page) -> bytes:
     """The bytes of a page; of a text whose server names its encoding, in UTF-8 with a mark."""
     data = page.data or b""
-    if page.charset and page.media_type.startswith("text/"):
-        with suppress(LookupError, UnicodeDecodeError):
+    if page.charset and page.media_type.startswith("text/") and page.charset.lower() not in NO_CHARSETS:
+        with suppress(LookupError, UnicodeError):
             return codecs.BOM_UTF8 + data.decode(page.charset).removeprefix("\ufeff").encode()
     return data

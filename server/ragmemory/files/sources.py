@@ -68,7 +68,8 @@ class Sources:
         known = {source.uri: source for source in stored if source.machine == own}
         if uri in known:
             return AddedSource(uri, "known")
-        others = {other: path_of(other) for other in known}
+        # Nothing is in a page.
+        others = {} if is_address(uri) else {one: path_of(one) for one in known if not is_address(one)}
         for other, outer in others.items():
             if await to_thread.run_sync(_covers, outer, path):
                 return AddedSource(uri, "covered", other)

@@ -43,7 +43,7 @@ UNSUPPORTED = {
 }
 # Images that an OCR program can read.
 SCANNED = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"))
-# Files beside a memory that are not documents either.
+# Our own files that must not become documents.
 OWN_SECRETS = (HTTP_TOKEN, WEB_TOKEN)
 # Unsupported document formats, and the supported ones to which their programs can convert.
 SAVE_AS = {
@@ -149,7 +149,7 @@ def find_files(
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself, and
-    our own tokens beside it, are skipped in folders. `is_cancelled` is polled, because a thread cannot be
+    our own tokens, are skipped in folders. `is_cancelled` is polled, because a thread cannot be
     stopped from outside. `subset` limits the walk of folders. Paths outside `roots` are refused.
     `image_refusal` is why images in a folder are refused, a thousand photos perhaps; "": they are not.
     """
@@ -249,11 +249,8 @@ def _walk(
                 if (
                     entry.name.startswith(".")
                     or not subset.leads_to(path / entry.name)
-                    or (
-                        memory
-                        and path == memory.parent
-                        and entry.name.startswith((memory.name, *OWN_SECRETS))
-                    )
+                    or (memory and path == memory.parent and entry.name.startswith(memory.name))
+                    or entry.name in OWN_SECRETS
                 ):
                     continue
                 # Git treats a link as a file, whatever its target.

@@ -89,7 +89,7 @@ def normalized(address: str) -> str:
         raise NotFetched("is not loaded: it contains a user name or password, which memory would keep")
     if not url.host or (url.port or 1) > 65_535:
         raise NotFetched("is not a valid address (it names no host)")
-    return str(url.copy_with(fragment=None))
+    return str(url.copy_with(raw_path=url.raw_path, fragment=None))  # An empty path becomes "/".
 
 
 class Web:
@@ -121,7 +121,9 @@ class Web:
             return Page(answer.address, None)
         media_type, _, _ = headers.get("content-type", "").partition(";")
         stamp = ""
-        if states := {name: headers[name] for name in ("etag", "last-modified") if name in headers}:
+        # Others could not be sent back.
+        named = {name: headers.get(name, "") for name in ("etag", "last-modified")}
+        if states := {name: one for name, one in named.items() if one.isascii() and one.strip()}:
             stamp = msgspec.json.encode(states).decode()
         charset = httpx2.Response(200, headers=headers).charset_encoding or ""
         return Page(answer.address, answer.body, media_type.strip().lower(), charset, stamp)
@@ -178,7 +180,8 @@ class Web:
                 await self.addresses(url.raw_host.decode(), port)
             if is_page:
                 await self._obey(client, url)
-            answer = await self._get(client, url, limit, await stamp_of(address) if stamp_of else "")
+            stamp = await stamp_of(address) if stamp_of else ""
+            answer = await self._get(client, url, limit, stamp)
             if not (300 <= answer.status < 400 and "location" in answer.headers):
                 break
             try:
@@ -187,7 +190,7 @@ class Web:
                 raise NotFetched(f"redirects to an invalid address ({error})") from None
         else:
             raise NotFetched(f"redirects more than {MAX_REDIRECTS} times")
-        if is_page and not (answer.status == 200 or (answer.status == 304 and stamp_of)):
+        if is_page and not (answer.status == 200 or (answer.status == 304 and stamp)):
             phrase = httpx2.codes.get_reason_phrase(answer.status)
             raise NotFetched(
                 f"answers {answer.status} {phrase}".rstrip(), address if answer.status in GONE else ""
@@ -254,6 +257,8 @@ async def _body(response: httpx2.Response, limit: int) -> bytes:
             body += decoder.decompress(part, limit + 1 - len(body)) if decoder else part
         except zlib.error:
             raise NotFetched("is not compressed as its server says") from None
+        if decoder and decoder.unused_data:
+            raise NotFetched("sends more than the text that it has compressed")
         if len(body) > limit:
             raise NotFetched(f"is larger than {limit / 2**20:g} MiB")
     if decoder and not decoder.eof and body:
