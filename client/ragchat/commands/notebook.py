@@ -44,6 +44,7 @@ from ragchat.notebooks.definitions import (
     unknown,
 )
 from ragchat.notebooks.transfer import Shared, head, read_head
+from ragchat.sanitize import visible
 from ragchat.sessions.export import record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.turn.scope import EVERYTHING
@@ -258,7 +259,7 @@ async def import_(run: Invocation) -> int:
 def _confirm(run: Invocation, shared: Shared) -> None:
     """Show what the file says, and ask. Raises NotebookNotConfirmed."""
     for line in _lines(shared.notebook):
-        run.console.note(line)
+        run.console.note(visible(line))
     run.console.note(
         f"{counted(len(shared.sessions), 'conversation')}. The instructions go to the model with every "
         "question. A document of the file replaces one of the same URI in memory."

@@ -5,15 +5,32 @@ Covers `ragchat.arguments.notebooks`.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
+from ragchat.arguments.parser import make_parser
+from ragchat.commands import notebook
+from ragchat.commands.invocation import Invocation
+from ragchat.console import Console
+from ragchat.notebooks.definitions import Notebook
+from ragchat.notebooks.transfer import Shared
 from tests.support.program import program_in
 
-pytestmark = pytest.mark.full
+
+def run_of(*words: str, err: io.StringIO | None = None) -> Invocation:
+    arguments = make_parser(words).parse_args(words)
+    return Invocation(arguments, Console(stdout=io.StringIO(), stderr=err or io.StringIO()))
 
 
+def test_hidden_characters_of_a_shared_notebook_are_shown_before_it_is_used() -> None:
+    run = run_of("notebook", "import", "shared.jsonl", "--yes", err=(err := io.StringIO()))
+    notebook._confirm(run, Shared(Notebook("tea", instructions="Be brief.\u200b\U000e0041"), [], 1))
+    assert r"Be brief.\u200b\U000e0041" in err.getvalue()
+
+
+@pytest.mark.full
 def test_a_notebook_is_made_asked_in_and_carried_to_another_memory(tmp_path: Path) -> None:
     for name in ("mine", "theirs"):
         (tmp_path / name).mkdir()

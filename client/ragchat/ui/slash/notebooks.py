@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.errors import UnknownNotebook
 from ragchat.notebooks.definitions import Notebook, folder_of, listed, load
-from ragchat.sanitize import one_line
+from ragchat.sanitize import one_line, visible
 from ragchat.ui.slash.completions import matching
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def notebook(context: ChatContext, name: str) -> None:
         "/sessions lists its past ones, /notebook - leaves it."
     )
     for line in found.instructions.splitlines():
-        screen.note(f"  {line}")
+        screen.note(f"  {visible(line)}")
 
 
 async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
