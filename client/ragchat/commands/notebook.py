@@ -72,15 +72,22 @@ def _given(run: Invocation, notebook: Notebook) -> Notebook:
 
 async def new(run: Invocation) -> int:
     notebook = _given(run, Notebook(checked_name(run.arguments.name)))
+    await _check_scope(run, notebook)
     path = create(folder_of(run.settings), notebook)
+    sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
+    run.console.result({**_document(notebook), "path": str(path)}, sentence)
+    return 0
+
+
+async def _check_scope(run: Invocation, notebook: Notebook) -> None:
+    """Say so if no document matches its scope yet. Raises SeveralDocumentsMatch."""
+    if not notebook.scope:
+        return
     async with run.memory() as memory:
         if await _filter(memory, notebook) is None:
             run.console.note(
                 f"No document in memory matches {notebook.scope} yet; `ragchat inject PATH` loads it."
             )
-    sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
-    run.console.result({**_document(notebook), "path": str(path)}, sentence)
-    return 0
 
 
 async def _filter(memory: MemoryClient, notebook: Notebook) -> dict[str, Any] | None:
@@ -150,12 +157,18 @@ def _session_lines(sessions: Sequence[SessionInfo]) -> list[str]:
 
 
 async def edit(run: Invocation) -> int:
-    """Change the values that are given, or open the file in an editor. Raises NotEdited."""
+    """Change the values that are given, or open the file in an editor.
+
+    Raises NotEdited, SeveralDocumentsMatch.
+    """
     folder = folder_of(run.settings)
     path = path_of(folder, run.arguments.name)
     values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
     if any(value is not None for value in values):
-        save(folder, _given(run, load(folder, run.arguments.name)))
+        given = _given(run, load(folder, run.arguments.name))
+        if run.arguments.scope:
+            await _check_scope(run, given)
+        save(folder, given)
     else:
         await _open_editor(run, path)
     notebook = load(folder, run.arguments.name)
