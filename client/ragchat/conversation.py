@@ -19,7 +19,14 @@ import anyio
 from msgspec import structs
 
 from ragchat.answer import Candidate
-from ragchat.errors import EmptyQuestion, NothingToResume, NothingToRetry, RagChatError, SessionError
+from ragchat.errors import (
+    EmptyQuestion,
+    NothingToResume,
+    NothingToRetry,
+    RagChatError,
+    SessionError,
+    UnknownNotebook,
+)
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
@@ -311,13 +318,23 @@ class Conversation:
             session = await store.load_last(here, one_shots=one_shots, notebook=self.notebook_name)
         else:
             session = await store.load(session_id)
-        await self.use_notebook(self.notebook_of(session))
+        await self.use_notebook_of(session)
         self._begin(session)
         return session
 
-    def notebook_of(self, session: Session) -> Notebook | None:
-        """The notebook of a session as its file has it now. Raises RagChatError."""
-        return load(folder_of(self.settings), session.notebook) if session.notebook else None
+    async def use_notebook_of(self, session: Session) -> None:
+        """Use the notebook of a session as its file has it now. Raises RagChatError.
+
+        If the file is gone, the sessions of the notebook become ordinary ones.
+        """
+        notebook = None
+        if session.notebook:
+            try:
+                notebook = load(folder_of(self.settings), session.notebook)
+            except UnknownNotebook:
+                await self.sessions.release(session.notebook)
+                session.notebook = ""
+        await self.use_notebook(notebook)
 
     async def ask(
         self,

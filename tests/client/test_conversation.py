@@ -229,6 +229,25 @@ async def test_a_notebook_brings_its_instructions_scope_and_model(tmp_path: Path
     assert second == packaged
 
 
+async def test_the_conversations_of_a_notebook_whose_file_is_gone_are_ordinary_ones(tmp_path: Path) -> None:
+    async with conversation_in(tmp_path) as chat:
+        file = save_notebook(folder_of(chat.settings), Notebook("thesis"))
+        await chat.use_notebook(Notebook("thesis"))
+        saved = chat.new_session()
+        await chat.ask("Why is the sky blue?")
+        unsaved = chat.new_session()
+        file.unlink()
+        await chat.use_notebook_of(unsaved)
+        assert (chat.notebook, unsaved.notebook) == (None, "")
+        assert [info.notebook for info in await chat.sessions.list()] == [""]
+        await chat.use_notebook(Notebook("thesis"))
+        chat.new_session()
+        later = (await chat.ask("Why is the sky blue?")).session_id
+        for session_id in (saved.session_id, later):
+            assert (await chat.resume(session_id)).notebook == ""
+            assert chat.notebook is None
+
+
 async def test_a_model_of_the_command_line_wins_over_that_of_a_notebook(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, model__name=OFFLINE)
     notebook = Notebook("thesis", model="hosted")
