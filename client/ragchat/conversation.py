@@ -201,9 +201,10 @@ class Conversation:
         return model
 
     async def use_memory(self, settings: Settings) -> None:
-        """Switch to the memory that these settings name. Raises SettingsError."""
+        """Switch to the memory that these settings name. Raises RagChatError."""
         self.memory, self.settings = await self.servers.open_memory(settings), settings
         self.scope.use(self.memory)
+        await self.scope.narrow(EVERYTHING)
 
     # The notebook
 
@@ -230,18 +231,16 @@ class Conversation:
         """
         if notebook == self.notebook:
             return
-        if (model := self._model_of(notebook)) != self.configured_model:
-            await self.model.select(model)
-        await self._narrow(notebook)
+        model = self._model_of(notebook)
+        with self.scope.unchanged_on_error():
+            await self._narrow(notebook)
+            if model != self.configured_model:
+                await self.model.select(model)
         self.notebook = notebook
 
     async def _narrow(self, notebook: Notebook | None) -> None:
-        before, self.scope.whole = self.scope.whole, notebook.scope if notebook else ""
-        try:
-            await self.scope.narrow(EVERYTHING)
-        except BaseException:
-            self.scope.whole = before
-            raise
+        self.scope.whole = notebook.scope if notebook else ""
+        await self.scope.narrow(EVERYTHING)
 
     # The prompt
 

@@ -33,7 +33,12 @@ async def test_a_notebook_has_conversations_of_its_own(tmp_path: Path) -> None:
         assert room.context.status.scope == "note:tea"
         await room.run("/in *")
         assert chat.scope.name == "note:bees"
+        await room.run("/in note:tea")
+        await room.run("/notebook hive")
+        assert chat.scope.name == "note:bees"
 
+        await room.run("/notebook -")
+        await room.run("/in note:tea")
         await room.run("/notebook -")
         assert (chat.scope.name, room.context.status.notebook) == ("", "")
         assert "in hive" in await room.run("/sessions")
