@@ -19,7 +19,14 @@ import anyio
 from msgspec import structs
 
 from ragchat.answer import Candidate
-from ragchat.errors import EmptyQuestion, NothingToResume, NothingToRetry, RagChatError, SessionError
+from ragchat.errors import (
+    EmptyQuestion,
+    NothingToResume,
+    NothingToRetry,
+    RagChatError,
+    SessionError,
+    UnknownNotebook,
+)
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
@@ -194,9 +201,10 @@ class Conversation:
         return model
 
     async def use_memory(self, settings: Settings) -> None:
-        """Switch to the memory that these settings name. Raises SettingsError."""
+        """Switch to the memory that these settings name. Raises RagChatError."""
         self.memory, self.settings = await self.servers.open_memory(settings), settings
         self.scope.use(self.memory)
+        await self.scope.narrow(EVERYTHING)
 
     # The notebook
 
@@ -223,18 +231,16 @@ class Conversation:
         """
         if notebook == self.notebook:
             return
-        if (model := self._model_of(notebook)) != self.configured_model:
-            await self.model.select(model)
-        await self._narrow(notebook)
+        model = self._model_of(notebook)
+        with self.scope.unchanged_on_error():
+            await self._narrow(notebook)
+            if model != self.configured_model:
+                await self.model.select(model)
         self.notebook = notebook
 
     async def _narrow(self, notebook: Notebook | None) -> None:
-        before, self.scope.whole = self.scope.whole, notebook.scope if notebook else ""
-        try:
-            await self.scope.narrow(EVERYTHING)
-        except BaseException:
-            self.scope.whole = before
-            raise
+        self.scope.whole = notebook.scope if notebook else ""
+        await self.scope.narrow(EVERYTHING)
 
     # The prompt
 
@@ -311,13 +317,23 @@ class Conversation:
             session = await store.load_last(here, one_shots=one_shots, notebook=self.notebook_name)
         else:
             session = await store.load(session_id)
-        await self.use_notebook(self.notebook_of(session))
+        await self.use_notebook_of(session)
         self._begin(session)
         return session
 
-    def notebook_of(self, session: Session) -> Notebook | None:
-        """The notebook of a session as its file has it now. Raises RagChatError."""
-        return load(folder_of(self.settings), session.notebook) if session.notebook else None
+    async def use_notebook_of(self, session: Session) -> None:
+        """Use the notebook of a session as its file has it now. Raises RagChatError.
+
+        If the file is gone, the sessions of the notebook become ordinary ones.
+        """
+        notebook = None
+        if session.notebook:
+            try:
+                notebook = load(folder_of(self.settings), session.notebook)
+            except UnknownNotebook:
+                await self.sessions.release(session.notebook)
+                session.notebook = ""
+        await self.use_notebook(notebook)
 
     async def ask(
         self,

@@ -24,5 +24,5 @@ def local(moment: str) -> str:
     """A stored time (ISO 8601) as `2026-11-21 09:40` where the user is; other text is returned unchanged."""
     try:
         return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
+    except (ValueError, OverflowError):
         return moment

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from ragchat.conversation import Conversation
-from ragchat.errors import EmptyQuestion, NoSession, NothingToRetry, UnknownSession
+from ragchat.errors import EmptyQuestion, NoSession, NothingToRetry, SeveralDocumentsMatch, UnknownSession
 from ragchat.llm import tokens
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.llm.types import OFFLINE
@@ -227,6 +227,42 @@ async def test_a_notebook_brings_its_instructions_scope_and_model(tmp_path: Path
     assert first.startswith(packaged)
     assert first.endswith("Be {brief}.")
     assert second == packaged
+
+
+async def test_the_conversations_of_a_notebook_whose_file_is_gone_are_ordinary_ones(tmp_path: Path) -> None:
+    async with conversation_in(tmp_path) as chat:
+        file = save_notebook(folder_of(chat.settings), Notebook("thesis"))
+        await chat.use_notebook(Notebook("thesis"))
+        saved = chat.new_session()
+        await chat.ask("Why is the sky blue?")
+        unsaved = chat.new_session()
+        file.unlink()
+        await chat.use_notebook_of(unsaved)
+        assert (chat.notebook, unsaved.notebook) == (None, "")
+        assert [info.notebook for info in await chat.sessions.list()] == [""]
+        await chat.use_notebook(Notebook("thesis"))
+        chat.new_session()
+        later = (await chat.ask("Why is the sky blue?")).session_id
+        for session_id in (saved.session_id, later):
+            assert (await chat.resume(session_id)).notebook == ""
+            assert chat.notebook is None
+
+
+async def test_a_notebook_that_cannot_be_used_changes_neither_the_scope_nor_the_model(tmp_path: Path) -> None:
+    flags = {"model__name": "mine", "model__base_url": f"http://127.0.0.1:{free_port()}/v1"}
+    async with memory_in(tmp_path) as memory, conversation_in(tmp_path, memory, **flags) as chat:
+        for text in ("Green tea.", "Black tea."):
+            await memory.inject(text, {"title": "Tea"})
+        await memory.inject("Bees.", {"uri": "note:bees"})
+        await chat.scope.narrow("note:bees")
+        for notebook, error in (
+            (Notebook("ambiguous", "tea", model=OFFLINE), SeveralDocumentsMatch),
+            (Notebook("unreachable", model="other"), ModelUnreachable),
+        ):
+            with pytest.raises(error):
+                await chat.use_notebook(notebook)
+            assert (chat.model.selected, chat.scope.name, chat.scope.whole) == ("mine", "note:bees", "")
+            assert chat.scope.searched is chat.scope
 
 
 async def test_a_model_of_the_command_line_wins_over_that_of_a_notebook(tmp_path: Path) -> None:

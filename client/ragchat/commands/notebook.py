@@ -44,6 +44,7 @@ from ragchat.notebooks.definitions import (
     unknown,
 )
 from ragchat.notebooks.transfer import Shared, head, read_head
+from ragchat.sanitize import visible
 from ragchat.sessions.export import record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.turn.scope import EVERYTHING
@@ -71,15 +72,22 @@ def _given(run: Invocation, notebook: Notebook) -> Notebook:
 
 async def new(run: Invocation) -> int:
     notebook = _given(run, Notebook(checked_name(run.arguments.name)))
+    await _check_scope(run, notebook)
     path = create(folder_of(run.settings), notebook)
+    sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
+    run.console.result({**_document(notebook), "path": str(path)}, sentence)
+    return 0
+
+
+async def _check_scope(run: Invocation, notebook: Notebook) -> None:
+    """Say so if no document matches its scope yet. Raises SeveralDocumentsMatch."""
+    if not notebook.scope:
+        return
     async with run.memory() as memory:
         if await _filter(memory, notebook) is None:
             run.console.note(
                 f"No document in memory matches {notebook.scope} yet; `ragchat inject PATH` loads it."
             )
-    sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
-    run.console.result({**_document(notebook), "path": str(path)}, sentence)
-    return 0
 
 
 async def _filter(memory: MemoryClient, notebook: Notebook) -> dict[str, Any] | None:
@@ -149,12 +157,18 @@ def _session_lines(sessions: Sequence[SessionInfo]) -> list[str]:
 
 
 async def edit(run: Invocation) -> int:
-    """Change the values that are given, or open the file in an editor. Raises NotEdited."""
+    """Change the values that are given, or open the file in an editor.
+
+    Raises NotEdited, SeveralDocumentsMatch.
+    """
     folder = folder_of(run.settings)
     path = path_of(folder, run.arguments.name)
     values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
     if any(value is not None for value in values):
-        save(folder, _given(run, load(folder, run.arguments.name)))
+        given = _given(run, load(folder, run.arguments.name))
+        if run.arguments.scope:
+            await _check_scope(run, given)
+        save(folder, given)
     else:
         await _open_editor(run, path)
     notebook = load(folder, run.arguments.name)
@@ -258,7 +272,7 @@ async def import_(run: Invocation) -> int:
 def _confirm(run: Invocation, shared: Shared) -> None:
     """Show what the file says, and ask. Raises NotebookNotConfirmed."""
     for line in _lines(shared.notebook):
-        run.console.note(line)
+        run.console.note(visible(line))
     run.console.note(
         f"{counted(len(shared.sessions), 'conversation')}. The instructions go to the model with every "
         "question. A document of the file replaces one of the same URI in memory."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ragchat.uris import folder_globs, is_glob, path_globs
 from ragcommon.contract.documents import DocumentPage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ragchat.memory.types import DocumentText, ToolResult
     from ragcommon.contract.documents import DocumentInfo
@@ -43,6 +44,15 @@ class Scope:
     def use(self, memory: Memory) -> None:
         """Search another memory, all of it."""
         self.name, self._memory, self._filter = "", memory, {}
+
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        before = self.name, self.whole, self._filter
+        try:
+            yield
+        except BaseException:
+            self.name, self.whole, self._filter = before
+            raise
 
     async def narrow(self, name: str) -> None:
         """Search only the documents that `name` means; for `*` those that `whole` means.

@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from ragchat.conversation import Conversation
-from ragchat.errors import UnknownNotebook
 from ragchat.ingest.loading import load_text
 from ragchat.llm.selection import ModelSelection
 from ragchat.markdown import split_finished
@@ -169,10 +168,7 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: 
 async def _prepare(chat: Conversation, asked: Ask) -> None:
     """Use the notebook of the session, and the scope and the model of the page. Raises RagChatError."""
     # Its file may have changed since the last turn.
-    try:
-        await chat.use_notebook(chat.notebook_of(chat.session))
-    except UnknownNotebook:  # It was removed: its conversations are ordinary ones now.
-        await chat.resume(chat.session.session_id)
+    await chat.use_notebook_of(chat.session)
     if (asked.scope or chat.scope.whole) != chat.scope.name:
         await chat.scope.narrow(asked.scope or EVERYTHING)
     model = asked.model or chat.configured_model

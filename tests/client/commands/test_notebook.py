@@ -5,15 +5,51 @@ Covers `ragchat.arguments.notebooks`.
 
 from __future__ import annotations
 
+import io
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from ragchat.arguments.parser import make_parser
+from ragchat.commands import notebook
+from ragchat.commands.invocation import Invocation
+from ragchat.console import Console
+from ragchat.errors import SeveralDocumentsMatch
+from ragchat.notebooks.definitions import Notebook, folder_of, load
+from ragchat.notebooks.transfer import Shared
+from tests.support.memory import memory_in
 from tests.support.program import program_in
 
-pytestmark = pytest.mark.full
+
+def run_of(*words: str, err: io.StringIO | None = None) -> Invocation:
+    arguments = make_parser(words).parse_args(words)
+    return Invocation(arguments, Console(stdout=io.StringIO(), stderr=err or io.StringIO()))
 
 
+def test_hidden_characters_of_a_shared_notebook_are_shown_before_it_is_used() -> None:
+    run = run_of("notebook", "import", "shared.jsonl", "--yes", err=(err := io.StringIO()))
+    notebook._confirm(run, Shared(Notebook("tea", instructions="Be brief.\u200b\U000e0041"), [], 1))
+    assert r"Be brief.\u200b\U000e0041" in err.getvalue()
+
+
+async def test_a_scope_that_cannot_be_used_creates_and_changes_no_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path))
+    async with memory_in(tmp_path) as memory:
+        for text in ("Green tea.", "Black tea."):
+            await memory.inject(text, {"title": "Tea"})
+        monkeypatch.setattr(Invocation, "memory", lambda _: nullcontext(memory))
+        with pytest.raises(SeveralDocumentsMatch):
+            await notebook.new(run_of("notebook", "new", "mine", "--in", "tea"))
+        await notebook.new(run := run_of("notebook", "new", "mine"))
+        with pytest.raises(SeveralDocumentsMatch):
+            await notebook.edit(run_of("notebook", "edit", "mine", "--in", "tea"))
+    assert load(folder_of(run.settings), "mine") == Notebook("mine")
+
+
+@pytest.mark.full
 def test_a_notebook_is_made_asked_in_and_carried_to_another_memory(tmp_path: Path) -> None:
     for name in ("mine", "theirs"):
         (tmp_path / name).mkdir()

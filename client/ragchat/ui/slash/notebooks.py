@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ragchat.errors import UnknownNotebook
 from ragchat.notebooks.definitions import Notebook, folder_of, listed, load
-from ragchat.sanitize import one_line
+from ragchat.sanitize import one_line, visible
+from ragchat.turn.scope import EVERYTHING
 from ragchat.ui.slash.completions import matching
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ async def notebook(context: ChatContext, name: str) -> None:
         error.hint = f"{error.guess}/notebook lists them."
         raise
     await conversation.use_notebook(found)
+    await conversation.scope.narrow(EVERYTHING)  # also if it is the same notebook, after /in
     conversation.new_session()
     context.update_session_status()
     if found is None:
@@ -52,7 +54,7 @@ async def notebook(context: ChatContext, name: str) -> None:
         "/sessions lists its past ones, /notebook - leaves it."
     )
     for line in found.instructions.splitlines():
-        screen.note(f"  {line}")
+        screen.note(f"  {visible(line)}")
 
 
 async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:

@@ -20,9 +20,9 @@ async def test_a_notebook_has_conversations_of_its_own(tmp_path: Path) -> None:
         for name in ("bees", "tea"):
             await room.context.memory.inject(f"The {name} are at 75 degrees.", {"uri": f"note:{name}"})
         assert "no notebooks yet" in await room.run("/notebook")
-        save(folder_of(chat.settings), Notebook("hive", "note:bees", "Be [bold]brief[/bold]."))
+        save(folder_of(chat.settings), Notebook("hive", "note:bees", "Be [bold]brief[/bold].\u200b"))
         await room.say("At how many degrees is tea?")
-        assert "[bold]brief" in await room.run("/notebook hive")
+        assert r"[bold]brief[/bold].\u200b" in await room.run("/notebook hive")
         assert "note:tea" not in await room.say("At how many degrees are the bees?")
         assert room.context.status.notebook == "hive"
         hive = chat.session.session_id
@@ -33,7 +33,12 @@ async def test_a_notebook_has_conversations_of_its_own(tmp_path: Path) -> None:
         assert room.context.status.scope == "note:tea"
         await room.run("/in *")
         assert chat.scope.name == "note:bees"
+        await room.run("/in note:tea")
+        await room.run("/notebook hive")
+        assert chat.scope.name == "note:bees"
 
+        await room.run("/notebook -")
+        await room.run("/in note:tea")
         await room.run("/notebook -")
         assert (chat.scope.name, room.context.status.notebook) == ("", "")
         assert "in hive" in await room.run("/sessions")

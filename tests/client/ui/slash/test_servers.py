@@ -13,6 +13,7 @@ from prompt_toolkit.completion import Completion
 
 from ragchat.conversation import Conversation
 from ragchat.errors import ArgumentMissing, MemoryNotConfigurable, ServerConfigInvalid, UnknownServer
+from ragchat.notebooks.definitions import Notebook
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Rule
 from ragchat.ui.context import ChatContext
@@ -241,7 +242,9 @@ async def test_memory_is_never_disabled(whole_room: Room) -> None:
 async def test_another_memory_takes_the_place_of_the_first(whole_room: Room, tmp_path: Path) -> None:
     conversation = whole_room.context.conversation
     await whole_room.context.memory.inject("The first one.", {"uri": "note:first"})
+    await conversation.use_notebook(Notebook("mine", "note:mine"))
     await conversation.use_memory(settings_in(tmp_path, memory__path=str(tmp_path / "other.db")))
+    assert (conversation.scope.name, conversation.scope.searched) == ("note:mine", conversation.scope)
     assert (await whole_room.context.memory.stats()).documents == 0
     assert str(tmp_path / "other.db") in await whole_room.run("/mcp")
 
