@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from ragchat import __version__
 from ragchat.formatting import counted
-from ragchat.uris import short_uri
+from ragchat.uris import absolute_scope, short_uri
 from ragconfig.settings import SERVER_TABLES
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Conditions(Struct, frozen=True):
 
 async def conditions(conversation: Conversation, model: str) -> Conditions:
     """Those of the answers of a model. Raises what memory raises."""
-    stats = await conversation.memory.stats()
+    stats, scope = await conversation.memory.stats(), conversation.scope.name
     return Conditions(
         version=__version__,
         model=model,
         memory=stats.path,
         embedder=stats.embedder,
         documents=stats.documents,
-        scope=conversation.scope.name,
+        scope=scope and absolute_scope(scope),
         system_prompt=hashlib.sha256(conversation.system_prompt.encode()).hexdigest()[:8],
         settings={
             key: value
