@@ -11,15 +11,21 @@ from msgspec import Struct, structs
 from ragchat import __version__
 from ragchat.formatting import counted
 from ragchat.uris import absolute_scope, short_uri
+from ragcommon.files.uris import without_userinfo
 from ragconfig.settings import SERVER_TABLES
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
     from ragchat.memory.client import MemoryClient
 
-# Without paths of keys, and without what only bounds time and size.
+# Without paths of keys and what may hold keys, and without what only bounds time and size.
 TABLES = ("model", "retrieval", *(name for name in SERVER_TABLES if name != "limits"))
-LEFT_OUT = frozenset({"model.name", "model.key_file", "model.prices", "index.key_file", "embedder.key_file"})
+LEFT_OUT = frozenset(
+    {
+        *("model.name", "model.prices", "model.extra_body"),
+        *("model.key_file", "index.key_file", "embedder.key_file"),
+    }
+)
 # The writes to memory that are looked at, and the documents that are named.
 MAX_WRITES, MAX_NAMED = 1_000, 3
 
@@ -47,7 +53,7 @@ async def conditions(conversation: Conversation, model: str) -> Conditions:
         scope=scope and absolute_scope(scope),
         system_prompt=hashlib.sha256(conversation.system_prompt.encode()).hexdigest()[:8],
         settings={
-            key: value
+            key: without_userinfo(value)
             for table in TABLES
             for name, value in conversation.settings.tables[table].items()
             if (key := f"{table}.{name}") not in LEFT_OUT

@@ -10,6 +10,7 @@ import pytest
 from ragchat.conversation import Conversation
 from ragchat.errors import PlaceUnusable, ScriptInvalid, UnknownCase, UnknownTurn
 from ragchat.evaluation.cases import Case, cases_of_script, confirmation
+from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, run_cases, sentence
 from ragchat.evaluation.store import evaluation_store, save_verdict
@@ -105,6 +106,17 @@ async def test_a_case_is_asked_in_the_documents_that_were_asked_and_after_what_i
     (outcome,) = await judge_cases(chat, [case])
     assert (outcome.right, outcome.uris) == (True, ["file:///notes/tea.md"])
     assert len(await chat.sessions.list()) == 1  # what eval asks is not saved
+
+
+async def test_the_conditions_hold_no_password(chat: Conversation, tmp_path: Path) -> None:
+    chat.settings = settings_in(
+        tmp_path,
+        model__base_url="http://me:secret@127.0.0.1:9/v1",
+        model__extra_body={"token": "secret"},
+    )
+    now = await conditions(chat, "offline")
+    assert now.settings["model.base_url"] == "http://***@127.0.0.1:9/v1"
+    assert "secret" not in str(now)
 
 
 async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_path: Path) -> None:
