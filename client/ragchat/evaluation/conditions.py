@@ -37,8 +37,10 @@ class Conditions(Struct, frozen=True):
     embedder: str
     documents: int
     scope: str  # of the documents that were asked
-    system_prompt: str  # the beginning of its hash
+    system_prompt: str  # the beginning of the hash of all instructions
     settings: dict[str, Any]  # by their keys
+    notebook: str = ""
+    role: str = ""
 
 
 async def conditions(conversation: Conversation, model: str) -> Conditions:
@@ -51,14 +53,20 @@ async def conditions(conversation: Conversation, model: str) -> Conditions:
         embedder=stats.embedder,
         documents=stats.documents,
         scope=scope and absolute_scope(scope),
-        system_prompt=hashlib.sha256(conversation.system_prompt.encode()).hexdigest()[:8],
+        system_prompt=prompt_hash(conversation),
         settings={
             key: without_userinfo(value)
             for table in TABLES
             for name, value in conversation.settings.tables[table].items()
             if (key := f"{table}.{name}") not in LEFT_OUT
         },
+        notebook=conversation.notebook_name,
+        role=conversation.role,
     )
+
+
+def prompt_hash(conversation: Conversation) -> str:
+    return hashlib.sha256(conversation.instructions.encode()).hexdigest()[:8]
 
 
 async def changed_documents(memory: MemoryClient, since: str) -> list[str]:

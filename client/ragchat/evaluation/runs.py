@@ -96,6 +96,11 @@ async def run_cases(
     model = await conversation.model.find()
     now, at = await conditions(conversation, model.name if model else OFFLINE), utc_now()
     outcomes = await judge_cases(conversation, cases, on_outcome)
+    # What the notebooks and roles of cases say may differ, too.
+    for case, outcome in zip(cases, outcomes, strict=True):
+        if case.conditions and outcome.system_prompt:
+            if named := " and ".join(filter(None, (case.conditions.notebook, case.conditions.role))):
+                now.settings[f"system_prompt of {named}"] = outcome.system_prompt
     if last is None:
         return Run(at, script, now, outcomes)
     changed = await changed_documents(conversation.memory, last.at)

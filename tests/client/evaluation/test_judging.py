@@ -14,6 +14,8 @@ from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, run_cases, sentence
 from ragchat.evaluation.store import evaluation_store, save_verdict
+from ragchat.notebooks.definitions import Notebook, create, folder_of, load, remove, save
+from ragconfig.prompt_files import ROLES
 from tests.support.memory import memory_of
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import no_servers, settings_in
@@ -106,6 +108,33 @@ async def test_a_case_is_asked_in_the_documents_that_were_asked_and_after_what_i
     (outcome,) = await judge_cases(chat, [case])
     assert (outcome.right, outcome.uris) == (True, ["file:///notes/tea.md"])
     assert len(await chat.sessions.list()) == 1  # what eval asks is not saved
+
+
+async def test_a_case_is_asked_in_its_notebook_and_role_and_fails_alone_without_them(
+    chat: Conversation,
+) -> None:
+    folder, roles = folder_of(chat.settings), chat.settings.home.config / ROLES
+    roles.mkdir(parents=True)
+    (roles / "cook.md").write_text("You cook.")
+    create(folder, Notebook("teas", "tea.md", "Be brief."))
+    await chat.use_notebook(load(folder, "teas"))
+    chat.use_role("cook")
+    inside = await judged(chat, TEA, "good")
+    await chat.use_notebook(None)
+    chat.use_role("")
+    outside = await judged(chat, E07, "good")
+    first = await run_cases(chat, [inside, outside], "", None)
+    assert [one.right for one in first.outcomes] == [True, True]
+    assert first.outcomes[0].system_prompt != first.outcomes[1].system_prompt
+    save(folder, Notebook("teas", "tea.md", "Be long."))
+    (differs,) = (await run_cases(chat, [inside, outside], "", first)).differs
+    assert differs.startswith("system_prompt of teas and cook: ")
+    remove(folder, "teas")
+    outcomes = await judge_cases(chat, [inside, outside])
+    assert [(one.right, one.failures) for one in outcomes] == [
+        (None, ["There is no notebook teas."]),
+        (True, []),
+    ]
 
 
 async def test_the_conditions_hold_no_password(chat: Conversation, tmp_path: Path) -> None:
