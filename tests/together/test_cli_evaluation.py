@@ -39,3 +39,9 @@ def test_a_changed_document_is_a_step_back_and_marks_the_answer(tmp_path: Path) 
     replayed = ragchat("replay", stale["turn_id"][:5]).out
     assert "facts that are gone: 75 degrees" in replayed
     assert "3 euros" not in replayed  # it is not in the notebook
+
+    ragchat(stdin="What does a cup of green tea cost?\n/good\n")
+    ragchat("notebook", "rm", "teas")
+    third = ragchat("eval", "--json")
+    assert (third.code, third.json["failed"], third.json["right"]) == (1, 1, 1)
+    assert third.json["error"]["code"] == "CASES_NOT_ASKED"

@@ -41,7 +41,7 @@ class Outcome(Struct, frozen=True):
 
     `right`: the answer is as it should be. `screen`, `prompt`: the right place is on the first screen of the
     answer, and among the passages of the prompt, which without a model is not sent. `declined`: the answer
-    says that the documents do not hold it. `failures` are sentences.
+    says that the documents do not hold it. `failures` are sentences. `failed`: it could not be asked.
     """
 
     case_id: str
@@ -57,6 +57,7 @@ class Outcome(Struct, frozen=True):
     seconds: float = 0.0
     judged_at: str = ""  # when the user gave the verdict
     system_prompt: str = ""  # as in Conditions; "": it could not be asked
+    failed: bool = False
 
 
 async def judge_cases(
@@ -86,10 +87,16 @@ async def judge_cases(
             outcome = replace(outcome, system_prompt=prompt_hash(conversation))
         except RagChatError as error:
             failure = error
-            outcome = Outcome(case.case_id, case.question, failures=[str(error)], judged_at=case.created_at)
+            outcome = Outcome(
+                case.case_id,
+                case.question,
+                failures=[str(error)],
+                judged_at=case.created_at,
+                failed=True,
+            )
         outcomes.append(outcome)
         on_outcome(outcome)
-    if failure and not any(outcome.seconds for outcome in outcomes):
+    if failure and all(outcome.failed for outcome in outcomes):
         raise failure
     return outcomes
 
@@ -104,7 +111,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     if case.expect is not None:
         uris = [uri for uri, _ in shown(turn)]
         failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
-        right = not failures
+        right = not failures if case.expect != Expectation() else None
         place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
         if place != Expectation():
             cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])

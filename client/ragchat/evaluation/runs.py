@@ -59,7 +59,7 @@ class Run(Struct, frozen=True):
             "at": self.at,
             "script": self.script,
             "of": len(self.outcomes),
-            **{measure: self.count(measure) for measure in (*MEASURES, "declined")},
+            **{measure: self.count(measure) for measure in (*MEASURES, "declined", "failed")},
             "seconds": sum(outcome.seconds for outcome in self.outcomes),
             "last": self.last,
             "differs": self.differs,
@@ -73,11 +73,15 @@ class Run(Struct, frozen=True):
         """The counts, and what differs from the last run, as lines."""
         known = sum(outcome.right is not None for outcome in self.outcomes)
         places = sum(outcome.screen is not None for outcome in self.outcomes)
-        unknown = len(self.outcomes) - known
+        failed = self.count("failed")
+        unknown = len(self.outcomes) - known - failed
         yield (
             f"{self.count('right')} of {known} right; of {counted(places, 'right place')} "
             f"{self.count('screen')} on the first screen, {self.count('prompt')} in the prompt; "
-            f"{self.count('declined')} declined" + (f"; {unknown} not known." if unknown else ".")
+            f"{self.count('declined')} declined"
+            + (f"; {unknown} not known" if unknown else "")
+            + (f"; {failed} could not be asked" if failed else "")
+            + "."
         )
         if self.last:
             better = len(self.changes) - len(self.worse)

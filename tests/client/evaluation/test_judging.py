@@ -130,11 +130,14 @@ async def test_a_case_is_asked_in_its_notebook_and_role_and_fails_alone_without_
     (differs,) = (await run_cases(chat, [inside, outside], "", first)).differs
     assert differs.startswith("system_prompt of teas and cook: ")
     remove(folder, "teas")
-    outcomes = await judge_cases(chat, [inside, outside])
-    assert [(one.right, one.failures) for one in outcomes] == [
+    last = await run_cases(chat, [inside, outside], "", None)
+    assert [(one.right, one.failures) for one in last.outcomes] == [
         (None, ["There is no notebook teas."]),
         (True, []),
     ]
+    assert (last.public()["failed"], last.public()["right"]) == (1, 1)
+    assert next(last.summary()).endswith("; 0 declined; 1 could not be asked.")
+    assert (await run_cases(chat, [], "", None)).public()["of"] == 0
 
 
 async def test_the_conditions_hold_no_password(chat: Conversation, tmp_path: Path) -> None:
@@ -162,6 +165,8 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         [[step]]
         ask = "{CUP}"
         expect = {{ grounded = false }}
+        [[step]]
+        ask = "{TEA}"
         """,
         encoding="utf-8",
     )
@@ -170,6 +175,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         (True, True, True, False),
         (False, False, False, True),
         (True, None, None, True),
+        (None, None, None, False),
     ]
     script.write_text('[[step]]\ninject = "a.md"\n', encoding="utf-8")
     with pytest.raises(ScriptInvalid, match="step 1 does not ask"):
