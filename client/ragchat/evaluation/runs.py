@@ -102,9 +102,9 @@ async def run_cases(
     outcomes = await judge_cases(conversation, cases, on_outcome)
     # What the notebooks and roles of cases say may differ, too.
     for case, outcome in zip(cases, outcomes, strict=True):
-        if case.conditions and outcome.system_prompt:
-            if named := " and ".join(filter(None, (case.conditions.notebook, case.conditions.role))):
-                now.settings[f"system_prompt of {named}"] = outcome.system_prompt
+        named = (case.conditions.notebook, case.conditions.role) if case.conditions else ()
+        if outcome.system_prompt and any(named):
+            now.settings[f"system_prompt of {' and '.join(filter(None, named))}"] = outcome.system_prompt
     if last is None:
         return Run(at, script, now, outcomes)
     changed = await changed_documents(conversation.memory, last.at)

@@ -73,7 +73,8 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
     for url in dict.fromkeys(filter(None, [*elsewhere, OPENAI_URL if key and not any(elsewhere) else ""])):
         if url != model.ollama_url:
             found += [
-                Choice(name, without_userinfo(url), _changes("openai", name, url)) for name in await _listed(url, key, model)
+                Choice(name, without_userinfo(url), _changes("openai", name, url))
+                for name in await _listed(url, key, model)
             ]
     current = table["model"] or table.get(f"{table['kind']}_model", "")
     used = next((one for one in found if _is(one, table["kind"], current, table["base_url"])), None)

@@ -58,8 +58,8 @@ def test_the_password_in_an_address_is_not_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", at_ollama.base_url.replace("://", "://me:secret@"))
-    for words in ([], ["--json"], ["--yes"]):
-        assert main(["model", "setup", *words]) == 0
+    for option in ("--json", "--yes"):
+        assert main(["model", "setup", option]) == 0
     said = capsys.readouterr()
     assert "://***@127.0.0.1" in said.out
     assert "secret" not in said.out + said.err
