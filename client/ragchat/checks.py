@@ -36,6 +36,7 @@ from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
+from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
 from ragconfig.errors import SettingsError
@@ -299,7 +300,7 @@ async def model(settings: Settings) -> Check:
             await found.aclose()
     except (ModelError, SettingsError) as error:
         return Check("model", "fault", str(error), error.hint)
-    detail = f"{found.name} at {found.endpoint.base_url}"
+    detail = f"{found.name} at {without_userinfo(found.endpoint.base_url)}"
     if names and found.name not in names:
         hint = unknown_model(found.endpoint, names).hint
         return Check("model", "warning", f"{detail}, which does not list this model", hint)

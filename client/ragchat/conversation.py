@@ -249,6 +249,11 @@ class Conversation:
         return instructed(self._prompts, self.notebook.instructions if self.notebook else "")
 
     @property
+    def instructions(self) -> str:
+        """What the system role says: the system prompt, the instructions of the notebook, the role."""
+        return self._instructed.instructions
+
+    @property
     def system_prompt(self) -> str:
         return self._prompts.system
 
@@ -277,9 +282,7 @@ class Conversation:
     @property
     def history_tokens(self) -> int:
         """How many tokens of the context the history takes at most, by the estimate that budgets use."""
-        room = (
-            self.context_tokens - self._limits.budget.answer - tokens.at_most(self._instructed.instructions)
-        )
+        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self.instructions)
         return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
@@ -393,7 +396,7 @@ class Conversation:
         found = await retrieve(memory, query, limits.retrieval)
         grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
         budget = limits.budget
-        room = budget.context - budget.answer - tokens.at_most(self._instructed.instructions)
+        room = budget.context - budget.answer - tokens.at_most(self.instructions)
         return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
     async def retry(

@@ -41,6 +41,19 @@ def is_glob(words: str) -> bool:
     return any(character in words for character in "*?[")
 
 
+def absolute_scope(words: str) -> str:
+    """The words for documents without the working folder: a path that exists becomes absolute."""
+    parts = words.split("/")
+    fixed = next((index for index, part in enumerate(parts) if is_glob(part)), len(parts))
+    try:
+        beginning = Path("/".join(parts[:fixed])).expanduser()
+        if not fixed or not beginning.exists():
+            return words
+        return "/".join([str(beginning.resolve()), *parts[fixed:]])
+    except (OSError, RuntimeError, ValueError):  # an unknown user's home, a circle of links, a NUL
+        return words
+
+
 def folder_globs(words: str) -> Sequence[str]:
     """The globs for what is under a folder, or under a URI that is written with a slash at its end."""
     *_, uri = references(words)

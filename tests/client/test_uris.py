@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.uris import references, short_location, short_uri
+from ragchat.uris import absolute_scope, references, short_location, short_uri
 
 
 def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
@@ -59,3 +59,14 @@ def test_a_text_that_only_begins_like_the_uri_of_a_file_is_shown_as_it_is() -> N
 def test_what_a_model_wrote_is_named_so() -> None:
     assert short_location("ragchat:session/ab12", [(3, 9)]) == "chat with a model, ragchat:session/ab12:3–9"
     assert short_location("ragchat:report/ab12", [(3, 3)]) == "report by a model, ragchat:report/ab12:3"
+
+
+def test_a_path_that_exists_does_not_depend_on_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").mkdir()
+    assert absolute_scope("papers") == str(tmp_path / "papers")
+    assert absolute_scope("papers/*.md") == f"{tmp_path}/papers/*.md"
+    for words in ("*.md", "a-tag", "file:///x/*", "~nobody-here/x", "a\0b"):
+        assert absolute_scope(words) == words

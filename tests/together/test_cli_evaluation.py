@@ -18,7 +18,10 @@ def test_a_changed_document_is_a_step_back_and_marks_the_answer(tmp_path: Path) 
     ragchat = program_in(tmp_path)
     tea = ragchat.folder / "tea.md"
     tea.write_text("# Tea\n\nGreen tea is steeped at 75 degrees.\n", "utf-8")
-    chat = ragchat(stdin="/inject tea.md\nHow is green tea steeped?\n/good\n")
+    (ragchat.folder / "cup.md").write_text("# Cup\n\nA cup of green tea costs 3 euros.\n", "utf-8")
+    ragchat("inject", "tea.md", "cup.md")
+    ragchat("notebook", "new", "teas", "--in", "tea.md")
+    chat = ragchat("--notebook", "teas", stdin="How is green tea steeped?\n/good\n")
     assert "Saved: the answer is in tea.md:3." in chat.err
     first = ragchat("eval", "--json")
     assert (first.code, first.json["right"], first.json["worse"]) == (0, 1, [])
@@ -33,4 +36,12 @@ def test_a_changed_document_is_a_step_back_and_marks_the_answer(tmp_path: Path) 
     (stale,) = ragchat("session", "stale", "--json").json["turns"]
     assert stale["places"] == ["tea.md:3"]
     assert "! Changed since: tea.md:3" in ragchat("session", "show", stale["session_id"]).out
-    assert "facts that are gone: 75 degrees" in ragchat("replay", stale["turn_id"][:5]).out
+    replayed = ragchat("replay", stale["turn_id"][:5]).out
+    assert "facts that are gone: 75 degrees" in replayed
+    assert "3 euros" not in replayed  # it is not in the notebook
+
+    ragchat(stdin="What does a cup of green tea cost?\n/good\n")
+    ragchat("notebook", "rm", "teas")
+    third = ragchat("eval", "--json")
+    assert (third.code, third.json["failed"], third.json["right"]) == (1, 1, 1)
+    assert third.json["error"]["code"] == "CASES_NOT_ASKED"

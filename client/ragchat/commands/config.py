@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ragchat.commands.invocation import Invocation
 from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
+from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import private_folder
 from ragconfig.home import Home
 from ragconfig.settings import (
@@ -50,7 +50,7 @@ def effective(settings: Settings) -> list[dict[str, Any]]:
     rows = []
     for key in known_keys(settings):
         table, _, name = key.partition(".")
-        value = without_password(settings.tables[table][name])
+        value = without_userinfo(settings.tables[table][name])
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     return rows
 
@@ -111,16 +111,6 @@ def template() -> str:
             line = f"#{line}  # {allowed}" if allowed else f"#{line}"
         written.append(line)
     return PREAMBLE + "\n".join(written)
-
-
-def without_password(value: Any) -> Any:
-    """Mask the password in a URL."""
-    if not isinstance(value, str) or "@" not in value:
-        return value
-    parts = urlsplit(value)
-    if not parts.scheme or parts.hostname is None:
-        return value
-    return parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]).geturl()
 
 
 def shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import anyio
 from msgspec.structs import replace
 
-from ragchat.commands.changing import BACK, agree, before, change, require_own
+from ragchat.commands.changing import BACK, agree, before, change, require_own, without_passwords
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
@@ -50,8 +50,9 @@ async def ls(run: Invocation) -> int:
         )
         for one in found
     ]
+    public = [replace(one, changes=without_passwords(one.changes)) for one in found]
     run.console.listing(
-        {"embedders": found}, ("  embedder", "from", "size", "languages", "licence", ""), rows
+        {"embedders": public}, ("  embedder", "from", "size", "languages", "licence", ""), rows
     )
     if not run.console.json:
         for needs in dict.fromkeys(one.needs for one in found if one.needs):

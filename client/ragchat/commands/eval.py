@@ -24,13 +24,13 @@ MARKS = {True: "yes", False: "no", None: "-"}
 
 
 async def evaluate(run: Invocation) -> int:
-    """Exit code 1 if a case is worse than in the run before."""
+    """Exit code 1 if a case is worse than in the run before, or could not be asked."""
     script = str(await anyio.Path(run.arguments.set).resolve()) if run.arguments.set else ""
     settings = run.settings
     async with evaluation_store(sessions_path(settings)) as store:
         cases = cases_of_script(Path(script)) if script else await store.cases()
-        if not cases:
-            run.console.result({"cases": []}, empty=NO_CASES)
+        if not cases and not run.console.json:
+            run.console.note(NO_CASES)
             return 0
         last = next(iter(await store.runs(script)), None)
         async with run.servers(only_memory=True) as servers:
@@ -39,11 +39,15 @@ async def evaluate(run: Invocation) -> int:
                 if not run.console.json:
                     run.console.print("right  screen  prompt  declined   seconds  question")
                 done = await run_cases(conversation, cases, script, last, lambda one: _show(run, one))
-        await store.save_run(done)
-    worse = counted(len(done.worse), "case")
-    failure = Failure("CASES_WORSE", f"{worse} became worse.") if done.worse else None
+        if cases:
+            await store.save_run(done)
+    failure = None
+    if done.worse:
+        failure = Failure("CASES_WORSE", f"{counted(len(done.worse), 'case')} became worse.")
+    elif failed := done.count("failed"):
+        failure = Failure("CASES_NOT_ASKED", f"{counted(failed, 'case')} could not be asked.")
     run.console.result(done.public(), "", *map(sentence, done.changes), *done.summary(), failure=failure)
-    return 1 if done.worse else 0
+    return 1 if failure else 0
 
 
 def _show(run: Invocation, outcome: Outcome) -> None:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 
 import anyio
+from msgspec.structs import replace
 
-from ragchat.commands.changing import BACK, agree, before, change, require_own, shown
+from ragchat.commands.changing import BACK, agree, before, change, require_own, shown, without_passwords
 from ragchat.commands.embedder import pull_with_bar
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import read_line
@@ -18,6 +19,7 @@ from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag, with_tag
 from ragchat.llm.servers import Server, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
+from ragcommon.files.uris import without_userinfo
 from ragconfig.writing import Value
 
 KEYS = ("model.name", "model.base_url")
@@ -47,8 +49,9 @@ async def setup(run: Invocation) -> int:
         return _write(run, _changes(run, server, name), trial)
     trials = await _try_all(servers, settings)
     answering = [(server, trial) for server, trial in zip(servers, trials, strict=True) if not trial.problem]
+    public = [replace(server, base_url=without_userinfo(server.base_url)) for server in servers]
     if not run.console.json:
-        _show(run, servers, trials)
+        _show(run, public, trials)
     if answering and (run.arguments.yes or run.can_ask):
         place = 1 if run.arguments.yes else await _asked(len(answering))
         if place:
@@ -56,7 +59,7 @@ async def setup(run: Invocation) -> int:
             return _write(run, _changes(run, server, trial.model), trial)
     failure = None if answering else Failure("NO_MODEL", NOTHING_FOUND.partition(". ")[0] + ".")
     if run.console.json:
-        rows = [{"server": server, "trial": trial} for server, trial in zip(servers, trials, strict=True)]
+        rows = [{"server": server, "trial": trial} for server, trial in zip(public, trials, strict=True)]
         run.console.document({"found": rows, "written": None}, failure)
     elif answering:
         run.console.note("Nothing has changed. `--use NAME` takes a model, --yes the first that answers.")
@@ -123,7 +126,7 @@ def _changes(run: Invocation, server: Server, name: str) -> dict[str, Value]:
 
 
 def _write(run: Invocation, changes: dict[str, Value], trial: Trial | None = None) -> int:
-    file = change(run, "model", changes)
+    file, changes = change(run, "model", changes), without_passwords(changes)
     lines = [f"{trial.model} answered in {seconds(trial.seconds)}."] if trial else []
     lines += [f"Wrote into {file}: {shown(changes)}.", "`ragchat model setup --use back` takes that back."]
     if changes.get("model.base_url") and os.environ.get("OPENAI_API_KEY"):

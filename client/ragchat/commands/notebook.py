@@ -31,7 +31,6 @@ from ragchat.memory.matching import filter_of
 from ragchat.memory.transfer import new_file
 from ragchat.notebooks.definitions import (
     Notebook,
-    absolute_scope,
     checked_name,
     create,
     folder_of,
@@ -49,6 +48,7 @@ from ragchat.sessions.export import record_of
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.turn.scope import EVERYTHING
 from ragchat.ui.render.progress import counting_bar
+from ragchat.uris import absolute_scope
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:

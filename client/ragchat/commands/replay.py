@@ -24,6 +24,9 @@ async def replay(run: Invocation) -> int:
     prices = run.settings.table("model", ModelSettings).prices
     async with run.conversation(SaveMode.NOTHING) as conversation:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
+        await conversation.use_notebook(conversation.notebook_of(session))
+        if run.arguments.scope:
+            await conversation.scope.narrow(run.arguments.scope)
         then = session.turns[-1]
         before = replayed(then, prices)
         # The first answer would take longer than the others.

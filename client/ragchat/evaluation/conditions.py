@@ -10,16 +10,22 @@ from msgspec import Struct, structs
 
 from ragchat import __version__
 from ragchat.formatting import counted
-from ragchat.uris import short_uri
+from ragchat.uris import absolute_scope, short_uri
+from ragcommon.files.uris import without_userinfo
 from ragconfig.settings import SERVER_TABLES
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
     from ragchat.memory.client import MemoryClient
 
-# Without paths of keys, and without what only bounds time and size.
+# Without paths of keys and what may hold keys, and without what only bounds time and size.
 TABLES = ("model", "retrieval", *(name for name in SERVER_TABLES if name != "limits"))
-LEFT_OUT = frozenset({"model.name", "model.key_file", "model.prices", "index.key_file", "embedder.key_file"})
+LEFT_OUT = frozenset(
+    {
+        *("model.name", "model.prices", "model.extra_body"),
+        *("model.key_file", "index.key_file", "embedder.key_file"),
+    }
+)
 # The writes to memory that are looked at, and the documents that are named.
 MAX_WRITES, MAX_NAMED = 1_000, 3
 
@@ -31,28 +37,36 @@ class Conditions(Struct, frozen=True):
     embedder: str
     documents: int
     scope: str  # of the documents that were asked
-    system_prompt: str  # the beginning of its hash
+    system_prompt: str  # the beginning of the hash of all instructions
     settings: dict[str, Any]  # by their keys
+    notebook: str = ""
+    role: str = ""
 
 
 async def conditions(conversation: Conversation, model: str) -> Conditions:
     """Those of the answers of a model. Raises what memory raises."""
-    stats = await conversation.memory.stats()
+    stats, scope = await conversation.memory.stats(), conversation.scope.name
     return Conditions(
         version=__version__,
         model=model,
         memory=stats.path,
         embedder=stats.embedder,
         documents=stats.documents,
-        scope=conversation.scope.name,
-        system_prompt=hashlib.sha256(conversation.system_prompt.encode()).hexdigest()[:8],
+        scope=scope and absolute_scope(scope),
+        system_prompt=prompt_hash(conversation),
         settings={
-            key: value
+            key: without_userinfo(value)
             for table in TABLES
             for name, value in conversation.settings.tables[table].items()
             if (key := f"{table}.{name}") not in LEFT_OUT
         },
+        notebook=conversation.notebook_name,
+        role=conversation.role,
     )
+
+
+def prompt_hash(conversation: Conversation) -> str:
+    return hashlib.sha256(conversation.instructions.encode()).hexdigest()[:8]
 
 
 async def changed_documents(memory: MemoryClient, since: str) -> list[str]:

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragchat.conversation import SaveMode
 from ragchat.errors import RagChatError
 from ragchat.evaluation.cases import Case, RightPlace
+from ragchat.evaluation.conditions import prompt_hash
 from ragchat.grounding.citations import MARKER, marked_numbers
 from ragchat.grounding.facts import lacking
 from ragchat.grounding.pieces import piece_spans
 from ragchat.llm.types import OFFLINE
+from ragchat.notebooks.definitions import folder_of, load
 from ragchat.scripts.runner import StepResult, check, folded, is_cited
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
@@ -38,7 +41,7 @@ class Outcome(Struct, frozen=True):
 
     `right`: the answer is as it should be. `screen`, `prompt`: the right place is on the first screen of the
     answer, and among the passages of the prompt, which without a model is not sent. `declined`: the answer
-    says that the documents do not hold it. `failures` are sentences.
+    says that the documents do not hold it. `failures` are sentences. `failed`: it could not be asked.
     """
 
     case_id: str
@@ -53,6 +56,8 @@ class Outcome(Struct, frozen=True):
     tokens: int = 0
     seconds: float = 0.0
     judged_at: str = ""  # when the user gave the verdict
+    system_prompt: str = ""  # as in Conditions; "": it could not be asked
+    failed: bool = False
 
 
 async def judge_cases(
@@ -68,20 +73,30 @@ async def judge_cases(
     outcomes: list[Outcome] = []
     failure: RagChatError | None = None
     for case in cases:
-        conversation.new_session()
         try:
-            if case.conditions is not None:
-                await conversation.scope.narrow(case.conditions.scope or EVERYTHING)
+            if (then := case.conditions) is not None:
+                folder = folder_of(conversation.settings)
+                await conversation.use_notebook(load(folder, then.notebook) if then.notebook else None)
+                conversation.use_role(then.role)
+                await conversation.scope.narrow(then.scope or EVERYTHING)
+            conversation.new_session()
             for question in case.after:
                 await conversation.ask(question)
             turn = await conversation.ask(case.question)
             outcome = await judged(case, turn, await conversation.prompt_passages(turn))
+            outcome = replace(outcome, system_prompt=prompt_hash(conversation))
         except RagChatError as error:
             failure = error
-            outcome = Outcome(case.case_id, case.question, failures=[str(error)], judged_at=case.created_at)
+            outcome = Outcome(
+                case.case_id,
+                case.question,
+                failures=[str(error)],
+                judged_at=case.created_at,
+                failed=True,
+            )
         outcomes.append(outcome)
         on_outcome(outcome)
-    if failure and not any(outcome.seconds for outcome in outcomes):
+    if failure and all(outcome.failed for outcome in outcomes):
         raise failure
     return outcomes
 
@@ -96,7 +111,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     if case.expect is not None:
         uris = [uri for uri, _ in shown(turn)]
         failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
-        right = not failures
+        right = not failures if case.expect != Expectation() else None
         place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
         if place != Expectation():
             cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])

@@ -71,7 +71,7 @@ def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None
         prompt,
         completion,
         answer.usage.is_reported,
-        turn.timings["total"],
+        turn.timings.get("total", 0.0),  # a turn of a shared notebook may lack it
         (prompt * price.prompt + completion * price.answer) / 1e6 if price else None,
         lacking(text_then, text, turn.question),
         lacking(text, text_then, turn.question),

@@ -59,7 +59,7 @@ class Run(Struct, frozen=True):
             "at": self.at,
             "script": self.script,
             "of": len(self.outcomes),
-            **{measure: self.count(measure) for measure in (*MEASURES, "declined")},
+            **{measure: self.count(measure) for measure in (*MEASURES, "declined", "failed")},
             "seconds": sum(outcome.seconds for outcome in self.outcomes),
             "last": self.last,
             "differs": self.differs,
@@ -73,11 +73,15 @@ class Run(Struct, frozen=True):
         """The counts, and what differs from the last run, as lines."""
         known = sum(outcome.right is not None for outcome in self.outcomes)
         places = sum(outcome.screen is not None for outcome in self.outcomes)
-        unknown = len(self.outcomes) - known
+        failed = self.count("failed")
+        unknown = len(self.outcomes) - known - failed
         yield (
             f"{self.count('right')} of {known} right; of {counted(places, 'right place')} "
             f"{self.count('screen')} on the first screen, {self.count('prompt')} in the prompt; "
-            f"{self.count('declined')} declined" + (f"; {unknown} not known." if unknown else ".")
+            f"{self.count('declined')} declined"
+            + (f"; {unknown} not known" if unknown else "")
+            + (f"; {failed} could not be asked" if failed else "")
+            + "."
         )
         if self.last:
             better = len(self.changes) - len(self.worse)
@@ -96,6 +100,11 @@ async def run_cases(
     model = await conversation.model.find()
     now, at = await conditions(conversation, model.name if model else OFFLINE), utc_now()
     outcomes = await judge_cases(conversation, cases, on_outcome)
+    # What the notebooks and roles of cases say may differ, too.
+    for case, outcome in zip(cases, outcomes, strict=True):
+        named = (case.conditions.notebook, case.conditions.role) if case.conditions else ()
+        if outcome.system_prompt and any(named):
+            now.settings[f"system_prompt of {' and '.join(filter(None, named))}"] = outcome.system_prompt
     if last is None:
         return Run(at, script, now, outcomes)
     changed = await changed_documents(conversation.memory, last.at)

@@ -20,6 +20,7 @@ from ragchat.llm.errors import ModelError
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.contract.maintenance import EmbedderModels
+from ragcommon.files.uris import without_userinfo
 from ragconfig.home import user_path
 from ragconfig.keys import read_key
 from ragconfig.settings import Settings
@@ -76,12 +77,14 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
     for url, key in keys.items():
         if url and url != model.ollama_url:
             found += [
-                Choice(name, url, _changes("openai", name, url)) for name in await _listed(url, key, model)
+                Choice(name, without_userinfo(url), _changes("openai", name, url))
+                for name in await _listed(url, key, model)
             ]
     current = table["model"] or table.get(f"{table['kind']}_model", "")
     used = next((one for one in found if _is(one, table["kind"], current, table["base_url"])), None)
     if used is None:
-        used = Choice(current, table["base_url"] or table["kind"], _changes(table["kind"], current))
+        where = without_userinfo(table["base_url"]) or table["kind"]
+        used = Choice(current, where, _changes(table["kind"], current))
         found.insert(0, used)
     used.in_use = True
     return sorted(found, key=lambda one: not one.is_here)

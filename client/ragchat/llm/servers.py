@@ -15,6 +15,7 @@ from ragchat.llm.errors import ModelError
 from ragchat.llm.ollama import LIST_SECONDS
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
+from ragcommon.files.uris import without_userinfo
 from ragconfig.keys import read_key
 
 # Where programs listen unless they are told otherwise.
@@ -76,6 +77,7 @@ async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> l
             server.problem = f"Nothing listens at {server.base_url}."
         else:
             await _list(server, key, settings)
+        server.problem = without_userinfo(server.problem)
         found[server.base_url] = server
 
     async with anyio.create_task_group() as tasks:
@@ -93,7 +95,7 @@ async def try_model(server: Server, name: str, settings: ModelSettings, environ:
         with anyio.fail_after(TRY_SECONDS):
             await (await model.limited(TRY_TOKENS)).complete(PROBE)
     except ModelError as error:
-        return Trial(name, problem=str(error))
+        return Trial(name, problem=without_userinfo(str(error)))
     except TimeoutError:
         return Trial(name, problem=f"{name} did not answer within {TRY_SECONDS:g} s.")
     finally:

@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragchat.errors import NotebookExists, NotebookNameRefused, NotebookUnusable, UnknownNotebook
-from ragchat.uris import is_glob
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.errors import reason_of
 from ragconfig.settings import Settings
@@ -140,19 +139,6 @@ def remove(folder: Path, name: str) -> None:
         path_of(folder, name).unlink()
     except FileNotFoundError:
         raise unknown(folder, name) from None
-
-
-def absolute_scope(words: str) -> str:
-    """The words for documents without the working folder: a path that exists becomes absolute."""
-    parts = words.split("/")
-    fixed = next((index for index, part in enumerate(parts) if is_glob(part)), len(parts))
-    try:
-        beginning = Path("/".join(parts[:fixed])).expanduser()
-        if not fixed or not beginning.exists():
-            return words
-        return "/".join([str(beginning.resolve()), *parts[fixed:]])
-    except (OSError, RuntimeError, ValueError):  # an unknown user's home, a circle of links, a NUL
-        return words
 
 
 def _toml(notebook: Notebook) -> str:

@@ -22,7 +22,6 @@ from ragchat.settings import RetrievalSettings
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragchat.turn.types import Turn
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -98,7 +97,8 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
     if step.ask is not None:
         for question in as_list(step.after):
             await conversation.ask(question)
-        return await _ask(step.ask, conversation)
+        answer = (await conversation.ask(step.ask)).answer
+        return StepResult(answer.text, [citation.uri for citation in answer.sources], answer.grounded)
     return await _query(step.query or "", conversation)
 
 
@@ -112,16 +112,6 @@ async def _inject(step: InjectStep, folder: Path, memory: MemoryClient) -> StepR
         text="\n".join(f"{document.status} {document.uri}" for document in report.documents),
         uris=[document.uri for document in report.documents],
         errors=[document.error for document in report.documents if document.error],
-    )
-
-
-async def _ask(question: str, conversation: Conversation) -> StepResult:
-    return result_of(await conversation.ask(question))
-
-
-def result_of(turn: Turn) -> StepResult:
-    return StepResult(
-        turn.answer.text, [citation.uri for citation in turn.answer.sources], turn.answer.grounded
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import msgspec
 from starlette.requests import Request
 
-from ragchat.conversation import Conversation
 from ragchat.evaluation.cases import confirmation
 from ragchat.evaluation.judging import Outcome
 from ragchat.evaluation.runs import Run, run_cases, sentence
@@ -110,7 +109,7 @@ async def ask_all(site: Site, _: Request) -> Streamed:
 
         async with (
             evaluation_store(site.sessions.path) as store,
-            Conversation(site.settings, site.memory, site.servers) as conversation,
+            site.programs.make() as conversation,  # without other servers, as `ragchat eval` asks
         ):
             cases, last = await store.cases(), await store.runs()
             if not cases:

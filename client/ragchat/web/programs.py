@@ -24,7 +24,7 @@ class Programs:
     """
 
     def __init__(self, make: Callable[[], Conversation]) -> None:
-        self._make = make
+        self.make = make
         self._idle: list[tuple[str, Conversation, AsyncExitStack]] = []
         self._running = 0
 
@@ -58,7 +58,7 @@ class Programs:
         while len(self._idle) >= MAX_TURNS:
             await self._idle.pop(0)[2].aclose()
         async with AsyncExitStack() as stack:
-            chat = await stack.enter_async_context(self._make())
+            chat = await stack.enter_async_context(self.make())
             if model != OWN_MODEL:
                 if model not in await listed_models(chat.model):
                     raise NoSuchModel(model)

@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 
 from ragchat.checks import examine
-from ragchat.commands.config import effective, keys_set, places, shown, without_password
+from ragchat.commands.config import effective, keys_set, places, shown
 from ragchat.commands.mcp_config import own
 from ragchat.console import describe
 from ragchat.sanitize import one_line, sanitize, visible
@@ -17,6 +17,7 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.permissions import Permissions
 from ragchat.web.site import Site, body, route
 from ragchat.web.streaming import Streamed, Tell
+from ragcommon.files.uris import without_userinfo
 from ragcommon.hosts import HOSTS, Host, write
 
 
@@ -87,7 +88,7 @@ ROUTES = (
 def _program(site: Site, name: str, host: Host) -> dict[str, Any]:
     text = write(own(host, site.settings, site.config_file), host.format)
     place = site.settings.memory_place
-    hidden = str(without_password(place))
+    hidden = without_userinfo(place)
     return {
         "name": name,
         "title": host.title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -15,9 +16,12 @@ def is_address(words: str) -> bool:
     return _ADDRESS.match(words) is not None
 
 
-def without_userinfo(address: str) -> str:
-    """The address with its user name and password, which must not be stored, replaced by `***`."""
-    return re.sub(r"(?<=://)[^/?#]*@", "***@", address)
+def without_userinfo(value: Any) -> Any:
+    """An address with its user name and password, which must not be stored, replaced by `***`.
+
+    A value that is no text stays as it is.
+    """
+    return re.sub(r"(?<=://)[^/?#]*@", "***@", value) if isinstance(value, str) else value
 
 
 def path_of(uri: str) -> Path:

@@ -51,6 +51,21 @@ def test_what_answers_is_listed_and_nothing_is_written_before_the_user_chooses(
     assert 'name = "qwen3:8b"' in written(tmp_path)
 
 
+def test_the_password_in_an_address_is_not_printed(
+    at_ollama: OllamaServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", at_ollama.base_url.replace("://", "://me:secret@"))
+    for option in ("--json", "--yes"):
+        assert main(["model", "setup", option]) == 0
+    said = capsys.readouterr()
+    assert "://***@127.0.0.1" in said.out
+    assert "secret" not in said.out + said.err
+    assert "me:secret@" in written(tmp_path)
+
+
 def test_a_model_that_is_not_there_is_pulled_with_consent_only(
     at_ollama: OllamaServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

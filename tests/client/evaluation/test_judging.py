@@ -10,9 +10,12 @@ import pytest
 from ragchat.conversation import Conversation
 from ragchat.errors import PlaceUnusable, ScriptInvalid, UnknownCase, UnknownTurn
 from ragchat.evaluation.cases import Case, cases_of_script, confirmation
+from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, run_cases, sentence
 from ragchat.evaluation.store import evaluation_store, save_verdict
+from ragchat.notebooks.definitions import Notebook, create, folder_of, load, remove, save
+from ragconfig.prompt_files import ROLES
 from tests.support.memory import memory_of
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import no_servers, settings_in
@@ -107,6 +110,47 @@ async def test_a_case_is_asked_in_the_documents_that_were_asked_and_after_what_i
     assert len(await chat.sessions.list()) == 1  # what eval asks is not saved
 
 
+async def test_a_case_is_asked_in_its_notebook_and_role_and_fails_alone_without_them(
+    chat: Conversation,
+) -> None:
+    folder, roles = folder_of(chat.settings), chat.settings.home.config / ROLES
+    roles.mkdir(parents=True)
+    (roles / "cook.md").write_text("You cook.")
+    create(folder, Notebook("teas", "tea.md", "Be brief."))
+    await chat.use_notebook(load(folder, "teas"))
+    chat.use_role("cook")
+    inside = await judged(chat, TEA, "good")
+    await chat.use_notebook(None)
+    chat.use_role("")
+    outside = await judged(chat, E07, "good")
+    first = await run_cases(chat, [inside, outside], "", None)
+    assert [one.right for one in first.outcomes] == [True, True]
+    assert first.outcomes[0].system_prompt != first.outcomes[1].system_prompt
+    save(folder, Notebook("teas", "tea.md", "Be long."))
+    (differs,) = (await run_cases(chat, [inside, outside], "", first)).differs
+    assert differs.startswith("system_prompt of teas and cook: ")
+    remove(folder, "teas")
+    last = await run_cases(chat, [inside, outside], "", None)
+    assert [(one.right, one.failures) for one in last.outcomes] == [
+        (None, ["There is no notebook teas."]),
+        (True, []),
+    ]
+    assert (last.public()["failed"], last.public()["right"]) == (1, 1)
+    assert next(last.summary()).endswith("; 0 declined; 1 could not be asked.")
+    assert (await run_cases(chat, [], "", None)).public()["of"] == 0
+
+
+async def test_the_conditions_hold_no_password(chat: Conversation, tmp_path: Path) -> None:
+    chat.settings = settings_in(
+        tmp_path,
+        model__base_url="http://me:secret@127.0.0.1:9/v1",
+        model__extra_body={"token": "secret"},
+    )
+    now = await conditions(chat, "offline")
+    assert now.settings["model.base_url"] == "http://***@127.0.0.1:9/v1"
+    assert "secret" not in str(now)
+
+
 async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_path: Path) -> None:
     script = tmp_path / "set.toml"
     script.write_text(
@@ -121,6 +165,8 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         [[step]]
         ask = "{CUP}"
         expect = {{ grounded = false }}
+        [[step]]
+        ask = "{TEA}"
         """,
         encoding="utf-8",
     )
@@ -129,6 +175,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         (True, True, True, False),
         (False, False, False, True),
         (True, None, None, True),
+        (None, None, None, False),
     ]
     script.write_text('[[step]]\ninject = "a.md"\n', encoding="utf-8")
     with pytest.raises(ScriptInvalid, match="step 1 does not ask"):

@@ -59,6 +59,10 @@ async def test_an_embedder_in_use_that_is_not_listed_is_shown_too(tmp_path: Path
     assert [one.name for one in await found_with(settings) if one.in_use] == ["/models/own"]
     settings = settings_in(tmp_path, embedder__kind="fastembed")
     assert [one.name for one in await found_with(settings) if one.in_use] == ["bge-small"]
+    address = {"embedder__base_url": "http://me:secret@127.0.0.1:9/v1", "embedder__model": "own"}
+    settings = settings_in(tmp_path, embedder__kind="openai", **address)
+    (used,) = [one for one in await found_with(settings) if one.in_use]
+    assert used.where == "http://***@127.0.0.1:9/v1"
 
 
 async def test_a_name_is_one_of_the_list_a_folder_or_one_that_ollama_pulls(tmp_path: Path) -> None:

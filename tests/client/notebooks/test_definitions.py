@@ -13,7 +13,6 @@ from ragchat.errors import NotebookExists, NotebookNameRefused, NotebookUnusable
 from ragchat.notebooks.definitions import (
     MAX_INSTRUCTIONS,
     Notebook,
-    absolute_scope,
     checked_name,
     create,
     listed,
@@ -71,14 +70,3 @@ def test_a_file_is_read_strictly(tmp_path: Path, content: str, reason: str) -> N
     (error, found) = listed(tmp_path)
     assert isinstance(error, NotebookUnusable)
     assert found == THESIS
-
-
-def test_a_path_that_exists_does_not_depend_on_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "papers").mkdir()
-    assert absolute_scope("papers") == str(tmp_path / "papers")
-    assert absolute_scope("papers/*.md") == f"{tmp_path}/papers/*.md"
-    for words in ("*.md", "a-tag", "file:///x/*", "~nobody-here/x", "a\0b"):
-        assert absolute_scope(words) == words
