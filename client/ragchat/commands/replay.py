@@ -24,7 +24,7 @@ async def replay(run: Invocation) -> int:
     prices = run.settings.table("model", ModelSettings).prices
     async with run.conversation(SaveMode.NOTHING) as conversation:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
-        await conversation.use_notebook(conversation.notebook_of(session))
+        await conversation.use_notebook_of(session)
         if run.arguments.scope:
             await conversation.scope.narrow(run.arguments.scope)
         then = session.turns[-1]
