@@ -95,7 +95,7 @@ def _report(error: StructuredError, *, as_json: bool) -> None:
 def _serve_stdio(settings: Settings, arguments: argparse.Namespace) -> None:
     from ragmemory.mcp import server as serving
 
-    serving.run(settings, arguments.pages)
+    serving.run(settings, arguments.pages, warm=not arguments.no_warm_up)
 
 
 def _serve_http(settings: Settings, arguments: argparse.Namespace) -> None:
@@ -197,6 +197,11 @@ def _parser(*, commands: bool) -> argparse.ArgumentParser:
         default="",
         help="let the client load web pages, for the commands of ragchat: whatever can call this server then "
         "chooses what this machine requests",
+    )
+    parser.add_argument(
+        "--no-warm-up",
+        action="store_true",
+        help="load what the first query needs when it comes, for programs that may not ask one",
     )
     parser.set_defaults(run=_serve_stdio, host=None, port=None, token_file=None)
     parser.set_defaults(json=False, end_with_stdin=False, spawn=False)

@@ -55,7 +55,7 @@ STORE = [
     Campaign(killed_database, 1, 10),
     Campaign(cut_connections, 0, 60),
     Campaign(frozen_writers, 1, 4),
-    Campaign(migrations_at_once, 1, 10),
+    Campaign(migrations_at_once, 0, 10),
     Campaign(clocks_apart, 0, 6),
     Campaign(restored_backups, 0, 6),
     Campaign(steady_load, 0, 60),

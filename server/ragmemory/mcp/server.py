@@ -44,9 +44,12 @@ INSTRUCTIONS = (
 )
 
 
-def run(settings: Settings, pages: str = "") -> NoReturn:
-    """Serve until the host disconnects or a signal arrives; then exit. Raises SettingsError."""
-    anyio.run(_serve, _with_own_repository(settings), pages)
+def run(settings: Settings, pages: str = "", *, warm: bool = True) -> NoReturn:
+    """Serve until the host disconnects or a signal arrives; then exit. Raises SettingsError.
+
+    `pages`: see `OnDemand`; `warm`: load what the first query needs before it comes.
+    """
+    anyio.run(_serve, _with_own_repository(settings), pages, warm)
     exit_now()
 
 
@@ -60,7 +63,7 @@ def _with_own_repository(settings: Settings) -> Settings:
     return structs.replace(settings, tables=tables)
 
 
-async def _serve(settings: Settings, pages: str) -> None:
+async def _serve(settings: Settings, pages: str, warm: bool) -> None:
     message_bytes = settings.table("limits", LimitSettings).message_bytes
     memory = OnDemand(settings, pages)
     server = make_server(settings, memory)
@@ -69,7 +72,10 @@ async def _serve(settings: Settings, pages: str) -> None:
         server.allow_tasks(tasks)
         tasks.start_soon(end_on_signal, tasks.cancel_scope)
         await serve_stdio(
-            server, message_bytes=message_bytes, on_listening=memory.warm_up, on_leaving=exit_within
+            server,
+            message_bytes=message_bytes,
+            on_listening=memory.warm_up if warm else None,
+            on_leaving=exit_within,
         )
         tasks.cancel_scope.cancel()
 

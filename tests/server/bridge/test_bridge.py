@@ -149,7 +149,8 @@ def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
         server.process.wait()
         asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
         with http_memory(tmp_path, "--port", port):
-            answer = speaker.receive()
+            # The bridge may say first that the new server's tools may be others.
+            answer = next(one for one in iter(speaker.receive, None) if "id" in one)
             assert answer["id"] == asked
             assert answer["result"]["content"][0]["text"].startswith("[1]")
             assert speaker.call("Query", query="foxes")

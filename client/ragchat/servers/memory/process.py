@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -45,10 +45,11 @@ def program(settings: Settings, config_file: Path | None, verbose: bool) -> list
     return [*words, "-v"] if verbose else words
 
 
-def command(settings: Settings, config_file: Path | None, verbose: bool, pages: str = "") -> list[str]:
+def command(
+    settings: Settings, config_file: Path | None, verbose: bool, options: Sequence[str] = ()
+) -> list[str]:
     # The files are those that the user names.
-    words = [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*"]
-    return [*words, "--pages", pages] if pages else words
+    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*", *options]
 
 
 def environment(
@@ -75,17 +76,22 @@ def environment(
 
 
 def supervised(
-    settings: Settings, config_file: Path | None, *, verbose: bool, lazy: bool = False, pages: str = ""
+    settings: Settings,
+    config_file: Path | None,
+    *,
+    verbose: bool,
+    lazy: bool = False,
+    options: Sequence[str] = (),
 ) -> Supervised:
-    """A server of our own, which `run` starts, or with `lazy` the first call.
+    """A server of our own, started with these options: by `run`, or with `lazy` by the first call.
 
-    It is restarted when it dies. `pages`: see `open_memory`.
+    It is restarted when it dies.
     """
     from ragmcp.stdio.connect import open_stdio
 
     start = partial(
         open_stdio,
-        command(settings, config_file, verbose, pages),
+        command(settings, config_file, verbose, options),
         stderr=ServerLog(settings.home.state / STDERR_FILE),
         env=environment(settings),
         message_bytes=settings.tables["limits"]["message_bytes"],

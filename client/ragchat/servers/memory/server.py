@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -156,31 +156,37 @@ class MemoryServer(ManagedServer):
 async def open_memory(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False, pages: str = ""
 ) -> AsyncIterator[MemoryClient]:
-    """The memory of the server from `find_memory_server`, which is closed at the end of the block.
+    """The memory of the server from `find_memory_server`, for a command without a conversation.
 
-    `pages`: which web pages our own process may load for us: "public", "private" (those as well), or "" for
+    The server is closed at the end of the block. Our own process does not warm up: most of these commands
+    search nothing. `pages`: which web pages our own process may load for us: "public", "private" (those as well), or "" for
     none. Never for a server whose tools a model calls. Raises SettingsError.
     """
-    async with await find_memory_server(settings, config_file, verbose=verbose, pages=pages) as server:
+    options = ["--no-warm-up", *(["--pages", pages] if pages else [])]
+    async with await find_memory_server(settings, config_file, verbose=verbose, options=options) as server:
         yield server.client()
 
 
 async def find_memory_server(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False, pages: str = ""
+    settings: Settings,
+    config_file: Path | None = None,
+    *,
+    verbose: bool = False,
+    options: Sequence[str] = (),
 ) -> MemoryServer:
     """The server that the settings name, else a running one of this memory, else our own process.
 
-    `pages`: see `open_memory`. Raises SettingsError.
+    `options`: those of our own process. Raises SettingsError.
     """
     if settings.tables["memory_server"]["url"]:
         server, url = named(settings)
         if urlsplit(url).hostname in LOOPBACK:
             return MemoryServer(server, settings, url)
         of_mirror = _mirror_settings(settings, url)
-        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True, pages=pages)
+        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True, options=options)
         return MemoryServer(server, settings, url, mirror=(mirror, of_mirror))
     note = await find_running(settings)
-    own = supervised(settings, config_file, verbose=verbose, lazy=note is not None, pages=pages)
+    own = supervised(settings, config_file, verbose=verbose, lazy=note is not None, options=options)
     if note is None:
         return MemoryServer(own, settings)
     return MemoryServer(own, settings, note.url, opened(settings, note.url + OWNER_PATH, note.key))
