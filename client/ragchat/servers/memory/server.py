@@ -159,8 +159,8 @@ async def open_memory(
     """The memory of the server from `find_memory_server`, for a command without a conversation.
 
     The server is closed at the end of the block. Our own process does not warm up: most of these commands
-    search nothing. `pages`: which web pages our own process may load for us: "public", "private" (those as well), or "" for
-    none. Never for a server whose tools a model calls. Raises SettingsError.
+    search nothing. `pages`: which web pages it may load for us: "public", "private" (those as well), or ""
+    for none. Never for a server whose tools a model calls. Raises SettingsError.
     """
     options = ["--no-warm-up", *(["--pages", pages] if pages else [])]
     async with await find_memory_server(settings, config_file, verbose=verbose, options=options) as server:
