@@ -73,8 +73,8 @@ async def show_turn(
     notices: list[str] = []
 
     def note(event: Event) -> None:
+        run.note_event(event)
         if isinstance(event, Notice):
-            run.console.note(event.text)
             notices.append(event.text)
 
     if run.console.json:

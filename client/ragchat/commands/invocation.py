@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ragchat.conversation import Conversation, SaveMode
     from ragchat.memory.client import MemoryClient
     from ragchat.servers.manager import ServerManager
+    from ragchat.turn.events import Event
     from ragconfig.home import Home
     from ragconfig.settings import Settings
 
@@ -147,6 +148,13 @@ class Invocation:
                 if arguments.scope:
                     await conversation.scope.narrow(arguments.scope)
                 yield conversation
+
+    def note_event(self, event: Event) -> None:
+        """Print a notice of a turn on stderr; other events are not shown."""
+        from ragchat.turn.events import Notice
+
+        if isinstance(event, Notice):
+            self.console.note(event.text)
 
     def note_servers(self, servers: ServerManager) -> None:
         """Say on stderr which of the other servers a model could not use."""

@@ -15,7 +15,7 @@ from ragchat.conversation import Attached, Conversation
 from ragchat.errors import PromptArgumentRefused, PromptIncomplete, UnknownPrompt, UnknownPromptArgument
 from ragchat.formatting import counted
 from ragchat.servers.prompts import as_word, chosen, of_memory, of_servers
-from ragchat.turn.events import Emit, Event, Notice
+from ragchat.turn.events import Emit
 from ragchat.turn.prompt import text_of
 from ragchat.turn.types import Turn
 from ragconfig.prompt_files import (
@@ -113,12 +113,8 @@ async def filled_in(
     Raises UnknownPrompt, PromptNeedsModel, PromptIncomplete, PromptArgumentRefused and the like.
     """
 
-    def note(event: Event) -> None:
-        if isinstance(event, Notice):
-            run.console.note(event.text)
-
     name, memory = run.arguments.prompt, conversation.memory
-    offline = await conversation.ready_model(note) is None
+    offline = await conversation.ready_model(run.note_event) is None
     of_own = [] if ":" in name else await of_memory(memory)
     try:
         prompt = chosen(name, [*of_own, *await of_servers(conversation.servers)], offline=offline)

@@ -9,7 +9,6 @@ from ragchat.conversation import SaveMode
 from ragchat.evaluation.replaying import Replayed, ask_again, replayed
 from ragchat.formatting import seconds
 from ragchat.settings import ModelSettings
-from ragchat.turn.events import Event, Notice
 
 MAX_LISTED = 8
 
@@ -17,10 +16,6 @@ HEADER = ("", "grounded", "prompt tokens", "answer tokens", "time", "cost", "cit
 
 
 async def replay(run: Invocation) -> int:
-    def note(event: Event) -> None:
-        if isinstance(event, Notice):
-            run.console.note(event.text)
-
     prices = run.settings.table("model", ModelSettings).prices
     async with run.conversation(SaveMode.NOTHING) as conversation:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
@@ -33,7 +28,7 @@ async def replay(run: Invocation) -> int:
         await conversation.warm_up()
         await conversation.memory.query(then.question, 1)
         now = [
-            replayed(await ask_again(conversation, session, model, note), prices, then)
+            replayed(await ask_again(conversation, session, model, run.note_event), prices, then)
             for model in run.arguments.models or [conversation.model.selected]
         ]
     if run.console.json:

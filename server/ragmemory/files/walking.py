@@ -23,6 +23,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
+from ragmemory.files.formats.detection import Parser, parser_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -41,8 +42,8 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-# Images that an OCR program can read.
-SCANNED = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"))
+# The parser of images, which an OCR program reads.
+IMAGE = Parser("image")
 # Our own files that must not become documents.
 OWN_SECRETS = (HTTP_TOKEN, WEB_TOKEN)
 # Unsupported document formats, and the supported ones to which their programs can convert.
@@ -208,7 +209,7 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
         return Refusal(path, f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}", named)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
-    if path.suffix.lower() in SCANNED:
+    if parser_for(path) == IMAGE:
         if image_refusal:
             return Refusal(path, image_refusal, failed=False)
     elif kind := UNSUPPORTED.get(path.suffix.lower()):
