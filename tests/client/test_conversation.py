@@ -22,6 +22,7 @@ from ragchat.notebooks.definitions import load as load_notebook
 from ragchat.notebooks.definitions import save as save_notebook
 from ragchat.turn.events import Delta, Event
 from ragconfig.errors import SettingsError
+from ragconfig.settings import load_settings
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
@@ -249,8 +250,16 @@ async def test_the_conversations_of_a_notebook_whose_file_is_gone_are_ordinary_o
 
 
 async def test_a_notebook_that_cannot_be_used_changes_neither_the_scope_nor_the_model(tmp_path: Path) -> None:
-    flags = {"model__name": "mine", "model__base_url": f"http://127.0.0.1:{free_port()}/v1"}
-    async with memory_in(tmp_path) as memory, conversation_in(tmp_path, memory, **flags) as chat:
+    environ = {
+        "RAGCHAT_HOME": str(tmp_path),
+        "RAGCHAT_MODEL_NAME": "mine",
+        "RAGCHAT_MODEL_BASE_URL": f"http://127.0.0.1:{free_port()}/v1",
+    }
+    settings = load_settings(None, {"model.retries": 0}, environ, tmp_path)
+    async with (
+        memory_in(tmp_path) as memory,
+        Conversation(settings, memory, no_servers(settings), environ={}) as chat,
+    ):
         for text in ("Green tea.", "Black tea."):
             await memory.inject(text, {"title": "Tea"})
         await memory.inject("Bees.", {"uri": "note:bees"})
