@@ -35,7 +35,7 @@ from playwright.async_api import expect as expect
 
 from tests.support.mcp_process import ROOT
 from tests.support.processes import LONGEST_SECONDS, Held
-from tests.support.program import Program
+from tests.support.program import Program, forking_python
 
 AXE = ROOT / ".peers" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # No name but loopback is resolved: a request to another host fails, and is reported, without leaving here.
@@ -82,7 +82,7 @@ class Web:
 @contextmanager
 def web_process(program: Program, *words: str) -> Iterator[Web]:
     """`ragchat web` with more arguments, until leaving."""
-    with program.started("web", "--json", "--no-open", *words) as process:
+    with program.started("web", "--json", "--no-open", *words, python=forking_python()) as process:
         printed = b""
         while not printed.endswith(b"}\n"):
             line = process.line()
@@ -107,9 +107,10 @@ async def serving(program: Program, *words: str) -> AsyncIterator[Web]:
 
 
 def chromium() -> str:
-    """Debian's Chromium. Skips the test where there is none."""
-    if (path := shutil.which("chromium")) is None:
-        pytest.skip("there is no Chromium here; `apt-get install chromium` installs it")
+    """Debian's Chromium, the one without windows if it is there. Skips the test where there is none."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("there is no Chromium here; `apt-get install chromium-headless-shell` installs it")
     return path
 
 
