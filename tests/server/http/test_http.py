@@ -23,6 +23,7 @@ import pytest
 from ragcommon.hosts import HOSTS
 from tests.support.http_memory import (
     MODERN,
+    PLAIN_HTTP,
     Host,
     HttpMemory,
     host,
@@ -36,6 +37,7 @@ from tests.support.processes import (
     memory_command,
     memory_environment,
     memory_process,
+    run_here,
     uris,
 )
 
@@ -51,11 +53,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
 
 
 def get(url: str, **headers: str) -> httpx2.Response:
-    return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
+    return httpx2.get(url, headers=headers, **PLAIN_HTTP)
 
 
 def post(url: str, message: Any = None) -> httpx2.Response:
-    return httpx2.post(url, json=message, trust_env=False, timeout=LONGEST_SECONDS)
+    return httpx2.post(url, json=message, **PLAIN_HTTP)
 
 
 def test_it_says_where_it_listens(server: HttpMemory) -> None:
@@ -261,15 +263,7 @@ def test_the_plain_form_is_answered_where_it_is_switched_on(tmp_path: Path, serv
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        memory_command(folder, "http", *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_SECONDS,
-        env=memory_environment(folder, **variables),
-        check=False,
-    )
+    return run_here(folder, "--memory", str(folder / "memory.db"), "http", *arguments, **variables)
 
 
 @pytest.mark.full
