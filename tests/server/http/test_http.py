@@ -20,6 +20,7 @@ import anyio
 import httpx2
 import pytest
 
+from ragchat.cli import main
 from ragcommon.hosts import HOSTS
 from tests.support.http_memory import (
     MODERN,
@@ -125,13 +126,12 @@ def test_the_page_needs_no_host_where_any_will_do(tmp_path: Path, head: str) -> 
 
 @pytest.mark.parametrize("name", HOSTS)
 @pytest.mark.full
-def test_the_page_shows_what_mcp_config_prints(server: HttpMemory, name: str) -> None:
-    words = ["mcp", "config", name, "--url", server.url]
-    done = subprocess.run(
-        [sys.executable, "-m", "ragchat", *words], capture_output=True, text=True, check=True
-    )
+def test_the_page_shows_what_mcp_config_prints(
+    server: HttpMemory, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "config", name, "--url", server.url]) == 0
     page = get(f"{server.root}/", **BROWSER).text.replace("&quot;", '"')
-    assert done.stdout.strip() in page
+    assert capsys.readouterr().out.strip() in page
 
 
 def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, m
                     await other.maintenance.stats()
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(5):
+            for _ in range(3):
                 await other.maintenance.reembed(begin)
             before, queries = queries, 0
             while not queries:
