@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -24,7 +25,6 @@ from ragmcp.http.limits import HttpLimits
 from ragmemory.http.memories import NamedMemories, NamedMemory
 from ragmemory.mcp.toolsets import ALL
 from tests.support.http_memory import MODERN, PLAIN_HTTP, Host, host
-from tests.support.postgres import postgres
 from tests.support.processes import LONGEST_SECONDS, memory_environment, run_here
 from tests.support.team_memory import (
     RIGHTS,
@@ -268,27 +268,27 @@ def test_ragchat_uses_a_named_memory_by_its_address(team: Team, tmp_path: Path) 
         assert "Traceback" not in refused.stderr
 
 
-def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path) -> None:
+def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path, database: str) -> None:
     import psycopg
 
-    with postgres() as address:
-        memories = usual_memories(tmp_path)
-        for name, memory in memories.items():
-            del memory["path"]
-            memory["url"] = f"{address}{'&' if '?' in address else '?'}schema={name}_of_team"
-        with (
-            team_memory(tmp_path, memories=memories) as team,
-            team.host("notes") as ours,
-            team.host("plans") as theirs,
-        ):
-            ours.call("Inject", text="The wombat digs.")
-            assert theirs.call("Query", query="wombat")["structuredContent"]["empty"]
-            assert ours.call("Query", query="wombat")["structuredContent"]["hits"]
-        with psycopg.connect(address) as connection:
-            counted = [
-                connection.execute(f'SELECT count(*) FROM "{name}_of_team".documents').fetchone()
-                for name in ("notes", "plans")
-            ]
+    memories = usual_memories(tmp_path)
+    schemas = {name: f"{name}_{secrets.token_hex(6)}" for name in memories}
+    for name, memory in memories.items():
+        del memory["path"]
+        memory["url"] = f"{database}&schema={schemas[name]}"
+    with (
+        team_memory(tmp_path, memories=memories) as team,
+        team.host("notes") as ours,
+        team.host("plans") as theirs,
+    ):
+        ours.call("Inject", text="The wombat digs.")
+        assert theirs.call("Query", query="wombat")["structuredContent"]["empty"]
+        assert ours.call("Query", query="wombat")["structuredContent"]["hits"]
+    with psycopg.connect(database) as connection:
+        counted = [
+            connection.execute(f'SELECT count(*) FROM "{schemas[name]}".documents').fetchone()
+            for name in ("notes", "plans")
+        ]
     assert counted == [(1,), (0,)]
 
 
