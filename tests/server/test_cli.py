@@ -14,38 +14,33 @@ from pathlib import Path
 import pytest
 
 import ragmemory
-from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_here
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        memory_command(folder, *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=LONGEST_SECONDS,
-        env=memory_environment(folder, **variables),
-    )
-
-
 def test_the_version_is_that_of_the_distribution(tmp_path: Path) -> None:
-    done = run(tmp_path, "--version")
+    done = run_here(tmp_path, "--version")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert done.stdout == f"ragmemory {project['version']}\n"
     assert ragmemory.__version__ == project["version"]
 
 
 def test_the_end_of_stdin_is_the_end_and_nothing_was_made(tmp_path: Path) -> None:
-    done = run(tmp_path)
+    done = subprocess.run(
+        memory_command(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+        env=memory_environment(tmp_path),
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
-    done = run(tmp_path, "--memroy", "x")
+    done = run_here(tmp_path, "--memroy", "x")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "--memroy" in done.stderr
@@ -69,7 +64,7 @@ def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_used_are_one_sentence_on_stderr(
     tmp_path: Path, arguments: list[str], variables: dict[str, str], sentence: str
 ) -> None:
-    done = run(tmp_path, *arguments, **variables)
+    done = run_here(tmp_path, *arguments, **variables)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

@@ -268,7 +268,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
 plans = st.lists(st.tuples(st.integers(0, CLIENTS - 1), steps), min_size=15, max_size=40)
 
 
-@settings(deadline=None, max_examples=settings().max_examples // 4)
+@settings(deadline=None, max_examples=settings().max_examples // 6)
 @given(plans)
 def test_the_memory_is_at_every_step_what_the_model_is(plan: list[tuple[int, Step]]) -> None:
     with TemporaryDirectory() as folder:

@@ -17,6 +17,8 @@ from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memor
 
 MESSAGE_BYTES = 2**24
 MODERN = "2026-07-28"
+# For httpx2. Reading the certificates, which plain HTTP does not need, takes longer than most requests.
+PLAIN_HTTP: dict[str, Any] = {"verify": False, "trust_env": False, "timeout": LONGEST_SECONDS}
 
 
 @dataclass(frozen=True)
@@ -134,5 +136,5 @@ def modern_meta() -> dict[str, Any]:
 def host(url: str, revision: str = MODERN, token: str = "") -> Iterator[Host]:
     """A host that has not said anything yet."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    with httpx2.Client(timeout=LONGEST_SECONDS, headers=headers, trust_env=False) as client:
+    with httpx2.Client(headers=headers, **PLAIN_HTTP) as client:
         yield Host(client, url, revision)

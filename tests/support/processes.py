@@ -1,20 +1,29 @@
-"""`ragmemory` as a real process, and a client of it."""
+"""`ragmemory` as a real process, and a client of it; or run to its end in this process."""
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    asynccontextmanager,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from pathlib import Path
 from typing import IO, Any
+from unittest.mock import patch
 
 from ragmcp.client.features import Client
 from ragmcp.protocol.schema.tools import ToolCallResult
 from ragmcp.stdio.connect import open_stdio
+from ragmemory.cli import main
 
 MESSAGE_BYTES = 1 << 28
 # Far longer than anything that a test waits for takes, on a busy machine too: what takes longer hangs.
@@ -68,6 +77,18 @@ def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
     """Ours, with everything the program keeps under `folder`, and without what would change its settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAGCHAT", "OPENAI"))}
     return kept | {"RAGCHAT_HOME": str(folder / "home")} | variables
+
+
+def run_here(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`ragmemory` in this process: with words and settings that end it before it serves."""
+    out, errors = io.StringIO(), io.StringIO()
+    environment = patch.dict(os.environ, memory_environment(folder, **variables), clear=True)
+    with environment, redirect_stdout(out), redirect_stderr(errors):
+        try:
+            code = main(words)
+        except SystemExit as exit:  # from argparse
+            code = int(exit.code or 0)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), errors.getvalue())
 
 
 class LogFile:

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support.http_memory import MODERN, Host, HttpMemory, host, http_memory, modern_meta
+from tests.support.http_memory import MODERN, PLAIN_HTTP, Host, HttpMemory, host, http_memory, modern_meta
 from tests.support.processes import LONGEST_SECONDS
 
 RIGHTS = ("read", "write", "admin")
@@ -48,8 +48,7 @@ class Team:
         return httpx2.get(
             url,
             headers={"authorization": f"Bearer {token}", "accept": "application/json, text/event-stream"},
-            trust_env=False,
-            timeout=LONGEST_SECONDS,
+            **PLAIN_HTTP,
         )
 
     def until_status(self, memory: str, token: str, status: int) -> httpx2.Response:

@@ -99,7 +99,7 @@ class OpenAIEmbedder:
     def _connected(self) -> AsyncOpenAI:
         """Raises EmbedderUnavailable for a key file that cannot be read."""
         if self._client is None:
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
             try:
                 key = read_key(self.settings.key_file)
@@ -113,6 +113,8 @@ class OpenAIEmbedder:
                 base_url=self.base_url,
                 timeout=self.settings.timeout_seconds,
                 max_retries=self.settings.retries,
+                # Reading the certificates takes longer than most requests to a server on this machine.
+                http_client=DefaultAsyncHttpxClient(verify=urlsplit(self.base_url).scheme != "http"),
             )
         return self._client
 

@@ -20,13 +20,11 @@ import pytest
 
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmemory.bridge.spawned import Spawned
-from tests.support.http_memory import MODERN, http_memory, modern_meta
+from tests.support.http_memory import MODERN, HttpMemory, http_memory, modern_meta
 from tests.support.peers import with_smoke
 from tests.support.ports import free_port
-from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_here
 from tests.support.stdio_memory import Stdio
-
-REVISIONS = [MODERN, *LEGACY_REVISIONS]
 
 
 def bridge_command(folder: Path, url: str, *arguments: str, patience: float = LONGEST_SECONDS) -> list[str]:
@@ -34,6 +32,13 @@ def bridge_command(folder: Path, url: str, *arguments: str, patience: float = LO
     python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
     set_patience = f"from ragmemory.bridge import host; host.RETRY_SECONDS = {patience}"
     return [python, "-c", f"{set_patience}; from ragmemory.cli import main; raise SystemExit(main())", *words]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
+    """One for all tests that do not end it."""
+    with http_memory(tmp_path_factory.mktemp("http")) as server:
+        yield server
 
 
 @contextmanager
@@ -61,10 +66,14 @@ def bridge(
             process.wait(LONGEST_SECONDS)
 
 
-@pytest.mark.parametrize("revision", with_smoke(REVISIONS, [MODERN, "2025-03-26"]))
+@pytest.mark.parametrize(
+    "revision", with_smoke([MODERN, "2025-03-26", LEGACY_REVISIONS[-1]], [MODERN, "2025-03-26"])
+)
 @pytest.mark.full
-def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Path, revision: str) -> None:
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(
+    tmp_path: Path, server: HttpMemory, revision: str
+) -> None:
+    with bridge(tmp_path, server.url, revision=revision) as speaker:
         tools = [tool["name"] for tool in speaker.request("tools/list")["result"]["tools"]]
         assert tools == ["Inject", "Query"]
         speaker.call("Inject", text="Füchse springen.", metadata={"uri": "füchse"})
@@ -84,17 +93,19 @@ def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Pat
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2024-11-05"])
 @pytest.mark.full
-def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision: str) -> None:
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+def test_what_a_session_is_told_comes_down_to_its_host(
+    tmp_path: Path, server: HttpMemory, revision: str
+) -> None:
+    with bridge(tmp_path, server.url, revision=revision) as speaker:
         speaker.request("resources/list")
-        speaker.call("Inject", text="Foxes jump.")
+        speaker.call("Inject", text=f"Foxes jump in {revision}.")
         heard = speaker.heard or [speaker.receive()["method"]]
         assert heard == ["notifications/resources/list_changed"]
 
 
 @pytest.mark.full
-def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path) -> None:
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision="2025-03-26") as speaker:
+def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path, server: HttpMemory) -> None:
+    with bridge(tmp_path, server.url, revision="2025-03-26") as speaker:
         query = {"name": "Query", "arguments": {"query": "foxes"}}
         batch = [{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": query} for n in (91, 92)]
         speaker.send(json.dumps(batch).encode())
@@ -110,8 +121,10 @@ def test_a_host_that_is_too_fast_for_the_server_is_answered_later(tmp_path: Path
 
 
 @pytest.mark.full
-def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
+def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(
+    tmp_path: Path, server: HttpMemory
+) -> None:
+    with bridge(tmp_path, server.url) as speaker:
         listening = speaker.ask("subscriptions/listen", notifications={"resourcesListChanged": True})
         assert speaker.receive()["method"] == "notifications/subscriptions/acknowledged"
         cancelled = {"requestId": listening, "_meta": modern_meta()}
@@ -136,14 +149,10 @@ def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_pat
         assert third.call("Query", query="foxes")["structuredContent"]["hits"]
 
 
-@pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
 @pytest.mark.full
-def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
+def test_the_bridge_survives_its_server(tmp_path: Path) -> None:
     port = str(free_port())
-    with (
-        http_memory(tmp_path, "--port", port) as server,
-        bridge(tmp_path, server.url, revision=revision) as speaker,
-    ):
+    with http_memory(tmp_path, "--port", port) as server, bridge(tmp_path, server.url) as speaker:
         speaker.call("Inject", text="Foxes jump.")
         server.process.kill()
         server.process.wait()
@@ -156,27 +165,25 @@ def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
             assert speaker.call("Query", query="foxes")
 
 
-@pytest.mark.parametrize(
-    ("token", "word"), [("", "HTTP_REFUSED"), ("wrong", "HTTP_REFUSED")], ids=["none", "wrong"]
-)
 @pytest.mark.full
-def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, word: str) -> None:
+def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN="right") as server:
         with bridge(tmp_path, server.url, RAGMEMORY_TOKEN="right") as speaker:
             assert speaker.call("Query", query="x")
-        process = subprocess.run(
-            memory_command(tmp_path, "bridge", server.url),
-            input=json.dumps(
-                {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}}
-            ).encode(),
-            capture_output=True,
-            env=memory_environment(tmp_path, **({"RAGMEMORY_TOKEN": token} if token else {})),
-            timeout=LONGEST_SECONDS,
-            check=True,
-        )
-        error = json.loads(process.stdout)["error"]
-        assert error["data"]["errorCode"] == word
-        assert "status 401" in error["message"]
+        for variables in ({}, {"RAGMEMORY_TOKEN": "wrong"}):
+            process = subprocess.run(
+                memory_command(tmp_path, "bridge", server.url),
+                input=json.dumps(
+                    {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}}
+                ).encode(),
+                capture_output=True,
+                env=memory_environment(tmp_path, **variables),
+                timeout=LONGEST_SECONDS,
+                check=True,
+            )
+            error = json.loads(process.stdout)["error"]
+            assert error["data"]["errorCode"] == "HTTP_REFUSED"
+            assert "status 401" in error["message"]
 
 
 @pytest.mark.full
@@ -192,7 +199,11 @@ def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: P
         assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
         server.process.kill()
         server.process.wait()
+        asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
         with http_memory(tmp_path, "--port", port):
+            answer = next(one for one in iter(speaker.receive, None) if "id" in one)
+            assert answer["id"] == asked
+            assert answer["result"]["content"][0]["text"].startswith("[1]")
             # Nothing says when the new session's stream is open, so there is news until some is heard.
             deadline = time.monotonic() + LONGEST_SECONDS
             while "notifications/resources/updated" not in speaker.heard:
@@ -227,32 +238,20 @@ def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     ids=str,
 )
 def test_what_cannot_be_bridged_is_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
-    done = subprocess.run(
-        memory_command(tmp_path, "bridge", *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=memory_environment(tmp_path),
-        timeout=LONGEST_SECONDS,
-        check=False,
-    )
+    done = run_here(tmp_path, "bridge", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
 
 
 @pytest.mark.full
-def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path) -> None:
+def test_a_message_over_the_limit_or_a_malformed_answer_is_refused_and_the_bridge_lives(
+    tmp_path: Path, server: HttpMemory
+) -> None:
     limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
+    with bridge(tmp_path, server.url, **limit) as speaker:
         refused = speaker.request("tools/call", name="Inject", arguments={"text": "x" * 200_000})
         assert refused["error"]["data"]["errorCode"] == "MESSAGE_TOO_LARGE"
         assert speaker.call("Query", query="x")
-
-
-@pytest.mark.full
-def test_a_malformed_answer_of_the_host_is_refused_without_its_id(tmp_path: Path) -> None:
-    limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
-    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
         for error in ({}, {"code": 1, "message": "x" * 200_000}):
             speaker.send({"jsonrpc": "2.0", "id": 77, "error": error})
             assert speaker.receive()["id"] is None

@@ -13,7 +13,7 @@ from ragmemory.http import health
 from ragmemory.http.health import why_not_ready
 from ragmemory.service import MemoryService
 from tests.support.database_proxy import database_proxy
-from tests.support.http_memory import http_memory
+from tests.support.http_memory import PLAIN_HTTP, http_memory
 from tests.support.memories import service_for
 
 WARMING_UP = "The server has just been started, and reads the memory."
@@ -21,7 +21,7 @@ WARMING_UP = "The server has just been started, and reads the memory."
 
 def once_warm(url: str) -> httpx2.Response:
     """The answer of a server that has warmed up."""
-    while (answer := httpx2.get(url)).json().get("reason") == WARMING_UP:
+    while (answer := httpx2.get(url, **PLAIN_HTTP)).json().get("reason") == WARMING_UP:
         assert answer.status_code == 503
     return answer
 
@@ -36,7 +36,7 @@ def test_the_process_is_live_and_ready_without_a_token(tmp_path: Path) -> None:
 def test_a_memory_that_cannot_be_read_is_live_but_not_ready(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_text("no database " * 99, encoding="utf-8")
     with http_memory(tmp_path) as server:
-        assert httpx2.get(f"{server.root}/health/live").status_code == 200
+        assert httpx2.get(f"{server.root}/health/live", **PLAIN_HTTP).status_code == 200
         answer = once_warm(f"{server.root}/health/ready")
         assert answer.status_code == 503
         assert answer.json() == {

@@ -20,9 +20,11 @@ import anyio
 import httpx2
 import pytest
 
+from ragchat.cli import main
 from ragcommon.hosts import HOSTS
 from tests.support.http_memory import (
     MODERN,
+    PLAIN_HTTP,
     Host,
     HttpMemory,
     host,
@@ -36,6 +38,7 @@ from tests.support.processes import (
     memory_command,
     memory_environment,
     memory_process,
+    run_here,
     uris,
 )
 
@@ -50,12 +53,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
+    """One with a token: any host will do."""
+    with http_memory(tmp_path_factory.mktemp("guarded"), RAGMEMORY_TOKEN="t" * 32) as server:
+        yield server
+
+
 def get(url: str, **headers: str) -> httpx2.Response:
-    return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
+    return httpx2.get(url, headers=headers, **PLAIN_HTTP)
 
 
 def post(url: str, message: Any = None) -> httpx2.Response:
-    return httpx2.post(url, json=message, trust_env=False, timeout=LONGEST_SECONDS)
+    return httpx2.post(url, json=message, **PLAIN_HTTP)
 
 
 def test_it_says_where_it_listens(server: HttpMemory) -> None:
@@ -102,9 +112,8 @@ def test_a_browser_is_shown_a_page_that_runs_and_loads_nothing(server: HttpMemor
 
 
 @pytest.mark.full
-def test_the_page_does_not_repeat_markup_from_outside(tmp_path: Path) -> None:
-    with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:  # With a token any host will do.
-        page = get(f"{server.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
+def test_the_page_does_not_repeat_markup_from_outside(guarded: HttpMemory) -> None:
+    page = get(f"{guarded.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
     assert page.status_code == 200
     assert "&lt;script" in page.text
     assert "<script" not in page.text
@@ -112,24 +121,21 @@ def test_the_page_does_not_repeat_markup_from_outside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("head", ["GET / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"])
 @pytest.mark.full
-def test_the_page_needs_no_host_where_any_will_do(tmp_path: Path, head: str) -> None:
-    with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:
-        address = ("127.0.0.1", server.told["port"])
-        with socket.create_connection(address, LONGEST_SECONDS) as client:
-            client.sendall(f"{head}accept: text/html\r\n\r\n".encode())
-            with client.makefile("rb") as response:
-                assert response.readline().split()[1] == b"200"
+def test_the_page_needs_no_host_where_any_will_do(guarded: HttpMemory, head: str) -> None:
+    with socket.create_connection(("127.0.0.1", guarded.told["port"]), LONGEST_SECONDS) as client:
+        client.sendall(f"{head}accept: text/html\r\n\r\n".encode())
+        with client.makefile("rb") as response:
+            assert response.readline().split()[1] == b"200"
 
 
 @pytest.mark.parametrize("name", HOSTS)
 @pytest.mark.full
-def test_the_page_shows_what_mcp_config_prints(server: HttpMemory, name: str) -> None:
-    words = ["mcp", "config", name, "--url", server.url]
-    done = subprocess.run(
-        [sys.executable, "-m", "ragchat", *words], capture_output=True, text=True, check=True
-    )
+def test_the_page_shows_what_mcp_config_prints(
+    server: HttpMemory, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "config", name, "--url", server.url]) == 0
     page = get(f"{server.root}/", **BROWSER).text.replace("&quot;", '"')
-    assert done.stdout.strip() in page
+    assert capsys.readouterr().out.strip() in page
 
 
 def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> None:
@@ -153,7 +159,7 @@ def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> 
     assert not {"made/up", "Nothing"} & set(text.replace('"', " ").split())
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/.well-known/mcp", "/mcp"])
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/.well-known/mcp", "/openapi.json", "/mcp"])
 def test_pages_from_elsewhere_are_kept_out(server: HttpMemory, path: str) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
         assert get(server.root + path, **headers).status_code == 403
@@ -251,25 +257,12 @@ def test_only_reading_is_offered_where_that_is_wanted(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_plain_form_is_answered_where_it_is_switched_on(tmp_path: Path, server: HttpMemory) -> None:
-    plain = {"method": "Query", "params": {"query": "foxes"}}
-    assert "error" in post(server.url, plain).json()
-    with http_memory(tmp_path, RAGCHAT_HTTP_PLAIN_FORM="true") as switched:
-        answer = post(switched.url, plain).json()
-    assert "jsonrpc" not in answer
-    assert answer["result"]["structuredContent"]["hits"] == []
+def test_the_plain_form_is_refused_where_it_is_not_switched_on(server: HttpMemory) -> None:
+    assert "error" in post(server.url, {"method": "Query", "params": {"query": "foxes"}}).json()
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        memory_command(folder, "http", *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_SECONDS,
-        env=memory_environment(folder, **variables),
-        check=False,
-    )
+    return run_here(folder, "--memory", str(folder / "memory.db"), "http", *arguments, **variables)
 
 
 @pytest.mark.full

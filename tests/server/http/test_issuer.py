@@ -25,10 +25,18 @@ from ragmcp.oauth.store import Registration
 from ragmcp.oauth.web import open_web
 from ragmemory.http import issuer as issuers
 from ragmemory.http.issuer import InvalidToken, Issuer
-from tests.support.http_memory import host
+from tests.support.http_memory import PLAIN_HTTP, host
 from tests.support.identity_provider import ALGORITHMS, IdentityProvider, identity_provider, new_key, public
-from tests.support.processes import LONGEST_SECONDS
-from tests.support.team_memory import RIGHTS, Team, listening, team_memory, token_of
+from tests.support.processes import LONGEST_SECONDS, run_here
+from tests.support.team_memory import (
+    RIGHTS,
+    Team,
+    listening,
+    team_memory,
+    token_of,
+    usual_memories,
+    write_file,
+)
 
 SECRET = b"a-shared-secret-of-more-than-thirty-two-bytes"
 
@@ -107,7 +115,7 @@ def test_the_name_by_which_a_client_addresses_the_server_changes_no_audience(
             team.url("notes"),
             headers=headers | {"authorization": f"Bearer {token}"},
             content=b"{}",
-            trust_env=False,
+            **PLAIN_HTTP,
         )
         assert response.status_code == status
 
@@ -211,10 +219,10 @@ async def test_clients_find_out_who_gives_tokens(team: Team, provider: IdentityP
     async with open_web(Reach(team.url("notes"))) as web:
         found = await find_resource(web, team.url("notes"), challenge)
     assert found == ResourceMetadata(team.url("notes"), [provider.url], [*RIGHTS])
-    document = httpx2.get(challenge["resource_metadata"], trust_env=False).json()
+    document = httpx2.get(challenge["resource_metadata"], **PLAIN_HTTP).json()
     assert document["bearer_methods_supported"] == ["header"]
     # A memory that does not exist is described alike.
-    other = httpx2.get(challenge["resource_metadata"].replace("notes", "no/w%22here"), trust_env=False)
+    other = httpx2.get(challenge["resource_metadata"].replace("notes", "no/w%22here"), **PLAIN_HTTP)
     assert other.json() == {**document, "resource": f"{team.url()}/no%2Fw%22here"}
     inject = {"name": "Inject", "arguments": {"text": "x"}}
     with host(team.url("notes"), token=provider.token(team.url("notes"))) as reader:
@@ -404,8 +412,11 @@ async def test_more_than_a_provider_ever_sends_is_not_read(caplog: pytest.LogCap
 def test_a_provider_that_cannot_be_used_safely_is_a_sentence(
     tmp_path: Path, variables: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(AssertionError, match=sentence), team_memory(tmp_path, **variables):
-        pass
+    write_file(file := tmp_path / "memories.toml", usual_memories(tmp_path))
+    named = {"RAGCHAT_HTTP_MEMORIES": str(file)} | variables
+    done = run_here(tmp_path, "http", "--port", "0", **named)
+    assert done.returncode == 1
+    assert sentence in done.stderr
 
 
 def test_behind_a_proxy_tokens_are_for_the_public_address(tmp_path: Path, provider: IdentityProvider) -> None:

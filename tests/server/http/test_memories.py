@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -23,9 +24,8 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
 from ragmemory.http.memories import NamedMemories, NamedMemory
 from ragmemory.mcp.toolsets import ALL
-from tests.support.http_memory import MODERN, Host, host
-from tests.support.postgres import postgres
-from tests.support.processes import LONGEST_SECONDS, RAGMEMORY, memory_environment
+from tests.support.http_memory import MODERN, PLAIN_HTTP, Host, host
+from tests.support.processes import LONGEST_SECONDS, memory_environment, run_here
 from tests.support.team_memory import (
     RIGHTS,
     SERVERS_TOKEN,
@@ -107,7 +107,7 @@ def test_an_unknown_memory_looks_like_a_wrong_token(team: Team) -> None:
         )
     ]
     assert answers[0] == answers[1] == answers[2]
-    assert httpx2.get(team.url("notes"), trust_env=False).status_code == 401
+    assert httpx2.get(team.url("notes"), **PLAIN_HTTP).status_code == 401
 
 
 def test_another_scheme_or_two_tokens_are_refused(team: Team) -> None:
@@ -117,9 +117,9 @@ def test_another_scheme_or_two_tokens_are_refused(team: Team) -> None:
         [("authorization", token)],
         [("authorization", f"Bearer {token} {token}")],
     ):
-        assert httpx2.get(team.url("notes"), headers=headers, trust_env=False).status_code == 401
+        assert httpx2.get(team.url("notes"), headers=headers, **PLAIN_HTTP).status_code == 401
     twice = [("authorization", f"Bearer {token}"), ("authorization", "Bearer x")]
-    assert httpx2.get(team.url("notes"), headers=twice, trust_env=False).status_code == 400
+    assert httpx2.get(team.url("notes"), headers=twice, **PLAIN_HTTP).status_code == 400
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -268,27 +268,27 @@ def test_ragchat_uses_a_named_memory_by_its_address(team: Team, tmp_path: Path) 
         assert "Traceback" not in refused.stderr
 
 
-def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path) -> None:
+def test_two_schemas_of_one_database_are_two_memories(tmp_path: Path, database: str) -> None:
     import psycopg
 
-    with postgres() as address:
-        memories = usual_memories(tmp_path)
-        for name, memory in memories.items():
-            del memory["path"]
-            memory["url"] = f"{address}{'&' if '?' in address else '?'}schema={name}_of_team"
-        with (
-            team_memory(tmp_path, memories=memories) as team,
-            team.host("notes") as ours,
-            team.host("plans") as theirs,
-        ):
-            ours.call("Inject", text="The wombat digs.")
-            assert theirs.call("Query", query="wombat")["structuredContent"]["empty"]
-            assert ours.call("Query", query="wombat")["structuredContent"]["hits"]
-        with psycopg.connect(address) as connection:
-            counted = [
-                connection.execute(f'SELECT count(*) FROM "{name}_of_team".documents').fetchone()
-                for name in ("notes", "plans")
-            ]
+    memories = usual_memories(tmp_path)
+    schemas = {name: f"{name}_{secrets.token_hex(6)}" for name in memories}
+    for name, memory in memories.items():
+        del memory["path"]
+        memory["url"] = f"{database}&schema={schemas[name]}"
+    with (
+        team_memory(tmp_path, memories=memories) as team,
+        team.host("notes") as ours,
+        team.host("plans") as theirs,
+    ):
+        ours.call("Inject", text="The wombat digs.")
+        assert theirs.call("Query", query="wombat")["structuredContent"]["empty"]
+        assert ours.call("Query", query="wombat")["structuredContent"]["hits"]
+    with psycopg.connect(database) as connection:
+        counted = [
+            connection.execute(f'SELECT count(*) FROM "{schemas[name]}".documents').fetchone()
+            for name in ("notes", "plans")
+        ]
     assert counted == [(1,), (0,)]
 
 
@@ -503,7 +503,7 @@ def test_a_file_that_cannot_be_used_at_the_start_is_a_sentence(
     file = tmp_path / "memories.toml"
     if content is not None:
         file.write_text(content, encoding="utf-8")
-    done = ragmemory(tmp_path, "http", "--port", "0", RAGCHAT_HTTP_MEMORIES=str(file))
+    done = run_here(tmp_path, "http", "--port", "0", RAGCHAT_HTTP_MEMORIES=str(file))
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr.splitlines()[-1]
     assert "secret" not in done.stderr
@@ -513,21 +513,10 @@ def test_a_file_that_cannot_be_used_at_the_start_is_a_sentence(
 def test_with_memories_for_others_the_server_has_a_token_of_its_own(tmp_path: Path) -> None:
     with team_memory(tmp_path, RAGMEMORY_TOKEN="") as team:
         assert team.server.told["authorization"] == "bearer"
-        assert httpx2.get(f"{team.server.root}/metrics", trust_env=False).status_code == 401
+        assert httpx2.get(f"{team.server.root}/metrics", **PLAIN_HTTP).status_code == 401
 
 
 # The command that makes tokens
-
-
-def ragmemory(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*RAGMEMORY, *arguments],
-        capture_output=True,
-        text=True,
-        env=memory_environment(folder, **variables),
-        timeout=LONGEST_SECONDS,
-        check=False,
-    )
 
 
 def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: Path) -> None:
@@ -535,7 +524,7 @@ def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: P
         kept = "# Who may read the notes.\n" + team.file.read_text(encoding="utf-8")
         team.file.write_text(kept, encoding="utf-8")
         named = {"RAGCHAT_HTTP_MEMORIES": str(team.file)}
-        made = ragmemory(tmp_path, "token", "notes", "anne", "--right", "admin", **named)
+        made = run_here(tmp_path, "token", "notes", "anne", "--right", "admin", **named)
         assert (made.returncode, made.stderr) == (0, "")
         token = made.stdout.strip()
         assert len(token) >= 43
@@ -543,7 +532,7 @@ def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: P
         team.until_status("notes", token, 200)
         team.until_status("notes", token_of("notes", "read"), 200)
         # The next one takes its place.
-        other = json.loads(ragmemory(tmp_path, "token", "notes", "anne", "--json", **named).stdout)
+        other = json.loads(run_here(tmp_path, "token", "notes", "anne", "--json", **named).stdout)
         assert (other["memory"], other["owner"], other["right"]) == ("notes", "anne", "read")
         team.until_status("notes", token, 401)
         team.until_status("notes", other["token"], 200)
@@ -557,7 +546,7 @@ def test_a_new_token_leaves_the_mode_of_the_file_as_it_is(tmp_path: Path) -> Non
     file = tmp_path / "memories.toml"
     file.write_text(NOTES, encoding="utf-8")
     file.chmod(0o640)
-    assert ragmemory(tmp_path, "token", "notes", "anne", RAGCHAT_HTTP_MEMORIES=str(file)).returncode == 0
+    assert run_here(tmp_path, "token", "notes", "anne", RAGCHAT_HTTP_MEMORIES=str(file)).returncode == 0
     assert file.stat().st_mode & 0o777 == 0o640
 
 
@@ -583,7 +572,7 @@ def test_a_token_that_cannot_be_made_is_a_sentence(
     file = tmp_path / "memories.toml"
     file.write_text(content or "", encoding="utf-8")
     named = {} if content is None else {"RAGCHAT_HTTP_MEMORIES": str(file)}
-    done = ragmemory(tmp_path, "token", *arguments, **named)
+    done = run_here(tmp_path, "token", *arguments, **named)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert file.read_text(encoding="utf-8") == (content or "")

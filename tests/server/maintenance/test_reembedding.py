@@ -154,7 +154,7 @@ async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, m
                     await other.maintenance.stats()
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(5):
+            for _ in range(3):
                 await other.maintenance.reembed(begin)
             before, queries = queries, 0
             while not queries:
@@ -177,10 +177,11 @@ async def test_without_the_old_embedder_memory_is_searched_by_words_until_the_sw
         assert (await other.search.query("quick fox", 3)).notice == ""
 
 
-@pytest.mark.parametrize("text", [FOX, LONG + FOX], ids=["short", "long"])
+@pytest.mark.parametrize(("text", "page"), [(FOX, 2), (LONG + FOX, 8)], ids=["short", "long"])
 async def test_what_is_written_during_a_reembedding_is_among_the_old_and_the_new(
-    tmp_path: Path, memory: MemoryService, text: str
+    tmp_path: Path, memory: MemoryService, monkeypatch: pytest.MonkeyPatch, text: str, page: int
 ) -> None:
+    monkeypatch.setattr(reembedding, "_PAGE", page)
     await fill(memory)
     await memory.writer.forget("fox", ORIGIN)
     async with service_for(tmp_path, OppositeEmbedder()) as other:

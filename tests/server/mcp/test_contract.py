@@ -1,4 +1,4 @@
-"""Every tool of every toolset, called over stdio and HTTP, each in both eras, against its own schemas.
+"""Every tool against its own schemas: over stdio in an older revision, over HTTP in the newest.
 
 A new tool needs a line in `valid_arguments`.
 """
@@ -28,10 +28,8 @@ TEXTS = ["# Tea\n\nSteep it for two minutes.", "# Tea\n\nSteep it for three minu
 # schema are protocol errors.
 LAST_WITH_PROTOCOL_ERRORS = "2025-06-18"
 HOSTS = [
-    pytest.param(("stdio", MODERN), marks=pytest.mark.full),
     ("stdio", LAST_WITH_PROTOCOL_ERRORS),
     ("HTTP", MODERN),
-    pytest.param(("HTTP", "2025-11-25"), marks=pytest.mark.full),
 ]
 # A value that is not of the type of an argument.
 WRONG = {"string": 1, "integer": "x", "number": "x", "boolean": "x", "array": 1, "object": 1}
@@ -145,9 +143,16 @@ def prepared(call: Caller) -> dict[str, dict[str, Any]]:  # noqa: ARG001 (each h
     return {}
 
 
+@pytest.fixture(scope="module")
+def job(call: Caller, folder: Path) -> str:
+    """The id of an ingestion."""
+    answer = call("start_ingestion", {"path": str(folder / "notes")})
+    return str(answer["result"]["structuredContent"]["job_id"])
+
+
 @pytest.fixture
 def arguments(
-    name: str, call: Caller, folder: Path, prepared: dict[str, dict[str, Any]]
+    name: str, call: Caller, folder: Path, job: str, prepared: dict[str, dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The valid arguments of a tool for a memory with two versions of a document and a source."""
 
@@ -158,10 +163,9 @@ def arguments(
         for text in TEXTS:
             result("Inject", text=text, metadata={"uri": URI})
         [hit] = result("Query", query="tea", filter={"uri": URI}, top_k=1)["hits"]
-        job = result("start_ingestion", path=str(folder / "notes"))
         result("add_sources", paths=[str(folder / "notes")])
         version = result("list_versions", document=URI)["versions"][0]["number"]
-        prepared |= valid_arguments(folder, hit["chunk_id"], job["job_id"], version)
+        prepared |= valid_arguments(folder, hit["chunk_id"], job, version)
     yield prepared[name]
     if not msgspec.to_builtins(TOOLS[name].info)["annotations"]["readOnlyHint"]:
         prepared.clear()

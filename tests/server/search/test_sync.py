@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from anyio import to_thread
+from hypothesis import settings
 
 from ragcommon.contract.search import Hit
 from ragmemory.errors import (
@@ -95,7 +96,7 @@ async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read
     found = 0
     for name in sorted(path.name for path in (tmp_path / "memory.db-index").glob("*.index")):
         size = (tmp_path / "memory.db-index" / name).stat().st_size
-        for at in range(0, size, 1 + size // 8):
+        for at in range(0, size, 1 + size // (settings().max_examples // 6)):
             copy = tmp_path / f"{name}-{at}"
             copy.mkdir()
             shutil.copy(tmp_path / "memory.db", copy)
@@ -107,12 +108,11 @@ async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read
             assert await check(copy) in (sound, rebuilt)
             found += "is damaged" in caplog.text
             await check(copy)
-    assert found > 8
+    assert found > 4
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 async def test_damage_that_no_question_comes_upon_is_noticed_after_some_questions(
-    share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for module in ("checking", "vectors"):
         monkeypatch.setattr(f"ragmemory.search.index.{module}.ALL_EXACT", 100)
@@ -123,14 +123,19 @@ async def test_damage_that_no_question_comes_upon_is_noticed_after_some_question
     async with service_for(tmp_path) as memory:
         await put(memory, text, uri="parts")
         sound = (await memory.search.query("animal7", 8)).hits
-    (file,) = (tmp_path / "memory.db-index").glob("segment-*")
-    data = bytearray(file.read_bytes())
-    data[int(share * len(data))] ^= 1
-    file.write_bytes(data)
-    async with service_for(tmp_path) as memory:
-        for _ in range(10):
-            assert (await memory.search.query("animal7", 8)).hits == sound
-    assert "is damaged" in caplog.text
+    for share in (0.3, 0.6, 0.9):
+        copy = tmp_path / str(share)
+        shutil.copytree(tmp_path / "memory.db-index", copy / "memory.db-index")
+        shutil.copy(tmp_path / "memory.db", copy)
+        (file,) = (copy / "memory.db-index").glob("segment-*")
+        data = bytearray(file.read_bytes())
+        data[int(share * len(data))] ^= 1
+        file.write_bytes(data)
+        caplog.clear()
+        async with service_for(copy) as memory:
+            for _ in range(10):
+                assert (await memory.search.query("animal7", 8)).hits == sound
+        assert "is damaged" in caplog.text
 
 
 async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
@@ -247,7 +252,7 @@ async def test_segments_are_merged_when_no_questions_come(
     for uri, text in (("fox", FOX), ("pie", PIE)):
         async with service_for(tmp_path) as memory:
             await put(memory, text, uri=uri)
-    monkeypatch.setattr("ragmemory.search.sync._IDLE_SECONDS", 0.5)
+    monkeypatch.setattr("ragmemory.search.sync._IDLE_SECONDS", 0.3)
     merged = threading.Event()
     times: dict[str, float] = {}
     write = SavedIndex.write
@@ -259,9 +264,9 @@ async def test_segments_are_merged_when_no_questions_come(
 
     monkeypatch.setattr(SavedIndex, "write", note_and_write)
     async with service_for(tmp_path) as memory:
-        end = time.monotonic() + 1.5
+        end = time.monotonic() + 0.9
         while time.monotonic() < end and not merged.is_set():
             times["asked"] = time.monotonic()
             assert sorted(await uris(memory, "fox pie")) == ["fox", "pie"]
         assert await to_thread.run_sync(merged.wait, 30)
-    assert times["merged"] - times["asked"] >= 0.5
+    assert times["merged"] - times["asked"] >= 0.3
