@@ -17,6 +17,7 @@ from tests.faults.outcomes import Outcome
 from tests.faults.store import (
     clocks_apart,
     cut_connections,
+    faults_in_turn,
     frozen_writers,
     killed_database,
     killed_servers,
@@ -39,22 +40,23 @@ class Campaign(NamedTuple):
 
 
 CAMPAIGNS = [
-    Campaign(kills, 3, 1_000),
+    Campaign(kills, 2, 1_000),
     Campaign(kills_while_loading, 2, 200),
-    Campaign(several_writers, 2, 50),
-    Campaign(kills_while_closing, 4, 100),
-    Campaign(index_files, 6, 200),
+    Campaign(several_writers, 1, 50),
+    Campaign(kills_while_closing, 2, 100),
+    Campaign(index_files, 4, 200),
     Campaign(database_pages, 3, 200),
     Campaign(own_files, 2, 50),
-    Campaign(undo, 16, 500),
-    Campaign(bad_writes, 25, 1_000),
+    Campaign(undo, 6, 500),
+    Campaign(bad_writes, 7, 1_000),
 ]
 # Those of a memory in PostgreSQL, each of which runs as a whole.
 STORE = [
-    Campaign(killed_servers, 1, 20),
-    Campaign(killed_database, 1, 10),
+    Campaign(faults_in_turn, 3, 6),
+    Campaign(killed_servers, 0, 20),
+    Campaign(killed_database, 0, 10),
     Campaign(cut_connections, 0, 60),
-    Campaign(frozen_writers, 1, 4),
+    Campaign(frozen_writers, 0, 4),
     Campaign(migrations_at_once, 0, 10),
     Campaign(clocks_apart, 0, 6),
     Campaign(restored_backups, 0, 6),

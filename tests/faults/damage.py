@@ -66,8 +66,11 @@ INDEX_DAMAGES: list[Damage] = [flipped, zeroed, overwritten, truncated]
 DATABASE_DAMAGES: list[Damage] = [header_lost, zeroed, overwritten]
 
 
-def fill(folder: Path) -> None:
-    """A memory of DOCUMENTS with SECTIONS chunks each, and its index; nothing runs afterwards."""
+def fill(folder: Path) -> list[list[tuple[str, int]]]:
+    """A memory of DOCUMENTS with SECTIONS chunks each, and its index; nothing runs afterwards.
+
+    Returns what is found for each question.
+    """
     with raw_memory(folder) as memory:
         for number in range(DOCUMENTS):
             sections = [
@@ -79,8 +82,9 @@ def fill(folder: Path) -> None:
         assert len(memory.results(DOCUMENTS)) == DOCUMENTS
         memory.end()
     with raw_memory(folder) as memory:  # saves the rest of the index
-        answers(memory)
+        found = answers(memory)
         memory.end()
+    return found
 
 
 def answers(memory: RawMemory) -> list[list[tuple[str, int]]]:
@@ -92,10 +96,7 @@ def answers(memory: RawMemory) -> list[list[tuple[str, int]]]:
 def index_files(folder: Path, count: int, chance: Random) -> Outcome:
     """Damage one file of the index: the answers are right all the same, from the first on."""
     outcome = Outcome("damaged index files")
-    fill(folder)
-    with raw_memory(folder) as memory:
-        right = answers(memory)
-        memory.end()
+    right = fill(folder)
     sound = folder / "sound"
     shutil.copytree(folder / INDEX, sound)
     # What marks the folder, and the lock, hold nothing that is searched.

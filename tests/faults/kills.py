@@ -56,7 +56,7 @@ def write_until_killed(memory: RawMemory, names: list[str], chance: Random) -> l
 
 
 def several_writers(folder: Path, count: int, chance: Random) -> Outcome:
-    """PROCESSES write to one file side by side, `count` batches each; every other batch ends with a kill."""
+    """PROCESSES write to one file side by side, `count` batches each; some of the batches end with a kill."""
     outcome = Outcome("several writers, with kills")
     acknowledged: list[str] = []
     together = Lock()
@@ -65,7 +65,7 @@ def several_writers(folder: Path, count: int, chance: Random) -> Outcome:
         for number in range(count):
             names = [f"w{writer}b{number}n{n}" for n in range(BATCH)]
             with outcome.attempt(f"batch {number} of writer {writer}"), raw_memory(folder) as memory:
-                if number % 2:
+                if (writer + number) % 2:
                     stored = write_until_killed(memory, names, chance)
                 else:
                     stored = write_and_end(memory, names)

@@ -98,6 +98,11 @@ class Cluster:
         killed.process.kill()
         self.servers[number] = self.start(killed.log.parent.name)
 
+    def kill_database(self) -> None:
+        """Kill PostgreSQL, and start it again."""
+        self.database.kill()
+        self.database.start()
+
     @contextmanager
     def frozen(self, server: HttpMemory) -> Iterator[None]:
         """Stop a server; clients send nothing more to it meanwhile."""

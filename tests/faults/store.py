@@ -71,12 +71,7 @@ def killed_servers(folder: Path, count: int, chance: Random) -> Outcome:
 def killed_database(folder: Path, count: int, chance: Random) -> Outcome:
     """Kill PostgreSQL, and start it again."""
     with cluster(folder, "killed PostgreSQL", chance) as team:
-
-        def fault(_: int) -> None:
-            team.database.kill()
-            team.database.start()
-
-        return _under_load(team, count, fault)
+        return _under_load(team, count, lambda _: team.kill_database())
 
 
 def cut_connections(folder: Path, count: int, chance: Random) -> Outcome:
@@ -103,18 +98,25 @@ def cut_connections(folder: Path, count: int, chance: Random) -> Outcome:
 def frozen_writers(folder: Path, count: int, chance: Random) -> Outcome:
     """Freeze a server that holds the lock of the memory: for a moment, every other time until it loses it."""
     with cluster(folder, "frozen holders of the lock", chance) as team:
+        return _under_load(team, count, lambda number: _freeze_writer(team, long=number % 2 == 1))
 
-        def fault(number: int) -> None:
-            is_done = False
-            while not is_done:
-                server = chance.choice(team.servers)
-                with team.frozen(server):
-                    if is_done := team.is_writing(server):
-                        team.await_refused("MEMORY_BUSY")
-                        if number % 2:
-                            team.await_stored(BETWEEN, 2 * IDLE_SECONDS)
 
-        return _under_load(team, count, fault)
+def _freeze_writer(team: Cluster, *, long: bool = False) -> None:
+    is_done = False
+    while not is_done:
+        server = team.chance.choice(team.servers)
+        with team.frozen(server):
+            if is_done := team.is_writing(server):
+                team.await_refused("MEMORY_BUSY")
+                if long:
+                    team.await_stored(BETWEEN, 2 * IDLE_SECONDS)
+
+
+def faults_in_turn(folder: Path, count: int, chance: Random) -> Outcome:
+    """Kill a server, kill PostgreSQL, and freeze a server that holds the lock, one after the other."""
+    with cluster(folder, "faults in turn", chance) as team:
+        faults = (team.kill_server, team.kill_database, lambda: _freeze_writer(team))
+        return _under_load(team, count, lambda number: faults[number % len(faults)]())
 
 
 def clocks_apart(folder: Path, count: int, chance: Random) -> Outcome:

@@ -10,7 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from hypothesis import settings
 
 from ragmemory.errors import MemoryDamaged, RagMemoryError
 from ragmemory.service import MemoryService
@@ -18,19 +20,33 @@ from tests.support.memories import ORIGIN, service_for
 from tests.support.program import program_in
 
 PAGE = 4096
-# Every third page is damaged: enough for a suite that runs often. 1 damages all.
-STEP = 3
+KINDS = ("zeros", "ones", "noise", "bytes", "cut off")
+IS_SHORT = settings.get_current_profile_name() == "short"
 
 
-@pytest.fixture
-async def whole(tmp_path: Path) -> bytes:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of a memory that holds some of everything."""
     words = random.Random(1)
-    async with service_for(tmp_path) as service:
-        for number in [*range(20), *range(5)]:
-            text = " ".join(f"w{words.randrange(900)}é" for _ in range(300))
-            await service.writer.inject(text, {"uri": f"u{number}", "tags": ["a"]}, ORIGIN)
-    return (tmp_path / "memory.db").read_bytes()
+    texts = [" ".join(f"w{words.randrange(900)}é" for _ in range(300)) for _ in range(25)]
+    uris = [f"u{number}" for number in (*range(20), *range(5))]
+    return anyio.run(written, tmp_path_factory.mktemp("whole"), [*zip(uris, texts, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def updated(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a memory whose document was long, and is short."""
+    # Its text stays in the hidden document: it has more chunks than a transaction writes.
+    long_text = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 400 for n in range(450))
+    texts = [("a", long_text), ("a", "a short text")]
+    return anyio.run(written, tmp_path_factory.mktemp("updated"), texts)
+
+
+async def written(folder: Path, texts: list[tuple[str, str]]) -> bytes:
+    async with service_for(folder) as service:
+        for uri, text in texts:
+            await service.writer.inject(text, {"uri": uri, "tags": ["a"]}, ORIGIN)
+    return (folder / "memory.db").read_bytes()
 
 
 async def outcome(work: Awaitable[Any]) -> str:
@@ -56,13 +72,15 @@ async def used(service: MemoryService) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("kind", ["zeros", "ones", "noise", "bytes", "cut off"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_damaged_page_is_reported_as_damage_by_every_call(
     tmp_path: Path, whole: bytes, kind: str
 ) -> None:
     noise, outcomes = random.Random(2), Counter[str]()
     path = tmp_path / "memory.db"
-    for page in range(0, len(whole) // PAGE, STEP):
+    # In a short run, each page is damaged in one of the ways.
+    pages = range(len(whole) // PAGE)
+    for page in pages[KINDS.index(kind) :: len(KINDS)] if IS_SHORT else pages:
         path.write_bytes(damaged(whole, page, kind, noise))
         async with service_for(tmp_path) as service:
             outcomes.update(await used(service))
@@ -113,7 +131,7 @@ def test_a_damaged_page_is_one_sentence_with_its_place_and_what_to_do(tmp_path: 
 @pytest.mark.smoke
 async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "memory.db"
-    assert whole
+    path.write_bytes(whole)
     with closing(sqlite3.connect(path)) as memory, memory:
         memory.execute("UPDATE chunks SET text = 'x' WHERE document = 8")
         memory.execute("DELETE FROM embeddings WHERE chunk_id = 30")
@@ -131,6 +149,7 @@ async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
     tmp_path: Path, whole: bytes
 ) -> None:
     path = tmp_path / "memory.db"
+    path.write_bytes(whole)
     path.write_bytes(with_endless_vector(whole, path))
     async with service_for(tmp_path) as service:
         assert (
@@ -159,14 +178,11 @@ ENTRY_DAMAGES = {
 
 @pytest.mark.parametrize("change", ENTRY_DAMAGES.values(), ids=ENTRY_DAMAGES.keys())
 async def test_an_undo_from_a_damaged_entry_changes_nothing_and_the_check_names_the_entry(
-    tmp_path: Path, change: str
+    tmp_path: Path, updated: bytes, change: str
 ) -> None:
-    # Its text stays in the hidden document: it has more chunks than a transaction writes.
-    long_text = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 400 for n in range(450))
-    async with service_for(tmp_path) as service:
-        await service.writer.inject(long_text, {"uri": "a"}, ORIGIN)
-        await service.writer.inject("a short text", {"uri": "a"}, ORIGIN)
-    with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
+    path = tmp_path / "memory.db"
+    path.write_bytes(updated)
+    with closing(sqlite3.connect(path)) as memory, memory:
         memory.execute(change)
     async with service_for(tmp_path) as service:
         assert await outcome(service.history.undo(ORIGIN)) == "MEMORY_DAMAGED"
