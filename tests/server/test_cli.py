@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import ragmemory
-from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_here
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_version_is_that_of_the_distribution(tmp_path: Path) -> None:
-    done = run_here(tmp_path, "--version")
+    done = run_memory(tmp_path, "--version")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert done.stdout == f"ragmemory {project['version']}\n"
     assert ragmemory.__version__ == project["version"]
@@ -40,7 +40,7 @@ def test_the_end_of_stdin_is_the_end_and_nothing_was_made(tmp_path: Path) -> Non
 
 
 def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
-    done = run_here(tmp_path, "--memroy", "x")
+    done = run_memory(tmp_path, "--memroy", "x")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "--memroy" in done.stderr
@@ -64,7 +64,7 @@ def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_used_are_one_sentence_on_stderr(
     tmp_path: Path, arguments: list[str], variables: dict[str, str], sentence: str
 ) -> None:
-    done = run_here(tmp_path, *arguments, **variables)
+    done = run_memory(tmp_path, *arguments, **variables)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

@@ -35,7 +35,7 @@ from playwright.async_api import expect as expect
 
 from tests.support.mcp_process import ROOT
 from tests.support.processes import LONGEST_SECONDS, Held
-from tests.support.program import Program, forking_python
+from tests.support.program import Program
 
 AXE = ROOT / ".peers" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # No name but loopback is resolved: a request to another host fails, and is reported, without leaving here.
@@ -80,9 +80,9 @@ class Web:
 
 
 @contextmanager
-def web_process(program: Program, *words: str) -> Iterator[Web]:
-    """`ragchat web` with more arguments, until leaving."""
-    with program.started("web", "--json", "--no-open", *words, python=forking_python()) as process:
+def web_process(program: Program, *words: str, python: str = "") -> Iterator[Web]:
+    """`ragchat web` with more arguments, until leaving; forked, unless `python` is given."""
+    with program.started("web", "--json", "--no-open", *words, python=python) as process:
         printed = b""
         while not printed.endswith(b"}\n"):
             line = process.line()

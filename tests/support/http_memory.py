@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from ragmcp.protocol.framing import EventDecoder
+from tests.support.forking import python_for
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MESSAGE_BYTES = 2**24
@@ -43,7 +44,8 @@ def http_memory(
     folder: Path, *arguments: str, command: Sequence[str] | None = None, **variables: str
 ) -> Iterator[HttpMemory]:
     """A server of `folder`/memory.db on a free port; terminated at the end. Its log is `folder`/http.log."""
-    command = command or memory_command(folder, "http")
+    environ = memory_environment(folder, **variables)
+    command = command or memory_command(folder, "http", python=python_for(environ))
     log = folder / "http.log"
     with log.open("ab") as stderr:
         process = Held(
@@ -51,7 +53,7 @@ def http_memory(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=memory_environment(folder, **variables),
+            env=environ,
         )
     with process:
         try:

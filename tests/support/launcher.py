@@ -7,6 +7,8 @@ import struct
 import sys
 
 PROGRAMS = ("ragchat", "ragmemory")
+# Asks for SIGKILL, which cannot be passed on.
+KILL = signal.SIGUSR1
 
 
 def launch(address: str, words: list[str]) -> int:
@@ -26,6 +28,7 @@ def launch(address: str, words: list[str]) -> int:
     pid = int(answers.readline())
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: os.kill(pid, number))
+    signal.signal(KILL, lambda _number, _frame: os.kill(pid, signal.SIGKILL))
     return int(answers.readline())
 
 

@@ -1,29 +1,22 @@
-"""`ragmemory` as a real process, and a client of it; or run to its end in this process."""
+"""`ragmemory` as a real process, and a client of it."""
 
 from __future__ import annotations
 
-import io
 import os
 import select
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import (
-    asynccontextmanager,
-    contextmanager,
-    redirect_stderr,
-    redirect_stdout,
-    suppress,
-)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-from unittest.mock import patch
 
 from ragmcp.client.features import Client
 from ragmcp.protocol.schema.tools import ToolCallResult
 from ragmcp.stdio.connect import open_stdio
-from ragmemory.cli import main
+from tests.support import forking, launcher
+from tests.support.forking import python_for
 
 MESSAGE_BYTES = 1 << 28
 # Far longer than anything that a test waits for takes, on a busy machine too: what takes longer hangs.
@@ -49,6 +42,12 @@ class Held(subprocess.Popen[bytes]):
             self.stdin.write(data)
             self.stdin.flush()
 
+    def kill(self) -> None:
+        if forking.is_launcher(self.args):
+            self.send_signal(launcher.KILL)
+        else:
+            super().kill()
+
     def _line(self, stream: IO[bytes] | None) -> bytes:
         assert stream is not None
         with self._deadline():
@@ -68,9 +67,9 @@ class Held(subprocess.Popen[bytes]):
         super().__exit__(*error)
 
 
-def memory_command(folder: Path, *arguments: str) -> list[str]:
+def memory_command(folder: Path, *arguments: str, python: str = sys.executable) -> list[str]:
     """The command line for a memory in `folder`/memory.db."""
-    return [*RAGMEMORY, "--memory", str(folder / "memory.db"), *arguments]
+    return [python, "-m", "ragmemory", "--memory", str(folder / "memory.db"), *arguments]
 
 
 def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
@@ -79,16 +78,19 @@ def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
     return kept | {"RAGCHAT_HOME": str(folder / "home")} | variables
 
 
-def run_here(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`ragmemory` in this process: with words and settings that end it before it serves."""
-    out, errors = io.StringIO(), io.StringIO()
-    environment = patch.dict(os.environ, memory_environment(folder, **variables), clear=True)
-    with environment, redirect_stdout(out), redirect_stderr(errors):
-        try:
-            code = main(words)
-        except SystemExit as exit:  # from argparse
-            code = int(exit.code or 0)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), errors.getvalue())
+def run_memory(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`ragmemory` with words and settings that end it before it serves."""
+    environ = memory_environment(folder, **variables)
+    return subprocess.run(
+        [python_for(environ), "-m", "ragmemory", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=LONGEST_SECONDS,
+        env=environ,
+        check=False,
+    )
 
 
 class LogFile:
@@ -116,14 +118,15 @@ async def memory_process(
     log: Path | None = None,
 ) -> AsyncIterator[Client]:
     """A running `ragmemory` and its client; its log is `folder`/log, unless another is named."""
-    command = memory_command(folder, "--toolsets", toolsets, *arguments)
+    environ = memory_environment(folder, **(variables or {}))
+    command = memory_command(folder, "--toolsets", toolsets, *arguments, python=python_for(environ))
     async with open_stdio(
         command,
         client_name="tests",
         client_version="1",
         message_bytes=MESSAGE_BYTES,
         stderr=LogFile(log or folder / "log"),
-        env=memory_environment(folder, **(variables or {})),
+        env=environ,
         era="modern",
     ) as client:
         yield client

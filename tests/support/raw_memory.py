@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 from ragchat.servers.memory.process import TOOLSETS
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.schema.base import Implementation, RequestMeta
+from tests.support.forking import python_for
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MEMORY, INDEX, LOG = "memory.db", "memory.db-index", "memory.log"
@@ -92,7 +92,7 @@ class RawMemory:
 
     def kill(self) -> None:
         """End it without a warning, and wait until it has."""
-        self.process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        self.process.kill()
         self.process.wait(LONGEST_SECONDS)
 
     def end(self) -> None:
@@ -109,13 +109,15 @@ def raw_memory(folder: Path, *arguments: str, **variables: str) -> Iterator[RawM
 
     Its log is `folder`/memory.log.
     """
+    environ = memory_environment(folder, **variables)
+    python = python_for(environ)
     with (folder / LOG).open("ab") as log:
         process = Held(
-            memory_command(folder, "--toolsets", TOOLSETS, "--root=*", *arguments),
+            memory_command(folder, "--toolsets", TOOLSETS, "--root=*", *arguments, python=python),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=memory_environment(folder, **variables),
+            env=environ,
         )
     with process:
         yield RawMemory(process)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.forking import python_for
 from tests.support.http_memory import MODERN, modern_meta
 from tests.support.processes import LONGEST_SECONDS, RAGMEMORY, Held, memory_command, memory_environment
 
@@ -74,15 +75,16 @@ def stdio_memory(
 
     With `cwd` it is started there, and the arguments alone say which memory it has.
     """
-    log = folder / "log"
+    log, environ = folder / "log", memory_environment(folder)
+    python = python_for(environ)
     with log.open("ab") as stderr:
         process = Held(
-            memory_command(folder, *arguments) if cwd is None else [*RAGMEMORY, *arguments],
+            memory_command(folder, *arguments, python=python) if cwd is None else [*RAGMEMORY, *arguments],
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=memory_environment(folder),
+            env=environ,
         )
     with process:
         try:

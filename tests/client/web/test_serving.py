@@ -182,7 +182,7 @@ def test_behind_a_proxy_the_page_answers_to_the_proxys_address(
     program: Program, password_file: str, public_url: str
 ) -> None:
     words = ["--public-url", public_url, "--password-file", password_file, "--port", "0"]
-    with web_process(program, *words) as web:
+    with web_process(program, *words, python=sys.executable) as web:
         assert web.origin == "https://notes.example.org"
         (port,) = _listening(web.process.pid)
         proxied = {"host": "notes.example.org", "origin": "https://notes.example.org"}

@@ -23,7 +23,7 @@ from ragmemory.bridge.spawned import Spawned
 from tests.support.http_memory import MODERN, HttpMemory, http_memory, modern_meta
 from tests.support.peers import with_smoke
 from tests.support.ports import free_port
-from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_here
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_memory
 from tests.support.stdio_memory import Stdio
 
 
@@ -238,7 +238,7 @@ def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     ids=str,
 )
 def test_what_cannot_be_bridged_is_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
-    done = run_here(tmp_path, "bridge", *arguments)
+    done = run_memory(tmp_path, "bridge", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
 

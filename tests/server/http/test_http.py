@@ -38,7 +38,7 @@ from tests.support.processes import (
     memory_command,
     memory_environment,
     memory_process,
-    run_here,
+    run_memory,
     uris,
 )
 
@@ -262,7 +262,7 @@ def test_the_plain_form_is_refused_where_it_is_not_switched_on(server: HttpMemor
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return run_here(folder, "--memory", str(folder / "memory.db"), "http", *arguments, **variables)
+    return run_memory(folder, "--memory", str(folder / "memory.db"), "http", *arguments, **variables)
 
 
 @pytest.mark.full

@@ -27,7 +27,7 @@ from ragmemory.http import issuer as issuers
 from ragmemory.http.issuer import InvalidToken, Issuer
 from tests.support.http_memory import PLAIN_HTTP, host
 from tests.support.identity_provider import ALGORITHMS, IdentityProvider, identity_provider, new_key, public
-from tests.support.processes import LONGEST_SECONDS, run_here
+from tests.support.processes import LONGEST_SECONDS, run_memory
 from tests.support.team_memory import (
     RIGHTS,
     Team,
@@ -414,7 +414,7 @@ def test_a_provider_that_cannot_be_used_safely_is_a_sentence(
 ) -> None:
     write_file(file := tmp_path / "memories.toml", usual_memories(tmp_path))
     named = {"RAGCHAT_HTTP_MEMORIES": str(file)} | variables
-    done = run_here(tmp_path, "http", "--port", "0", **named)
+    done = run_memory(tmp_path, "http", "--port", "0", **named)
     assert done.returncode == 1
     assert sentence in done.stderr
 

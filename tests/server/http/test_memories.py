@@ -25,7 +25,7 @@ from ragmcp.http.limits import HttpLimits
 from ragmemory.http.memories import NamedMemories, NamedMemory
 from ragmemory.mcp.toolsets import ALL
 from tests.support.http_memory import MODERN, PLAIN_HTTP, Host, host
-from tests.support.processes import LONGEST_SECONDS, memory_environment, run_here
+from tests.support.processes import LONGEST_SECONDS, memory_environment, run_memory
 from tests.support.team_memory import (
     RIGHTS,
     SERVERS_TOKEN,
@@ -503,7 +503,7 @@ def test_a_file_that_cannot_be_used_at_the_start_is_a_sentence(
     file = tmp_path / "memories.toml"
     if content is not None:
         file.write_text(content, encoding="utf-8")
-    done = run_here(tmp_path, "http", "--port", "0", RAGCHAT_HTTP_MEMORIES=str(file))
+    done = run_memory(tmp_path, "http", "--port", "0", RAGCHAT_HTTP_MEMORIES=str(file))
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr.splitlines()[-1]
     assert "secret" not in done.stderr
@@ -524,7 +524,7 @@ def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: P
         kept = "# Who may read the notes.\n" + team.file.read_text(encoding="utf-8")
         team.file.write_text(kept, encoding="utf-8")
         named = {"RAGCHAT_HTTP_MEMORIES": str(team.file)}
-        made = run_here(tmp_path, "token", "notes", "anne", "--right", "admin", **named)
+        made = run_memory(tmp_path, "token", "notes", "anne", "--right", "admin", **named)
         assert (made.returncode, made.stderr) == (0, "")
         token = made.stdout.strip()
         assert len(token) >= 43
@@ -532,7 +532,7 @@ def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: P
         team.until_status("notes", token, 200)
         team.until_status("notes", token_of("notes", "read"), 200)
         # The next one takes its place.
-        other = json.loads(run_here(tmp_path, "token", "notes", "anne", "--json", **named).stdout)
+        other = json.loads(run_memory(tmp_path, "token", "notes", "anne", "--json", **named).stdout)
         assert (other["memory"], other["owner"], other["right"]) == ("notes", "anne", "read")
         team.until_status("notes", token, 401)
         team.until_status("notes", other["token"], 200)
@@ -546,7 +546,7 @@ def test_a_new_token_leaves_the_mode_of_the_file_as_it_is(tmp_path: Path) -> Non
     file = tmp_path / "memories.toml"
     file.write_text(NOTES, encoding="utf-8")
     file.chmod(0o640)
-    assert run_here(tmp_path, "token", "notes", "anne", RAGCHAT_HTTP_MEMORIES=str(file)).returncode == 0
+    assert run_memory(tmp_path, "token", "notes", "anne", RAGCHAT_HTTP_MEMORIES=str(file)).returncode == 0
     assert file.stat().st_mode & 0o777 == 0o640
 
 
@@ -572,7 +572,7 @@ def test_a_token_that_cannot_be_made_is_a_sentence(
     file = tmp_path / "memories.toml"
     file.write_text(content or "", encoding="utf-8")
     named = {} if content is None else {"RAGCHAT_HTTP_MEMORIES": str(file)}
-    done = run_here(tmp_path, "token", *arguments, **named)
+    done = run_memory(tmp_path, "token", *arguments, **named)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert file.read_text(encoding="utf-8") == (content or "")

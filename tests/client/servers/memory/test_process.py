@@ -99,7 +99,7 @@ async def test_the_process_of_the_server_does_not_hold_the_models_key(
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 def test_serve_becomes_a_process_that_does_not_hold_the_models_key(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path, OPENAI_API_KEY="sk-model", RAGMEMORY_TOKEN="its-own-token")
-    with ragchat.started("serve", "--port", "0", "--json") as server:
+    with ragchat.started("serve", "--port", "0", "--json", python=sys.executable) as server:
         described = json.loads(server.line())
         given = Path(f"/proc/{described['pid']}/environ").read_bytes()
     assert described["authorization"] == "bearer"

@@ -25,7 +25,7 @@ from ragcommon.server_note import OWNER_PATH, Note, find_note, make_note
 from ragconfig.errors import SettingsError
 from ragconfig.settings import Settings, fingerprint, load_settings
 from tests.support.http_memory import HttpMemory, http_memory
-from tests.support.processes import LONGEST_SECONDS
+from tests.support.processes import LONGEST_SECONDS, memory_command
 
 TOKEN = "correct-horse"
 
@@ -302,7 +302,7 @@ async def test_a_server_that_is_stopped_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "PROOF_SECONDS", PROOF_SECONDS)
-    with http_memory(tmp_path) as server:
+    with http_memory(tmp_path, command=memory_command(tmp_path, "http")) as server:
         os.kill(server.process.pid, signal.SIGSTOP)
         try:
             async with open_memory(settings_in(tmp_path)) as memory:
