@@ -202,8 +202,9 @@ def load_settings(
     return settings
 
 
+@cache
 def packaged(name: str) -> Table:
-    """A TOML file of this package."""
+    """A TOML file of this package; nobody changes it."""
     return msgspec.toml.decode(packaged_text(name), type=dict)
 
 

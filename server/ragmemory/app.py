@@ -21,6 +21,7 @@ from ragmemory.stores.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ragmemory.embedders.local import LocalEmbedder
     from ragmemory.search.indexing import Indexing
     from ragmemory.search.remote.vector_store import VectorStore
     from ragmemory.search.reranking import Reranker, RerankerSettings
@@ -100,30 +101,33 @@ def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSetting
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
     table = settings.table("embedder", EmbedderSettings)
-    if table.kind != "openai":
-        return _embedder_here(table, models_folder(settings))
+    if table.kind == "local":
+        return _local_embedder()
+    if table.kind == "fastembed":
+        return _fast_embedder(table, models_folder(settings))
     from ragmemory.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
 
 
 @cache  # All memories of a process share the model, which has no connections to close.
-def _embedder_here(table: EmbedderSettings, folder: Path) -> Embedder:
-    if table.kind == "local":
-        from ragmemory.embedders.local import LocalEmbedder
+def _local_embedder() -> LocalEmbedder:
+    from ragmemory.embedders.local import LocalEmbedder
 
-        return LocalEmbedder()
+    return LocalEmbedder()
+
+
+@cache  # as above
+def _fast_embedder(table: EmbedderSettings, folder: Path) -> Embedder:
     from ragmemory.embedders.fastembed import FastEmbedder
 
     return FastEmbedder(replace(table, model=table.model or table.fastembed_model), folder)
 
 
-@cache
 def previous_embedder(identity: str) -> Embedder | None:
     """The embedder with this identity, if it needs no settings."""
-    from ragmemory.embedders.local import LocalEmbedder
-
-    return LocalEmbedder() if identity == LocalEmbedder.identity else None
+    local = _local_embedder()
+    return local if identity == local.identity else None
 
 
 def make_reranker(settings: Settings) -> Reranker | None:

@@ -140,7 +140,8 @@ class Loading:
         """The files that are new or changed; the others are recorded as unchanged."""
         stored = await self._store.documents.files([file.uri for file in files])
         changed, machine = [], self._store.engine.machine
-        can_read_scans = self._ocr is not None and not await self._ocr.problem()
+        # New files need no answer, which takes a process.
+        can_read_scans = bool(stored) and self._ocr is not None and not await self._ocr.problem()
         for file in files:
             known = stored.get(file.uri)
             if known is not None and known.machine not in (machine, ""):

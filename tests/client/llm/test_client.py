@@ -535,7 +535,7 @@ async def test_a_stream_that_pours_lets_other_tasks_run(reply: Reply) -> None:
     longest = 0.0
     with OpenAIServer([reply]) as server:
         async with model_at(server.base_url) as model:
-            model.settings = limited(answer_characters=10**8, message_bytes=10**8, turn_seconds=0.4)
+            model.settings = limited(answer_characters=10**8, message_bytes=10**8, turn_seconds=0.2)
             async with anyio.create_task_group() as group:
                 group.start_soon(partial(_complete_somehow, model, group.cancel_scope))
                 while True:

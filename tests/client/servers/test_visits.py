@@ -89,38 +89,29 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
         yield found
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["the server says so", "the user says so"])
 async def test_a_call_is_repeated_once_the_user_is_done_with_the_page(
-    tmp_path: Path, server: dict[str, Any], told: bool
+    tmp_path: Path, server: dict[str, Any]
 ) -> None:
     ada = Ada()
-    ada.told = told
     async with calling(tmp_path, server, ada.user) as call:
         ada.call = call
-        result = await call("mine__buy", {"page": PAGE})
-    assert (result.ok, result.text) == (True, "bought")
-    assert ada.visited == [("mine", "Pay there.", PAGE)]
+        for told in (True, False):  # the server says so, the user says so
+            ada.told, page = told, f"{PAGE}&told={told}"
+            result = await call("mine__buy", {"page": page})
+            assert (result.ok, result.text) == (True, "bought")
+            assert ada.visited.pop() == ("mine", "Pay there.", page)
+            assert not ada.visited
 
-
-async def test_a_call_fails_with_its_reason_if_the_user_does_not_go_there(
-    tmp_path: Path, server: dict[str, Any]
-) -> None:
-    ada = Ada()
-    ada.goes = False
-    async with calling(tmp_path, server, ada.user) as call:
-        result = await call("mine__buy", {"page": PAGE})
-    assert (result.ok, "did not visit" in result.text, PAGE in result.text) == (False, True, True)
-    assert len(ada.visited) == 1
-
-
-async def test_a_server_that_wants_one_visit_after_another_is_given_up(
-    tmp_path: Path, server: dict[str, Any]
-) -> None:
-    ada = Ada()
-    ada.pays = False
-    async with calling(tmp_path, server, ada.user) as call:
+        # A server that wants one visit after another is given up.
+        ada.pays = False
         assert not (await call("mine__buy", {"page": PAGE})).ok
-    assert len(ada.visited) == MAX_VISITS
+        assert len(ada.visited) == MAX_VISITS
+
+        # If the user does not go there, the call fails with its reason.
+        ada.goes = False
+        result = await call("mine__buy", {"page": PAGE})
+        assert (result.ok, "did not visit" in result.text, PAGE in result.text) == (False, True, True)
+        assert len(ada.visited) == MAX_VISITS + 1
 
 
 async def test_without_a_user_the_call_fails(tmp_path: Path, server: dict[str, Any]) -> None:

@@ -112,6 +112,9 @@ async def test_a_file_is_attached_as_a_quoted_passage(room: Room, server: OpenAI
 async def test_a_name_with_spaces_is_quoted_and_punctuation_does_not_belong_to_a_name(
     room: Room, server: OpenAIServer
 ) -> None:
+    # Files are not sent to an embedder: none answers there.
+    embedder = room.context.conversation.settings.tables["embedder"]
+    embedder.update(kind="openai", base_url="http://127.0.0.1:9/v1")
     await handle(room.context, 'Compare @"my notes.txt" and @tea.md.')
     assert "Grün." in sent(server)
     assert "75 degrees" in sent(server)
@@ -133,38 +136,25 @@ async def test_a_file_that_is_neither_text_nor_an_image_is_refused(
 
 
 async def test_a_file_is_read_as_ask_reads_it(room: Room, server: OpenAIServer, tmp_path: Path) -> None:
-    (tmp_path / "crane.pdf").write_bytes(pdf(["The crane lifts 12 tonnes.", ""]))
+    (tmp_path / "crane.pdf").write_bytes(pdf(["It is yellow.", "The crane lifts 12 tonnes.", ""]))
     page = "<title>Ferries</title><script>steal()</script><p>The ferry leaves at 7.</p>"
     (tmp_path / "page.html").write_text(page, "utf-8")
     body = "<text:p>The <text:span>bridge</text:span> is closed.</text:p>"
     (tmp_path / "bridge.odt").write_bytes(archive(odt_members(body)))
+    server.replies[:] = [Reply('It says "The crane lifts 12 tonnes." [1]')]
     await handle(room.context, "Sum up @crane.pdf, @page.html and @bridge.odt.")
     assert "The crane lifts 12 tonnes." in sent(server)
     assert "The ferry leaves at 7." in sent(server)
     assert "The bridge is closed." in sent(server)
     assert "%PDF" not in sent(server)
     assert "steal()" not in sent(server)
-    assert "crane.pdf has no text on p. 2, which may be scanned." in notes(room)
+    assert "crane.pdf has no text on p. 3, which may be scanned." in notes(room)
     assert "Attached: crane.pdf" in notes(room)
-
-
-async def test_a_quotation_from_an_attached_file_is_cited_by_its_page(
-    room: Room, server: OpenAIServer, tmp_path: Path
-) -> None:
-    (tmp_path / "crane.pdf").write_bytes(pdf(["It is yellow.", "The crane lifts 12 tonnes."]))
-    server.replies[:] = [Reply('It says "The crane lifts 12 tonnes." [1]')]
-    await handle(room.context, "What does the crane of @crane.pdf lift?")
+    # A quotation is cited by its page.
     assert room.context.conversation.last_turn is not None
     assert [one.location for one in room.context.conversation.last_turn.answer.citations] == [
         "crane.pdf p. 2"
     ]
-
-
-async def test_a_file_is_not_sent_to_an_embedder(room: Room, server: OpenAIServer) -> None:
-    room.context.conversation.settings.tables["embedder"]["kind"] = "openai"
-    room.context.conversation.settings.tables["embedder"]["base_url"] = "http://127.0.0.1:9/v1"
-    await handle(room.context, "What does @tea.md say?")
-    assert "75 degrees" in sent(server)
 
 
 @pytest.mark.parametrize(

@@ -282,3 +282,16 @@ async def test_the_list_is_encoded_once_until_a_tool_changes(revision: str) -> N
             after = (await client.request("tools/list"))["result"]["tools"]
             assert (after[0]["description"], after[1]["name"]) == ("Changed.", "plain")
         assert (await other.request("tools/list"))["result"]["tools"][1] == before[1]
+
+
+def test_tools_of_the_same_code_with_other_defaults_have_schemas_of_their_own() -> None:
+    def made(default: int) -> Tool:
+        @tool()
+        async def count(call: Call, start: int = default) -> str:  # noqa: ARG001
+            """Counts."""
+            return ""
+
+        return count
+
+    schemas = [made(default).info.input_schema for default in (1, 2, 1)]
+    assert [schema["properties"]["start"]["default"] for schema in schemas] == [1, 2, 1]
