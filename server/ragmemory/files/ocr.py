@@ -13,18 +13,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.formats.scans import NOT_INSTALLED, USABLE, Image, Recognised
+from ragmemory.files.ocr_cache import OcrCache
 
 # A page of clean print takes 3 seconds, one of pure noise minutes.
 PAGE_SECONDS = 60.0
@@ -47,9 +49,10 @@ class OcrSettings(Struct, frozen=True):
 class Ocr:
     """The program, if there is one."""
 
-    def __init__(self, settings: OcrSettings) -> None:
+    def __init__(self, settings: OcrSettings, cache: OcrCache | None = None) -> None:
         self.settings = settings
-        self._checked = ""
+        self._cache = cache
+        self._checked = self._version = ""
 
     @property
     def path(self) -> str:
@@ -66,7 +69,7 @@ class Ocr:
         return "" if self.settings.folder_images else NAMED_ONLY
 
     async def problem(self) -> str:
-        """Why no page can be read, as a clause; "": they can. Starts the program once."""
+        """Why no page can be read, as a clause; "": they can. Starts the program at first."""
         if not (path := self.path):
             return NOT_INSTALLED
         if path == self._checked:
@@ -77,6 +80,7 @@ class Ocr:
         try:
             with anyio.fail_after(CHECK_SECONDS):
                 listed = await _output([path, "--list-langs"])
+                self._version = (await _output([path, "--version"])).partition("\n")[0]
         except (OSError, TimeoutError, _Failed) as error:
             return f"{path} cannot be run: {_reason(error)}"
         # The first line is a title.
@@ -89,8 +93,24 @@ class Ocr:
         self._checked = path
         return ""
 
-    async def read(self, image: Image) -> Recognised:
-        """The text of a page. Never raises."""
+    async def cached(self, keys: Iterable[str]) -> dict[str, Recognised]:
+        """The pages that were read before with this program and these languages, by key. Never raises."""
+        if self._cache is None:
+            return {}
+        return await to_thread.run_sync(self._cache.find, self._reader, keys)
+
+    async def read(self, key: str, image: Image) -> Recognised:
+        """The text of a page; the cache keeps it under the key. Never raises."""
+        page = await self._read(image)
+        if self._cache is not None and not page.problem:
+            await to_thread.run_sync(self._cache.add, self._reader, key, page)
+        return page
+
+    @property
+    def _reader(self) -> str:
+        return f"{self._version} {self.settings.languages}"
+
+    async def _read(self, image: Image) -> Recognised:
         command = [self.path, "stdin", "stdout", "-l", self.settings.languages]
         command += ["-c", f"tessedit_page_number={image.page}", "tsv"]
         try:

@@ -45,7 +45,7 @@ class Scans(Struct):
     with_images: bool = False  # images in archives and e-mails too
     room: int = 0  # bytes of images that are collected
     wanted: dict[str, Image] = {}
-    missing: int = 0  # pages that are not known, whether collected or not
+    missing: list[str] = []  # pages that are not known, whether collected or not
     unread: int = 0  # pages that are not read because of `problem`
     failed: bool = False  # whether a page could not be read
 
@@ -75,11 +75,11 @@ class ScannedPages:
             if state.problem:
                 state.unread += 1
                 return ""
-            if state.missing + len(state.known) < MAX_PAGES:
+            if len(state.missing) + len(state.known) < MAX_PAGES:
                 if state.room > 0:
                     state.wanted[key] = collected = image()
                     state.room -= len(collected.data)
-                state.missing += 1  # If it can be drawn.
+                state.missing.append(key)  # If it can be drawn.
                 return ""
             found = Recognised("", problem=f"only {MAX_PAGES:,} scanned pages of a file are read")
         state.failed |= bool(found.problem)
