@@ -115,7 +115,8 @@ class Ocr:
         command += ["-c", f"tessedit_page_number={image.page}", "tsv"]
         try:
             with anyio.fail_after(PAGE_SECONDS):
-                return _recognised(await _output(command, image.data))
+                table = await _output(command, image.data)
+                return await to_thread.run_sync(_recognised, table, image.data)
         except TimeoutError:
             return Recognised("", problem=f"it took longer than {PAGE_SECONDS:.0f} seconds")
         except ValueError:
@@ -175,8 +176,9 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
         if sys.platform == "linux":
             import resource
 
-            # It has no data yet.
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+            # It has no data yet. One that only lists something may have ended.
+            with suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         yield process
     finally:
         _kill(process)
@@ -192,13 +194,17 @@ def _kill(process: Process) -> None:
             process.kill()
 
 
-def _recognised(table: str) -> Recognised:
+def _recognised(table: str, image: bytes) -> Recognised:
     """The text in tesseract's table of words: a line for each line, an empty line between paragraphs."""
-    words = []
+    from ragmemory.files.ocr_coverage import covered
+
+    words, boxes = [], []
     for row in table.splitlines()[1:]:
-        level, _, block, paragraph, line, *_, confidence, word = row.split("\t", 11)
+        level, _, block, paragraph, line, _, *box, confidence, word = row.split("\t", 11)
         if int(level) == WORD and word.strip():
             words.append(((block, paragraph), line, float(confidence), word.strip()))
+            left, top, width, height = map(int, box)
+            boxes.append((left, top, width, height))
     if not words:
         return Recognised("")
     mean = sum(confidence for _, _, confidence, _ in words) / len(words)
@@ -208,4 +214,4 @@ def _recognised(table: str) -> Recognised:
         "\n".join(" ".join(word for *_, word in line) for _, line in groupby(lines, key=lambda word: word[1]))
         for _, lines in groupby(words, key=lambda word: word[0])
     ]
-    return Recognised("\n\n".join(paragraphs), mean)
+    return Recognised("\n\n".join(paragraphs), mean, covered=covered(image, boxes))

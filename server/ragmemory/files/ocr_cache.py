@@ -21,7 +21,7 @@ T = TypeVar("T")
 MAX_BYTES = 64 << 20
 BUSY_SECONDS = 2.0
 TABLE = """CREATE TABLE IF NOT EXISTS pages (
-    key TEXT PRIMARY KEY, text TEXT NOT NULL, confidence REAL NOT NULL) STRICT"""
+    key TEXT PRIMARY KEY, text TEXT NOT NULL, confidence REAL NOT NULL, covered REAL NOT NULL) STRICT"""
 SIZE = """SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
 # A quarter at a time.
@@ -42,7 +42,7 @@ class OcrCache:
         """The pages, by key, that are known from `reader`: a program, its version and its languages."""
 
         def found(db: sqlite3.Connection) -> dict[str, Recognised]:
-            select = "SELECT text, confidence FROM pages WHERE key = ?"
+            select = "SELECT text, confidence, '', covered FROM pages WHERE key = ?"
             rows = {key: db.execute(select, (f"{reader} {key}",)).fetchone() for key in keys}
             return {key: Recognised(*row) for key, row in rows.items() if row}
 
@@ -50,8 +50,8 @@ class OcrCache:
 
     def add(self, reader: str, key: str, page: Recognised) -> None:
         def added(db: sqlite3.Connection) -> None:
-            row = f"{reader} {key}", page.text, page.confidence
-            db.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", row)
+            row = f"{reader} {key}", page.text, page.confidence, page.covered
+            db.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", row)
             if db.execute(SIZE).fetchone()[0] > MAX_BYTES:
                 db.execute(DROP_OLDEST)
 

@@ -39,7 +39,7 @@ OAK = "The oldest oak of Arden\nwas planted in 1612."
 BEES = "Bees live in wooden hives."
 # What tesseract writes: a page with one word in each of two paragraphs.
 HEAD = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
-ROWS = "5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t{0}\tHello\n5\t1\t1\t2\t1\t1\t0\t9\t9\t9\t{0}\tworld\n"
+ROWS = "5\t1\t1\t1\t1\t1\t0\t0\t9999\t9999\t{0}\tHello\n5\t1\t1\t2\t1\t1\t0\t9\t9\t9\t{0}\tworld\n"
 
 
 def ocr(
@@ -164,6 +164,17 @@ async def test_what_the_program_does_to_a_page_is_said(tmp_path: Path, body: str
     pages = scans.ScannedPages(b"")
     pages._read[2] = await program(tmp_path, body).read("", Image(b""))
     assert pages.note().startswith(note)
+
+
+@posix
+async def test_a_program_that_ends_before_its_memory_is_limited_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise ProcessLookupError
+
+    monkeypatch.setattr("resource.prlimit", ended, raising=False)
+    assert not await program(tmp_path, "").problem()
 
 
 @posix

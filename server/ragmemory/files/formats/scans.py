@@ -20,6 +20,9 @@ MAX_PAGES = 2_000
 # Percent, the mean over the words of a page. Clean print has 95; pages of noise or turned on their side have
 # less than 30, and no word is right.
 USABLE, SURE = 40, 80
+# The share of the print on a page. Pages that lost a third of their words or more have 0.65 or less, complete
+# ones with a small photo or a few lines of handwriting 0.74 or more.
+MOST = 0.7
 
 
 class Image(Struct, frozen=True):
@@ -35,6 +38,7 @@ class Recognised(Struct, frozen=True):
     text: str
     confidence: float = 100.0  # percent
     problem: str = ""  # the end of a sentence
+    covered: float = 1.0  # the share of the print that lies in the words
 
 
 class Scans(Struct):
@@ -104,6 +108,7 @@ class ScannedPages:
         texts = {number: one for number, one in self._read.items() if one.text}
         blank = [number for number, one in self._read.items() if not one.text and not one.problem]
         unsure = [number for number, one in texts.items() if one.confidence < SURE]
+        partial = [number for number, one in texts.items() if one.covered < MOST]
         problems: dict[str, list[int]] = {}
         for number, one in self._read.items():
             if one.problem:
@@ -114,6 +119,9 @@ class ScannedPages:
             notes.append(f"was read by OCR{on([*texts])} with {mean:.0f}% confidence")
         if unsure:
             notes.append(f"OCR was unsure{on(unsure)}: compare the text with the original")
+        if partial:
+            rest = "the rest may be lost lines, handwriting or pictures"
+            notes.append(f"OCR found words in only a part of the print{on(partial)}: {rest}")
         if blank:
             notes.append(f"OCR found no text{on(blank)}")
         notes += [f"OCR failed{on(numbers)}: {problem}" for problem, numbers in problems.items()]
