@@ -12,6 +12,7 @@ from ragconfig.repository import OPTION, make_memory, root_of
 from ragconfig.settings import PGVECTOR, Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.files.ocr import Ocr, OcrSettings
+from ragmemory.files.ocr_cache import OcrCache
 from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
@@ -51,7 +52,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
         repository=None if memory.read_only else repository,
         previous_embedder=previous_embedder,
         models=models_folder(settings),
-        ocr=Ocr(settings.table("ocr", OcrSettings)),
+        ocr=Ocr(settings.table("ocr", OcrSettings), OcrCache(settings.home.cache / "ocr.db")),
     )
 
 

@@ -21,6 +21,7 @@ SECTIONS = (
     "evaluation",
     "web",
     "pages",
+    "ocr",
 )
 # Run only if they are named: too long.
 ON_REQUEST = ("million", "store")

@@ -13,18 +13,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.formats.scans import NOT_INSTALLED, USABLE, Image, Recognised
+from ragmemory.files.ocr_cache import OcrCache
 
 # A page of clean print takes 3 seconds, one of pure noise minutes.
 PAGE_SECONDS = 60.0
@@ -47,9 +49,10 @@ class OcrSettings(Struct, frozen=True):
 class Ocr:
     """The program, if there is one."""
 
-    def __init__(self, settings: OcrSettings) -> None:
+    def __init__(self, settings: OcrSettings, cache: OcrCache | None = None) -> None:
         self.settings = settings
-        self._checked = ""
+        self._cache = cache
+        self._checked = self._version = ""
 
     @property
     def path(self) -> str:
@@ -66,7 +69,7 @@ class Ocr:
         return "" if self.settings.folder_images else NAMED_ONLY
 
     async def problem(self) -> str:
-        """Why no page can be read, as a clause; "": they can. Starts the program once."""
+        """Why no page can be read, as a clause; "": they can. Starts the program at first."""
         if not (path := self.path):
             return NOT_INSTALLED
         if path == self._checked:
@@ -77,6 +80,7 @@ class Ocr:
         try:
             with anyio.fail_after(CHECK_SECONDS):
                 listed = await _output([path, "--list-langs"])
+                self._version = (await _output([path, "--version"])).partition("\n")[0]
         except (OSError, TimeoutError, _Failed) as error:
             return f"{path} cannot be run: {_reason(error)}"
         # The first line is a title.
@@ -89,13 +93,30 @@ class Ocr:
         self._checked = path
         return ""
 
-    async def read(self, image: Image) -> Recognised:
-        """The text of a page. Never raises."""
+    async def cached(self, keys: Iterable[str]) -> dict[str, Recognised]:
+        """The pages that were read before with this program and these languages, by key. Never raises."""
+        if self._cache is None:
+            return {}
+        return await to_thread.run_sync(self._cache.find, self._reader, keys)
+
+    async def read(self, key: str, image: Image) -> Recognised:
+        """The text of a page; the cache keeps it under the key. Never raises."""
+        page = await self._read(image)
+        if self._cache is not None and not page.problem:
+            await to_thread.run_sync(self._cache.add, self._reader, key, page)
+        return page
+
+    @property
+    def _reader(self) -> str:
+        return f"{self._version} {self.settings.languages}"
+
+    async def _read(self, image: Image) -> Recognised:
         command = [self.path, "stdin", "stdout", "-l", self.settings.languages]
         command += ["-c", f"tessedit_page_number={image.page}", "tsv"]
         try:
             with anyio.fail_after(PAGE_SECONDS):
-                return _recognised(await _output(command, image.data))
+                table = await _output(command, image.data)
+                return await to_thread.run_sync(_recognised, table, image.data)
         except TimeoutError:
             return Recognised("", problem=f"it took longer than {PAGE_SECONDS:.0f} seconds")
         except ValueError:
@@ -155,8 +176,9 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
         if sys.platform == "linux":
             import resource
 
-            # It has no data yet.
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+            # It has no data yet. One that only lists something may have ended.
+            with suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         yield process
     finally:
         _kill(process)
@@ -172,13 +194,17 @@ def _kill(process: Process) -> None:
             process.kill()
 
 
-def _recognised(table: str) -> Recognised:
+def _recognised(table: str, image: bytes) -> Recognised:
     """The text in tesseract's table of words: a line for each line, an empty line between paragraphs."""
-    words = []
+    from ragmemory.files.ocr_coverage import covered
+
+    words, boxes = [], []
     for row in table.splitlines()[1:]:
-        level, _, block, paragraph, line, *_, confidence, word = row.split("\t", 11)
+        level, _, block, paragraph, line, _, *box, confidence, word = row.split("\t", 11)
         if int(level) == WORD and word.strip():
             words.append(((block, paragraph), line, float(confidence), word.strip()))
+            left, top, width, height = map(int, box)
+            boxes.append((left, top, width, height))
     if not words:
         return Recognised("")
     mean = sum(confidence for _, _, confidence, _ in words) / len(words)
@@ -188,4 +214,4 @@ def _recognised(table: str) -> Recognised:
         "\n".join(" ".join(word for *_, word in line) for _, line in groupby(lines, key=lambda word: word[1]))
         for _, lines in groupby(words, key=lambda word: word[0])
     ]
-    return Recognised("\n\n".join(paragraphs), mean)
+    return Recognised("\n\n".join(paragraphs), mean, covered=covered(image, boxes))

@@ -142,13 +142,14 @@ async def parse(
         return parsed.content()
     if problem := await ocr.problem():
         return (await run(problem)).content()
+    known |= await ocr.cached(parsed.scans.missing)
     async with parsers().scanned:
         while parsed.scans.missing:
             try:
                 parsed = await run(room=IMAGE_BYTES)
             except NotText:
                 return (await run("drawing them failed")).content()
-            total = len(known) + parsed.scans.missing
+            total = len(known) + len(parsed.scans.missing)
             async with anyio.create_task_group() as tasks:
                 for key, image in parsed.scans.wanted.items():
                     tasks.start_soon(_read_page, ocr, key, image, known, total, on_page)
@@ -159,7 +160,7 @@ async def _read_page(
     ocr: Ocr, key: str, image: Image, known: dict[str, Recognised], total: int, on_page: OnPage
 ) -> None:
     async with parsers().pages:
-        known[key] = await ocr.read(image)
+        known[key] = await ocr.read(key, image)
     on_page(len(known), total)
 
 

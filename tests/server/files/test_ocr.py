@@ -1,14 +1,16 @@
 """Scanned pages and images of text, read with tesseract or a program that acts like it.
 
-Covers `ragmemory.files.formats.scans` and `ragmemory.files.formats.image`.
+Covers `ragmemory.files.ocr_cache`, `ragmemory.files.formats.scans` and `ragmemory.files.formats.image`.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 import sys
+from contextlib import closing
 from pathlib import Path
 from struct import pack
 
@@ -17,11 +19,13 @@ import pytest
 
 from ragcommon.files.decoding import NoText, NotText
 from ragmemory.files import ocr as module
+from ragmemory.files import ocr_cache
 from ragmemory.files.formats import image, mail, scans
 from ragmemory.files.formats.detection import parser_for
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.scans import Image, Recognised, Scans
 from ragmemory.files.ocr import Ocr, OcrSettings
+from ragmemory.files.ocr_cache import OcrCache
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import UNREAD_SCANS, is_current
 from ragmemory.files.walking import find_files
@@ -35,25 +39,34 @@ OAK = "The oldest oak of Arden\nwas planted in 1612."
 BEES = "Bees live in wooden hives."
 # What tesseract writes: a page with one word in each of two paragraphs.
 HEAD = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
-ROWS = "5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t{0}\tHello\n5\t1\t1\t2\t1\t1\t0\t9\t9\t9\t{0}\tworld\n"
+ROWS = "5\t1\t1\t1\t1\t1\t0\t0\t9999\t9999\t{0}\tHello\n5\t1\t1\t2\t1\t1\t0\t9\t9\t9\t{0}\tworld\n"
 
 
-def ocr(program: str = "tesseract", languages: str = "eng", *, folder_images: bool = False) -> Ocr:
-    return Ocr(OcrSettings(program, languages, folder_images))
+def ocr(
+    program: str = "tesseract",
+    languages: str = "eng",
+    *,
+    folder_images: bool = False,
+    cache: Path | None = None,
+) -> Ocr:
+    return Ocr(OcrSettings(program, languages, folder_images), OcrCache(cache) if cache else None)
 
 
-def program(folder: Path, body: str) -> Ocr:
-    """A program that lists the language eng, and does `body` for a page; `note` is a file beside it."""
+def program(
+    folder: Path, body: str, cache: Path | None = None, version: str = "1", languages: str = "eng"
+) -> Ocr:
+    """A program that does `body` for a page; `note` is a file next to it."""
     path = folder / "reader"
     path.write_text(
         f"#!{sys.executable}\nimport os, pathlib, signal, sys\n"
         f"note = pathlib.Path({str(folder / 'note')!r})\n"
-        "if '--list-langs' in sys.argv:\n    print('Languages:')\n    print('eng')\n    sys.exit()\n"
+        "if '--list-langs' in sys.argv:\n    print('Languages:', 'eng', 'deu', sep='\\n')\n    sys.exit()\n"
+        f"if '--version' in sys.argv:\n    print('reader {version}')\n    sys.exit()\n"
         f"data = sys.stdin.buffer.read()\n{body}\n",
         encoding="utf-8",
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return ocr(str(path))
+    return ocr(str(path), languages, cache=cache)
 
 
 def says(confidence: int) -> str:
@@ -149,15 +162,26 @@ async def test_the_program_gets_the_image_and_nothing_of_the_file_else(tmp_path:
 )
 async def test_what_the_program_does_to_a_page_is_said(tmp_path: Path, body: str, note: str) -> None:
     pages = scans.ScannedPages(b"")
-    pages._read[2] = await program(tmp_path, body).read(Image(b""))
+    pages._read[2] = await program(tmp_path, body).read("", Image(b""))
     assert pages.note().startswith(note)
+
+
+@posix
+async def test_a_program_that_ends_before_its_memory_is_limited_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise ProcessLookupError
+
+    monkeypatch.setattr("resource.prlimit", ended, raising=False)
+    assert not await program(tmp_path, "").problem()
 
 
 @posix
 async def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = program(tmp_path, "note.write_text(str(os.getpid()))\nsignal.pause()")
     monkeypatch.setattr(module, "PAGE_SECONDS", 0.5)
-    assert (await hangs.read(Image(b""))).problem == "it took longer than 0 seconds"
+    assert (await hangs.read("", Image(b""))).problem == "it took longer than 0 seconds"
     assert is_gone(tmp_path)
 
 
@@ -251,7 +275,7 @@ def test_only_so_many_scanned_pages_are_read(monkeypatch: pytest.MonkeyPatch) ->
             pages.text(number, lambda: Image(b""))
     finally:
         scans.scans.reset(token)
-    assert state.missing == 1
+    assert len(state.missing) == 1
     assert pages.note() == "OCR failed on p. 2–3: only 1 scanned pages of a file are read"
 
 
@@ -277,3 +301,61 @@ def test_an_image_in_a_folder_is_left_out_and_one_that_is_named_is_not(tmp_path:
     [left] = find_files([tmp_path], image_refusal=ocr(sys.executable).image_refusal).refusals
     assert left.reason == "is an image, which is read only if you name it"
     assert find_files([tmp_path], image_refusal=ocr(sys.executable, folder_images=True).image_refusal).files
+
+
+@posix
+async def test_a_second_load_reads_only_the_pages_that_the_first_did_not(tmp_path: Path) -> None:
+    second_fails = (
+        "calls = note.stat().st_size if note.exists() else 0\nnote.open('a').write('x')\n"
+        "if calls == 1:\n    sys.exit('Out of ink.')\n"
+    )
+    reader = program(tmp_path, second_fails + says(95), tmp_path / "ocr.db")
+    document = pdf([scan(OAK), scan(BEES)])
+    for hellos, calls in ((1, 2), (2, 3), (2, 3)):
+        assert (await read(tmp_path / "a.pdf", document, reader)).text.count("Hello") == hellos
+        assert (tmp_path / "note").stat().st_size == calls
+
+
+@posix
+async def test_a_page_is_read_again_by_another_version_and_in_another_language(tmp_path: Path) -> None:
+    cache = tmp_path / "ocr.db"
+    for version, languages, known in (("1", "eng", 0), ("1", "eng", 1), ("2", "eng", 0), ("2", "deu", 0)):
+        reader = program(tmp_path, says(20), cache, version, languages)
+        assert not await reader.problem()
+        assert len(await reader.cached(["a"])) == known
+        # What cannot be used is kept too.
+        assert await reader.read("a", Image(b"")) == Recognised("", 20)
+
+
+def test_the_cache_drops_its_oldest_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr_cache, "MAX_BYTES", 100_000)
+    cache = OcrCache(tmp_path / "ocr.db")
+    for number in range(100):
+        cache.add("r", str(number), Recognised(f"{number:04}" * 1_000, 90))
+    kept = [int(key) for key in cache.find("r", map(str, range(100)))]
+    assert kept == list(range(kept[0], 100))
+    assert 10 < len(kept) < 25
+    assert (tmp_path / "ocr.db").stat().st_size < 120_000
+
+
+def test_a_damaged_cache_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "ocr.db"
+    path.write_bytes(b"no database " * 100)
+    cache = OcrCache(path)
+    assert cache.find("r", ["a"]) == {}
+    cache.add("r", "a", Recognised("Oak", 90))
+    assert cache.find("r", ["a", "b"]) == {"a": Recognised("Oak", 90)}
+
+
+def test_a_cache_that_cannot_be_opened_or_is_locked_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ocr_cache, "BUSY_SECONDS", 0)
+    (tmp_path / "file").touch()
+    OcrCache(tmp_path / "ocr.db").add("r", "a", Recognised("Oak"))
+    with closing(sqlite3.connect(tmp_path / "ocr.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for path in (tmp_path / "ocr.db", tmp_path / "file" / "ocr.db", tmp_path):
+            OcrCache(path).add("r", "b", Recognised("Ash"))
+            assert OcrCache(path).find("r", ["a"]) == {}
+    assert [*OcrCache(tmp_path / "ocr.db").find("r", "ab")] == ["a"]

@@ -20,6 +20,9 @@ MAX_PAGES = 2_000
 # Percent, the mean over the words of a page. Clean print has 95; pages of noise or turned on their side have
 # less than 30, and no word is right.
 USABLE, SURE = 40, 80
+# The share of the print on a page. Pages that lost a third of their words or more have 0.65 or less, complete
+# ones with a small photo or a few lines of handwriting 0.74 or more.
+MOST = 0.7
 
 
 class Image(Struct, frozen=True):
@@ -35,6 +38,7 @@ class Recognised(Struct, frozen=True):
     text: str
     confidence: float = 100.0  # percent
     problem: str = ""  # the end of a sentence
+    covered: float = 1.0  # the share of the print that lies in the words
 
 
 class Scans(Struct):
@@ -45,7 +49,7 @@ class Scans(Struct):
     with_images: bool = False  # images in archives and e-mails too
     room: int = 0  # bytes of images that are collected
     wanted: dict[str, Image] = {}
-    missing: int = 0  # pages that are not known, whether collected or not
+    missing: list[str] = []  # pages that are not known, whether collected or not
     unread: int = 0  # pages that are not read because of `problem`
     failed: bool = False  # whether a page could not be read
 
@@ -75,11 +79,11 @@ class ScannedPages:
             if state.problem:
                 state.unread += 1
                 return ""
-            if state.missing + len(state.known) < MAX_PAGES:
+            if len(state.missing) + len(state.known) < MAX_PAGES:
                 if state.room > 0:
                     state.wanted[key] = collected = image()
                     state.room -= len(collected.data)
-                state.missing += 1  # If it can be drawn.
+                state.missing.append(key)  # If it can be drawn.
                 return ""
             found = Recognised("", problem=f"only {MAX_PAGES:,} scanned pages of a file are read")
         state.failed |= bool(found.problem)
@@ -104,6 +108,7 @@ class ScannedPages:
         texts = {number: one for number, one in self._read.items() if one.text}
         blank = [number for number, one in self._read.items() if not one.text and not one.problem]
         unsure = [number for number, one in texts.items() if one.confidence < SURE]
+        partial = [number for number, one in texts.items() if one.covered < MOST]
         problems: dict[str, list[int]] = {}
         for number, one in self._read.items():
             if one.problem:
@@ -114,6 +119,9 @@ class ScannedPages:
             notes.append(f"was read by OCR{on([*texts])} with {mean:.0f}% confidence")
         if unsure:
             notes.append(f"OCR was unsure{on(unsure)}: compare the text with the original")
+        if partial:
+            rest = "the rest may be lost lines, handwriting or pictures"
+            notes.append(f"OCR found words in only a part of the print{on(partial)}: {rest}")
         if blank:
             notes.append(f"OCR found no text{on(blank)}")
         notes += [f"OCR failed{on(numbers)}: {problem}" for problem, numbers in problems.items()]
