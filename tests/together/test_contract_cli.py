@@ -136,6 +136,7 @@ def test_a_server_that_cannot_start_says_so_in_json_on_stdout(ragchat: Program) 
     ],
     ids=" ".join,
 )
+@pytest.mark.usefixtures("empty_stdin")
 def test_a_failure_is_exit_code_1_and_one_sentence_on_stderr(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_failure_is_exit_code_1_and_one_sentence_on_stderr(
     assert (code, printed.out) == (1, "")
     assert printed.err.startswith("ragchat: ")
     assert "Traceback" not in printed.err
+    assert "Something went wrong inside" not in printed.err
 
 
 @pytest.mark.smoke
