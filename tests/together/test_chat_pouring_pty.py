@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ PARAGRAPHS = poured(content="some words in a line of text\n\n" * 4)
 EVENT = (b'data: {"choices": "', b"x" * MIB)
 
 
+def has_poured(model: OpenAIServer, count: int) -> bool:
+    return model.poured > count
+
+
 def test_ctrl_c_stops_a_stream_that_pours(tmp_path: Path) -> None:
     words, keep_alives, event = (PARAGRAPHS,), (b": alive\n\n" * 1000,), EVENT
     with OpenAIServer() as model:
@@ -39,10 +44,10 @@ def test_ctrl_c_stops_a_stream_that_pours(tmp_path: Path) -> None:
             for name, data in {"words": words, "keep-alives": keep_alives, "one event": event}.items():
                 pouring = Reply(pours=(BEGUN, *data), content_type="text/event-stream")
                 model.replies[:] = [pouring, Reply(f"After {name}.")]
-                before = model.poured
+                enough = partial(has_poured, model, model.poured + MIB)
                 chat.enter(f"What are {name}?")
                 chat.wait_for(rf"(?s)What are {name}.*Begun")
-                chat.wait_until(lambda before=before: model.poured > before + MIB, "much of the stream")
+                chat.wait_until(enough, "much of the stream")
                 began = time.monotonic()
                 chat.type(CTRL_C)
                 chat.wait_for(rf"(?s)What are {name}.*^\(stopped\)")
