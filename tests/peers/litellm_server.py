@@ -1,5 +1,6 @@
 """The proxy of litellm with its mock models; `python -m tests.peers.litellm_server http PORT`."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # The list of prices is not
 
 async def proxy(scope: Any, receive: Any, send: Any) -> None:
     """Imports the proxy at the first event, after the port is known: that takes many seconds."""
+    gc.disable()  # Otherwise it costs a fifth of that time, and the process is short-lived.
     from litellm.proxy.proxy_server import app
 
     await app(scope, receive, send)

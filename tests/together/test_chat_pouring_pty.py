@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,27 +30,30 @@ PARAGRAPHS = poured(content="some words in a line of text\n\n" * 4)
 EVENT = (b'data: {"choices": "', b"x" * MIB)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [(PARAGRAPHS,), (b": alive\n\n" * 1000,), EVENT],
-    ids=["words", "keep-alives", "one event"],
-)
-def test_ctrl_c_stops_a_stream_that_pours(tmp_path: Path, data: tuple[bytes, ...]) -> None:
-    pouring = Reply(pours=(BEGUN, *data), content_type="text/event-stream")
-    with OpenAIServer([pouring, Reply("Next.")]) as model:
+def has_poured(model: OpenAIServer, count: int) -> bool:
+    return model.poured > count
+
+
+def test_ctrl_c_stops_a_stream_that_pours(tmp_path: Path) -> None:
+    words, keep_alives, event = (PARAGRAPHS,), (b": alive\n\n" * 1000,), EVENT
+    with OpenAIServer() as model:
         program = with_model(tmp_path, model, {})
         program.environ["RAGCHAT_MODEL_ANSWER_CHARACTERS"] = "100000000"
         program.environ["RAGCHAT_MODEL_MESSAGE_BYTES"] = str(1 << 32)
         with chatting(program) as chat:
-            chat.enter("What is it?")
-            chat.wait_for("Begun")
-            chat.wait_until(lambda: model.poured > MIB, "much of the stream")
-            began = time.monotonic()
-            chat.type(CTRL_C)
-            chat.wait_for(r"^\(stopped\)")
-            assert time.monotonic() - began < STOP_SECONDS
-            chat.enter("And now?")
-            chat.wait_for(r"Next\.")
+            for name, data in {"words": words, "keep-alives": keep_alives, "one event": event}.items():
+                pouring = Reply(pours=(BEGUN, *data), content_type="text/event-stream")
+                model.replies[:] = [pouring, Reply(f"After {name}.")]
+                enough = partial(has_poured, model, model.poured + MIB)
+                chat.enter(f"What are {name}?")
+                chat.wait_for(rf"(?s)What are {name}.*Begun")
+                chat.wait_until(enough, "much of the stream")
+                began = time.monotonic()
+                chat.type(CTRL_C)
+                chat.wait_for(rf"(?s)What are {name}.*^\(stopped\)")
+                assert time.monotonic() - began < STOP_SECONDS
+                chat.enter("And now?")
+                chat.wait_for(rf"After {name}\.")
 
 
 def test_an_event_of_a_gigabyte_ends_the_answer_and_what_came_before_is_saved(tmp_path: Path) -> None:

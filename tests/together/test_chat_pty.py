@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.embeddings_server import embeddings_server
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
@@ -70,12 +71,8 @@ def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> 
     assert chat.wait_for_end() == 0
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["When was the pump of the house repaired?", "When was the pump of the house in Oslo repaired?"],
-)
 def test_on_a_small_screen_the_top_of_an_answer_is_seen_when_the_prompt_returns(
-    start: Start, tmp_path: Path, question: str
+    start: Start, tmp_path: Path
 ) -> None:
     folder = program_in(tmp_path).folder / "a folder with a long name" / "that is deep"
     folder.mkdir(parents=True)
@@ -88,20 +85,24 @@ def test_on_a_small_screen_the_top_of_an_answer_is_seen_when_the_prompt_returns(
     chat.wait_for("Your memory is empty")
     chat.enter("/inject .")
     chat.wait_for("7 added")
-    chat.enter(question)
-    chat.wait_for("· /more")
-    chat.wait_for(READY)
-    chat.wait_for("^ offline · 7 documents")
-    screen = [line.rstrip() for line in chat.screen.display]
-    assert screen[-2].startswith("❯ Ask something")  # no row is empty below it
-    [top] = [number for number, line in enumerate(screen) if line.startswith("[1] the log of house number ")]
-    assert re.fullmatch(r"\[1\] the log of house number \d\.md:\d+–\d+  Log", screen[top])
-    assert "the pump of house" in screen[top + 1] + screen[top + 2]
-    chat.enter("/more")
-    chat.wait_for(r"^\[2\] the log of house number ")
-    chat.press("x")
-    chat.wait_for("^❯ x")
-    assert any(line.startswith("[2] ") for line in chat.screen.display)
+    for question in (
+        "When was the pump of the house repaired?",
+        "When was the pump of the house in Oslo repaired?",
+    ):
+        chat.enter(question)
+        chat.wait_for(rf"(?s){re.escape(question)}.*· /more.*{READY}")
+        chat.wait_for("^ offline · 7 documents")
+        screen = [line.rstrip() for line in chat.screen.display]
+        assert screen[-2].startswith("❯ Ask something")  # no row is empty below it
+        [top] = [row for row, line in enumerate(screen) if line.startswith("[1] the log of house number ")]
+        assert re.fullmatch(r"\[1\] the log of house number \d\.md:\d+–\d+  Log", screen[top])
+        assert "the pump of house" in screen[top + 1] + screen[top + 2]
+        chat.enter("/more")
+        chat.wait_for(rf"(?s){re.escape(question)}.*^\[2\] the log of house number ")
+        chat.press("x")
+        chat.wait_for(rf"(?s){re.escape(question)}.*^❯ x")
+        assert any(line.startswith("[2] ") for line in chat.screen.display)
+        chat.press(CTRL_C)
 
 
 def test_a_prompt_asks_for_its_document_and_attaches_it(start: Start) -> None:
@@ -130,9 +131,10 @@ def test_a_prompt_asks_for_its_document_and_attaches_it(start: Start) -> None:
         assert "Green tea is brewed" in str(server.requests[-1]["messages"][-1])
 
 
-def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start) -> None:
+def test_ctrl_c_stops_the_answer_and_not_the_chat_and_a_signal_both(start: Start) -> None:
     held = Reply("Once upon a time there was a kettle that never came to the boil.", hold_after=6)
-    with OpenAIServer([held, Reply("Short.")]) as server:
+    another = Reply("There was another kettle.", hold_after=3)
+    with OpenAIServer([held, Reply("Short."), another]) as server:
         chat = start(
             RAGCHAT_MODEL_BASE_URL=server.base_url, RAGCHAT_MODEL_NAME="test-model", OPENAI_API_KEY="k"
         )
@@ -144,11 +146,24 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start) -> None:
         chat.enter("Another one")
         chat.wait_for(r"^Short\.")
         chat.wait_for(r"^test-model · \d")
-        chat.press(CTRL_D)
-        assert chat.wait_for_end() == 0
+        chat.enter("Tell me a story")
+        chat.wait_for("There was")
+        chat.signal(signal.SIGTERM)
+        assert chat.wait_for_end() == 1
+        assert chat.echoes
+        assert not chat.screen.cursor.hidden
 
 
-def test_ctrl_c_at_the_prompt_clears_the_line_and_tells_how_to_leave(start: Start) -> None:
+def end_by(chat: Terminal, number: signal.Signals) -> None:
+    """A signal at the prompt ends the chat, and leaves the terminal as it was."""
+    chat.wait_until(lambda: not chat.echoes, "prompt")
+    chat.signal(number)
+    assert chat.wait_for_end() == 1
+    assert chat.echoes
+    assert "Stopped." in chat.text
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line_and_a_signal_ends_the_chat(start: Start) -> None:
     chat = start()
     chat.wait_for("Your memory is empty")
     chat.type("half a question")
@@ -157,8 +172,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_tells_how_to_leave(start: Star
     chat.wait_for(READY)
     chat.press(CTRL_C)
     chat.wait_for("Ctrl-D leaves the chat")
-    chat.press(CTRL_D)
-    assert chat.wait_for_end() == 0
+    end_by(chat, signal.SIGTERM)
 
 
 def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
@@ -175,8 +189,8 @@ def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
     chat.wait_for(r"^ +tea\.md$")
     chat.type("\t")
     chat.wait_for(r"/inject tea\.md")
-    chat.press(CTRL_C + CTRL_D)
-    assert chat.wait_for_end() == 0
+    chat.press(CTRL_C)
+    end_by(chat, signal.SIGHUP)
 
 
 def test_a_narrow_terminal_wraps_and_loses_nothing(start: Start) -> None:
@@ -248,31 +262,6 @@ def test_a_model_that_cannot_be_reached_is_told_before_the_first_question(start:
     assert chat.wait_for_end() == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_at_the_prompt_leaves_the_terminal_as_it_was(start: Start, number: signal.Signals) -> None:
-    chat = start()
-    chat.wait_for("Your memory is empty")
-    chat.wait_until(lambda: not chat.echoes, "prompt")
-    chat.signal(number)
-    assert chat.wait_for_end() == 1
-    assert chat.echoes
-    assert "Stopped." in chat.text
-
-
-def test_a_signal_during_an_answer_leaves_the_terminal_as_it_was(start: Start) -> None:
-    with OpenAIServer([Reply("Once upon a time there was a kettle.", hold_after=3)]) as server:
-        chat = start(
-            RAGCHAT_MODEL_BASE_URL=server.base_url, RAGCHAT_MODEL_NAME="test-model", OPENAI_API_KEY="k"
-        )
-        chat.wait_for("Your memory is empty")
-        chat.enter("Tell me a story")
-        chat.wait_for("Once upon")
-        chat.signal(signal.SIGTERM)
-        assert chat.wait_for_end() == 1
-        assert chat.echoes
-        assert not chat.screen.cursor.hidden
-
-
 # As vim does: Ctrl-C is a signal in it, and does not end it.
 EDITOR = """
 import os, signal, sys
@@ -306,57 +295,48 @@ def test_ctrl_c_in_the_editor_is_the_editors(start: Start, tmp_path: Path) -> No
 # /index
 
 
-def repository_of(tmp_path: Path, files: int) -> Path:
-    """The folder of the chat as a git repository, with so many more documents."""
-    folder = program_in(tmp_path).folder
-    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    for number in range(files):
-        (folder / f"{number}.md").write_text(
-            f"# Note {number}\n\n" + f"Words of note {number}. " * 200, "utf-8"
-        )
-    return folder
+FILES = 100
 
 
-def test_index_makes_the_memory_of_the_repository_and_the_chat_goes_on_with_it(
+def test_index_loads_the_repository_beside_the_chat_and_the_next_chat_goes_on_with_it(
     start: Start, tmp_path: Path
 ) -> None:
-    folder = repository_of(tmp_path, 1500)
-    chat = start(columns=200)
-    chat.wait_for("Your memory is empty")
-    chat.enter("/index")
-    chat.wait_for("This repository has its own memory now")
-    chat.wait_for("Loading in the background; /index shows how far it is")
-    # The chat can be used meanwhile, and a second one is the same job.
-    chat.wait_for(r"offline · loading [\d,]+ of 1,50\d files")
-    chat.enter("/index")
-    chat.wait_for(r"^Loading [\d,]+ of 1,50\d files\.")
-    chat.enter("/index elsewhere")
-    chat.wait_for("/index is not possible now: .* is being loaded")
-    assert not re.search(r"1,50\d added", chat.text)
-    chat.wait_for(r"1,50\d added")
-    chat.wait_for(r"offline · 1,50\d documents")
-    chat.enter("How hot is green tea brewed?")
-    chat.wait_for(r"75 degrees for two minutes\.$")
-    chat.press(CTRL_D)
-    assert chat.wait_for_end() == 0
-    assert (folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"
-    chat = start(columns=200)
-    chat.wait_for(f"Memory of this repository: {re.escape(str(folder))}")
-    chat.wait_for(r"offline · 1,50\d documents")
-
-
-def test_leaving_ends_what_index_loads_and_the_next_one_goes_on(start: Start, tmp_path: Path) -> None:
-    repository_of(tmp_path, 1500)
-    chat = start()
-    chat.wait_for("Your memory is empty")
-    chat.enter("/index")
-    chat.wait_for(r"offline · loading [1-9][\d,]* of 1,50\d files")
-    chat.press(CTRL_D)
-    assert chat.wait_for_end() == 0
-    chat = start()
-    chat.wait_for("Memory of this repository")
-    chat.enter("/index")
-    chat.wait_for(r"[1-9][\d,]* added, [1-9][\d,]* unchanged")
+    folder = tmp_path / "folder"
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    for number in range(FILES):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nWords of note {number}.", "utf-8")
+    with embeddings_server() as embedder:
+        embedder.hold_after = FILES / 3
+        environ = {
+            "RAGCHAT_EMBEDDER_KIND": "openai",
+            "RAGCHAT_EMBEDDER_MODEL": "held",
+            "RAGCHAT_EMBEDDER_BASE_URL": embedder.url,
+        }
+        chat = start(columns=200, **environ)
+        chat.wait_for("Your memory is empty")
+        chat.enter("/index")
+        chat.wait_for("This repository has its own memory now")
+        chat.wait_for("Loading in the background; /index shows how far it is")
+        # The chat can be used meanwhile, and a second one is the same job.
+        chat.wait_for(r"offline · loading [1-9]\d* of 10\d files")
+        chat.enter("/index")
+        chat.wait_for(r"^Loading \d+ of 10\d files\.")
+        chat.enter("/index elsewhere")
+        chat.wait_for("/index is not possible now: .* is being loaded")
+        assert not re.search(r"\d added", chat.text)
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        assert (folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"
+        embedder.go.set()
+        chat = start(columns=200, **environ)
+        chat.wait_for(f"Memory of this repository: {re.escape(str(folder))}")
+        chat.enter("/index")
+        chat.wait_for(r"[1-9]\d* added, [1-9]\d* unchanged")
+        chat.wait_for(r"offline · 10\d documents")
+        chat.enter("How hot is green tea brewed?")
+        chat.wait_for(r"75 degrees for two minutes\.$")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
 
 
 def test_index_outside_a_repository_needs_a_path(start: Start) -> None:
@@ -369,21 +349,11 @@ def test_index_outside_a_repository_needs_a_path(start: Start) -> None:
     chat.wait_for("offline · 1 document, 1 chunk")
 
 
-def test_servers_of_a_project_that_wait_for_consent_are_named_at_the_start(
+def test_a_model_writes_to_memory_after_approval_and_a_server_of_the_project_waits_for_consent(
     start: Start, tmp_path: Path
 ) -> None:
     servers = {"mcpServers": {"theirs": {"command": "run-me"}}}
     (tmp_path / "folder" / ".mcp.json").write_text(json.dumps(servers), "utf-8")
-    with OpenAIServer([]) as server:
-        chat = start(
-            OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model", columns=200
-        )
-        chat.wait_for("names 1 MCP server that you have not agreed to: theirs")
-        chat.press(CTRL_D)
-        assert chat.wait_for_end() == 0
-
-
-def test_a_model_writes_to_memory_with_approval_or_by_the_rule_always(start: Start) -> None:
     injects = [[("Inject", {"text": text})] for text in ("The boiler is blue.", "The door is red.")]
     replies = [
         Reply(tool_calls=injects[0]),
@@ -397,8 +367,9 @@ def test_a_model_writes_to_memory_with_approval_or_by_the_rule_always(start: Sta
             OPENAI_API_KEY="k",
             RAGCHAT_MODEL_NAME="test-model",
             RAGCHAT_TOOLS_OFFERED="Query,Inject",
+            columns=200,
         )
-        chat.wait_for("Your memory is empty")
+        chat.wait_for("names 1 MCP server that you have not agreed to: theirs")
         chat.enter("Remember the boiler.")
         chat.wait_for(r"^Allow Inject\(text='The boiler is blue\.'\)\?")
         chat.press("a\r")

@@ -6,7 +6,7 @@ Covers `ragchat.ui.dialog`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,34 +14,20 @@ from typing import Any
 import pytest
 
 from tests.support import typescript
-from tests.support.mcp_process import ENV, SERVER
 from tests.support.openai_server import OpenAIServer, Reply
-from tests.support.program import program_in
+from tests.support.servers import GOOD
 
 if sys.platform == "win32":
     pytest.skip("Windows has no pseudo-terminals of this kind", allow_module_level=True)
 
+from tests.support.chats import CTRL_C, CTRL_D, ESCAPE, chatting, with_model
 from tests.support.terminal import Terminal
-
-RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
-CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
-
-
-MINE = ["--env", f"PYTHONPATH={ENV['PYTHONPATH']}", "--", *SERVER]
 
 
 @contextmanager
-def chatting(folder: Path, server: OpenAIServer, mine: Sequence[str] = MINE) -> Iterator[Terminal]:
-    """A chat whose model is `server`, with the server `mine`, ready for the first question."""
-    program = program_in(
-        folder, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
-    )
-    program("mcp", "add", "mine", *mine)
-    variables = {**program.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
-    with Terminal([RAGCHAT], variables, program.folder) as chat:
-        chat.wait_for("Your memory is empty")
-        chat.enter("/mcp")
-        chat.wait_for("^mine: ready")
+def chat_with(folder: Path, model: OpenAIServer, mine: dict[str, Any] = GOOD) -> Iterator[Terminal]:
+    """A chat with the server `mine`, ready for the first question."""
+    with chatting(with_model(folder, model, {"mine": mine}), "mine") as chat:
         yield chat
 
 
@@ -51,9 +37,9 @@ def tool_results(server: OpenAIServer) -> list[str]:
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
-def test_a_form_is_filled_in_in_the_middle_of_an_answer(tmp_path: Path) -> None:
+def test_a_form_is_filled_in_in_the_middle_of_an_answer_or_cancelled(tmp_path: Path) -> None:
     replies = [Reply("Let me ask.", tool_calls=[("mine__Ask", {})]), Reply("Hello Ada.")]
-    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+    with OpenAIServer(replies) as server, chat_with(tmp_path, server) as chat:
         chat.enter("Who am I?")
         chat.wait_for(r"^Allow mine__Ask\(\)\?")
         chat.press("y\r")
@@ -66,17 +52,27 @@ def test_a_form_is_filled_in_in_the_middle_of_an_answer(tmp_path: Path) -> None:
         chat.wait_for(r"^Send this to mine\?")
         chat.press("\r")
         chat.wait_for(r"^Hello Ada\.")
+        assert tool_results(server) == ["accept: Ada"]
+        for name, key in {"Ctrl-C": CTRL_C, "Escape": ESCAPE}.items():
+            server.replies[:] = [Reply(tool_calls=[("mine__Ask", {})]), Reply(f"As {name} wishes.")]
+            chat.enter(f"And for {name}?")
+            chat.wait_for(rf"(?s)And for {name}.*^Allow mine__Ask")
+            chat.press("y\r")
+            chat.wait_for(rf"(?s)And for {name}.*^name:")
+            chat.press(key)
+            chat.wait_for(rf"^As {name} wishes\.")
+            assert tool_results(server) == ["cancel: None"]
         chat.press(CTRL_D)
         assert chat.wait_for_end() == 0
-        assert tool_results(server) == ["accept: Ada"]
 
 
 def test_a_page_that_a_call_needs_is_visited_before_the_call_is_repeated(tmp_path: Path) -> None:
     typescript.need()
     call = ("mine__trigger-url-elicitation", {"url": "https://example.com/pay", "errorPath": True})
     replies = [Reply(tool_calls=[call]), Reply("You have paid.")]
-    everything = ["--env", "PYTHONPATH=", "--", *typescript.STDIO_SERVER]
-    with OpenAIServer(replies) as server, chatting(tmp_path, server, everything) as chat:
+    command, *arguments = typescript.STDIO_SERVER
+    everything = {"command": command, "args": arguments}
+    with OpenAIServer(replies) as server, chat_with(tmp_path, server, everything) as chat:
         chat.enter("Pay, please.")
         chat.wait_for(
             r"^Allow mine__trigger-url-elicitation\(url='https://example\.com/pay', errorPath=True\)"
@@ -98,7 +94,7 @@ def test_a_page_that_a_call_needs_is_visited_before_the_call_is_repeated(tmp_pat
 
 def test_an_attached_resource_that_changes_is_announced_above_the_prompt(tmp_path: Path) -> None:
     replies = [Reply("It says hello."), Reply(tool_calls=[("mine__Grow", {})]), Reply("It has grown.")]
-    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+    with OpenAIServer(replies) as server, chat_with(tmp_path, server) as chat:
         chat.enter("What does @mine:note://welcome say?")
         chat.wait_for(r"^It says hello\.")
         chat.enter("Let it grow.")
@@ -110,26 +106,9 @@ def test_an_attached_resource_that_changes_is_announced_above_the_prompt(tmp_pat
         assert chat.wait_for_end() == 0
 
 
-@pytest.mark.parametrize("key", [CTRL_C, ESCAPE], ids=["ctrl-c", "escape"])
-def test_ctrl_c_and_escape_cancel_the_form_and_not_the_answer(tmp_path: Path, key: str) -> None:
-    with (
-        OpenAIServer([Reply(tool_calls=[("mine__Ask", {})]), Reply("As you wish.")]) as server,
-        chatting(tmp_path, server) as chat,
-    ):
-        chat.enter("Who am I?")
-        chat.wait_for(r"^Allow mine__Ask")
-        chat.press("y\r")
-        chat.wait_for("^name:")
-        chat.press(key)
-        chat.wait_for(r"^As you wish\.")
-        chat.press(CTRL_D)
-        assert chat.wait_for_end() == 0
-        assert tool_results(server) == ["cancel: None"]
-
-
 def test_a_server_uses_the_model_after_the_user_has_seen_what_it_asks(tmp_path: Path) -> None:
     replies = [Reply(tool_calls=[("mine__Think", {})]), Reply("It is four."), Reply("It thought of four.")]
-    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+    with OpenAIServer(replies) as server, chat_with(tmp_path, server) as chat:
         chat.enter("Let it think.")
         chat.wait_for(r"^Allow mine__Think")
         chat.press("y\r")

@@ -29,6 +29,7 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 # The line after an answer.
 STATUS = r"^test-model · \d"
 ECHO = Reply(tool_calls=[("mine__Echo", {"text": "hello"})])
+QUIET = Reply(tool_calls=[("mine__Quiet", {})])
 SHOUT = Reply(tool_calls=[("mine__Shout", {})])
 ENTRY = {"command": SERVER[0], "args": SERVER[1:], "env": {"PYTHONPATH": ENV["PYTHONPATH"]}}
 
@@ -100,8 +101,15 @@ def count(chat: Chat, text: str) -> int:
     return chat.terminal.text.count(text)
 
 
-def test_yes_is_for_once_session_for_this_chat_and_always_for_the_next_ones_too(chat: Chat) -> None:
+def test_yes_is_for_once_session_for_this_chat_and_always_and_consent_for_the_next_ones_too(
+    chat: Chat,
+) -> None:
+    write(chat.program.folder / ".mcp.json", theirs=ENTRY)
     chat.start()
+    chat.terminal.enter("/mcp")
+    chat.terminal.wait_for("^theirs: waits for your consent")
+    chat.terminal.enter("/mcp start theirs")
+    chat.terminal.wait_for(r"^theirs: ready, \d+ tools")
     assert chat.ask(ECHO, ALLOW_ECHO, "y") == "hello"
     assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, "n")
     assert chat.ask(ECHO, ALLOW_ECHO, "s") == "hello"
@@ -111,17 +119,41 @@ def test_yes_is_for_once_session_for_this_chat_and_always_for_the_next_ones_too(
     asked = count(chat, "Allow mine__Echo")
     assert chat.ask(ECHO) == "hello"
     assert count(chat, "Allow mine__Echo") == asked
+    assert chat.ask(QUIET, r"^Allow mine__Quiet\(\)\?", "a") == "quiet"
     chat.leave()
     chat.start()
-    assert chat.ask(ECHO, ALLOW_ECHO, "a") == "hello"
-    chat.leave()
-    chat.start()
-    assert chat.ask(ECHO) == "hello"
-    assert count(chat, "Allow mine__Echo") == 0
+    chat.terminal.enter("/mcp")
+    chat.terminal.wait_for(r"^theirs: ready, \d+ tools")
+    assert chat.ask(QUIET) == "quiet"
+    assert count(chat, "Allow mine__Quiet") == 0
+    assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, "n")
     chat.leave()
 
 
-def test_what_was_typed_before_the_question_does_not_answer_it(chat: Chat) -> None:
+def test_a_changed_tool_is_shown_arguments_are_edited_what_was_read_is_named_and_never_is_never(
+    chat: Chat,
+) -> None:
+    tools = {name: tool.info for name, tool in make_whole_server().tools.items()}
+    changed = replace(tools["Echo"], description="Gives the text.")
+    Permissions(chat.program.home / "config").remember("mine", [tools["Shout"], changed], Rule.ALWAYS)
+    chat.start()
+    edited = chat.ask(
+        ECHO,
+        *(r"^.*has changed since you allowed it", r"^\+Gives the text back\."),
+        *("e", "^Arguments as JSON", '\x15{"text": "edited"}', "^Allow.*edited", "y"),
+    )
+    assert edited == "edited"
+    # A tool with side effects asks even under "always".
+    assert "not allow" in chat.ask(SHOUT, r"^.*not yours: the result of mine__Echo\.", "n")
+    assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, "v")
+    assert "forbidden" in chat.ask(ECHO)
+    chat.leave()
+
+
+def test_only_what_is_typed_after_the_question_answers_it_and_ctrl_c_ends_it_and_a_call(chat: Chat) -> None:
+    Permissions(chat.program.home / "config").remember(
+        "mine", [make_whole_server().tools["Wait"].info], Rule.ALWAYS
+    )
     chat.start()
     held = Reply("Let me see what I can do.", tool_calls=ECHO.tool_calls, hold_after=3)
     chat.model.replies[:] = [held, Reply("As you wish.")]
@@ -133,61 +165,10 @@ def test_what_was_typed_before_the_question_does_not_answer_it(chat: Chat) -> No
     chat.terminal.press("n\r")
     chat.terminal.wait_for(r"^As you wish\.")
     assert "not allow" in str(chat.model.requests[-1]["messages"][-1]["content"])
-    chat.leave()
-
-
-def test_arguments_are_edited_and_never_is_never(chat: Chat) -> None:
-    chat.start()
-    edited = chat.ask(
-        ECHO, ALLOW_ECHO, "e", "^Arguments as JSON", '\x15{"text": "edited"}', "^Allow.*edited", "y"
-    )
-    assert edited == "edited"
-    assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, "v")
-    assert "forbidden" in chat.ask(ECHO)
-    chat.leave()
-
-
-def test_a_tool_with_side_effects_asks_under_always_and_names_the_text_that_was_read(chat: Chat) -> None:
-    Permissions(chat.program.home / "config").remember(
-        "mine", [make_whole_server().tools["Shout"].info], Rule.ALWAYS
-    )
-    chat.start()
-    assert chat.ask(ECHO, ALLOW_ECHO, "y") == "hello"
-    assert "not allow" in chat.ask(SHOUT, r"^.*not yours: the result of mine__Echo\.", "n")
-    chat.leave()
-
-
-def test_a_changed_tool_shows_its_difference(chat: Chat) -> None:
-    tool = replace(make_whole_server().tools["Echo"].info, description="Gives the text.")
-    Permissions(chat.program.home / "config").remember("mine", [tool], Rule.ALWAYS)
-    chat.start()
-    assert chat.ask(ECHO, r"^.*has changed since you allowed it", r"^\+Gives the text back\.", "y") == "hello"
-    chat.leave()
-
-
-def test_ctrl_c_ends_a_call_and_a_question_and_not_the_chat(chat: Chat) -> None:
-    Permissions(chat.program.home / "config").remember(
-        "mine", [make_whole_server().tools["Wait"].info], Rule.ALWAYS
-    )
-    chat.start()
     chat.model.replies[:] = [Reply(tool_calls=[("mine__Wait", {})])]
     chat.terminal.enter("Wait for it")
     chat.terminal.wait_for("mine__Wait")
     chat.terminal.type(CTRL_C)
     chat.terminal.wait_for(r"^\(stopped\)")
     assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, CTRL_C)
-    chat.leave()
-
-
-def test_a_server_of_a_project_starts_after_consent(chat: Chat) -> None:
-    write(chat.program.folder / ".mcp.json", theirs=ENTRY)
-    chat.start()
-    chat.terminal.enter("/mcp")
-    chat.terminal.wait_for("^theirs: waits for your consent")
-    chat.terminal.enter("/mcp start theirs")
-    chat.terminal.wait_for(r"^theirs: ready, \d+ tools")
-    chat.leave()
-    chat.start()
-    chat.terminal.enter("/mcp")
-    chat.terminal.wait_for(r"^theirs: ready, \d+ tools")
     chat.leave()

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from ragchat.cli import main
 from tests.support.http_memory import HttpMemory, host, http_memory
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
@@ -98,9 +99,8 @@ def test_what_is_served_is_the_memory_of_the_chat(server: HttpMemory, ragchat: P
     with host(server.url) as speaker:
         speaker.call("Inject", text="Foxes jump over dogs.", metadata={"uri": "note:fox"})
         assert ragchat("query", "foxes", "--memory", memory, "--json").json["hits"][0]["uri"] == "note:fox"
-        assert (
-            ragchat("inject", "-", "--uri", "note:bear", "--memory", memory, stdin="Bears sleep.").code == 0
-        )
+        added = ragchat("inject", "-", "--uri", "note:bear", "--memory", memory, stdin="Bears sleep.")
+        assert added.code == 0
         assert "note:bear" in speaker.call("Query", query="bears")["content"][0]["text"]
 
 
@@ -112,13 +112,13 @@ def test_a_port_in_use_is_a_failure_in_words_and_in_json(server: HttpMemory, rag
     assert ragchat("serve", "--port", port, "--json").json["error"]["code"] == "ADDRESS_UNUSABLE"
 
 
-def test_wrong_usage_is_exit_code_two(ragchat: Program) -> None:
+def test_wrong_usage_is_exit_code_two() -> None:
     for words in (
         ["serve", "--port", "many"],
         ["serve", "--port", "65536"],
         ["mcp", "config", "cline", "--token-file", "x"],
     ):
-        assert ragchat(*words).code == 2
+        assert main(words) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -131,23 +131,25 @@ def test_a_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "vscode", "cline", "cursor"])
-def test_a_host_that_speaks_http_is_given_the_address(ragchat: Program, name: str) -> None:
-    done = ragchat("mcp", "config", name, "--url", "http://127.0.0.1:8765/mcp", "--token-file", "t")
-    entry = done.json["servers" if name == "vscode" else "mcpServers"]["ragmemory"]
+def test_a_host_that_speaks_http_is_given_the_address(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "config", name, "--url", "http://127.0.0.1:8765/mcp", "--token-file", "t"]) == 0
+    entry = json.loads(capfd.readouterr().out)["servers" if name == "vscode" else "mcpServers"]["ragmemory"]
     assert entry["url"] == "http://127.0.0.1:8765/mcp"
     assert entry["headers"]["Authorization"].startswith("Bearer ")
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/mcp", "http://", "http://127.0.0.1:99999/mcp"])
-def test_what_is_no_address_of_a_server_is_wrong_usage(ragchat: Program, url: str) -> None:
-    done = ragchat("mcp", "config", "cursor", "--url", url)
-    assert (done.code, done.out) == (2, "")
-    assert "is not the address of a server" in done.err
+def test_what_is_no_address_of_a_server_is_wrong_usage(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "config", "cursor", "--url", url]) == 2
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "is not the address of a server" in printed.err
 
 
-def test_the_root_of_a_server_is_as_good_as_its_endpoint(ragchat: Program) -> None:
-    done = ragchat("mcp", "config", "cursor", "--url", "http://127.0.0.1:8765")
-    assert done.json["mcpServers"]["ragmemory"]["url"] == "http://127.0.0.1:8765/mcp"
+def test_the_root_of_a_server_is_as_good_as_its_endpoint(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "config", "cursor", "--url", "http://127.0.0.1:8765"]) == 0
+    servers = json.loads(capfd.readouterr().out)["mcpServers"]
+    assert servers["ragmemory"]["url"] == "http://127.0.0.1:8765/mcp"
 
 
 def test_a_host_that_does_not_is_given_a_bridge_that_runs(server: HttpMemory, ragchat: Program) -> None:

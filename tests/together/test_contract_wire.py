@@ -69,14 +69,14 @@ def running(home: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def fresh(tmp_path: Path) -> Iterator[Memory]:
     with running(tmp_path) as memory:
         yield memory
 
 
 @pytest.fixture(scope="module")
-def without_handshake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """One for all tests that only ask."""
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """One for all tests that speak without a handshake."""
     with running(tmp_path_factory.mktemp("modern")) as memory:
         yield memory
 
@@ -125,13 +125,13 @@ def test_without_a_handshake_it_tells_what_it_speaks_and_what_it_can(memory: Mem
         assert result["cacheScope"] in ("public", "private")
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_a_handshake_settles_the_revision_and_what_is_shown_at_it(memory: Memory, revision: str) -> None:
-    assert memory.initialize(revision)["result"]["protocolVersion"] == revision
-    assert memory.ask(PING) == PONG
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+def test_a_handshake_settles_the_revision_and_what_is_shown_at_it(fresh: Memory, revision: str) -> None:
+    assert fresh.initialize(revision)["result"]["protocolVersion"] == revision
+    assert fresh.ask(PING) == PONG
 
-    tools = memory.ask(request("tools/list"))["result"]["tools"]
-    found = memory.ask(request("tools/call", {"name": "Query", "arguments": {"query": "x"}}))["result"]
+    tools = fresh.ask(request("tools/list"))["result"]["tools"]
+    found = fresh.ask(request("tools/call", {"name": "Query", "arguments": {"query": "x"}}))["result"]
 
     structured = revision >= "2025-06-18"
     assert all(("outputSchema" in tool) is structured for tool in tools)
@@ -159,11 +159,11 @@ def test_a_stored_text_is_found_with_its_lines_and_metadata(memory: Memory) -> N
     assert missed["structuredContent"]["hits"] == []
 
 
-def test_requests_piped_in_are_answered_before_it_leaves(memory: Memory) -> None:
+def test_requests_piped_in_are_answered_before_it_leaves(fresh: Memory) -> None:
     inject, listing = call("Inject", text="Bremen lies on the Weser."), modern("tools/list") | {"id": 2}
-    memory.send(json.dumps(inject).encode())
-    memory.send(json.dumps(listing).encode(), end=b"")
-    code, rest = memory.leave()
+    fresh.send(json.dumps(inject).encode())
+    fresh.send(json.dumps(listing).encode(), end=b"")
+    code, rest = fresh.leave()
 
     answers = {answer["id"]: answer["result"] for answer in map(json.loads, rest.splitlines())}
     assert code == 0
@@ -210,9 +210,9 @@ def test_an_unknown_revision_is_refused_with_those_that_are_known(memory: Memory
 )
 @pytest.mark.smoke
 def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
-    without_handshake: Memory, message: dict[str, Any], code: int, word: str
+    memory: Memory, message: dict[str, Any], code: int, word: str
 ) -> None:
-    error = without_handshake.ask(message)["error"]
+    error = memory.ask(message)["error"]
 
     assert error["code"] == code
     assert error["data"].keys() >= {"errorCode", "details", "requestId"}
@@ -233,9 +233,9 @@ def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
 )
 @pytest.mark.smoke
 def test_arguments_that_do_not_fit_are_a_result_that_names_the_field_and_those_that_exist(
-    without_handshake: Memory, message: dict[str, Any], path: str
+    memory: Memory, message: dict[str, Any], path: str
 ) -> None:
-    result = without_handshake.ask(message)["result"]
+    result = memory.ask(message)["result"]
 
     assert result["isError"]
     assert result["structuredContent"]["errorCode"] == "INVALID_PARAMS"
@@ -278,8 +278,7 @@ def test_a_bad_line_is_answered_and_the_server_lives_on(
     assert with_handshake.ask(PING) == PONG
 
 
-def test_what_asks_for_no_answer_gets_none(memory: Memory) -> None:
-    memory.initialize("2025-11-25")
+def test_what_asks_for_no_answer_gets_none(with_handshake: Memory) -> None:
     for line in (
         b"",
         b"   ",
@@ -290,17 +289,17 @@ def test_what_asks_for_no_answer_gets_none(memory: Memory) -> None:
         b'{"jsonrpc":"2.0","method":"tools/list"}',
         b'{"jsonrpc":"2.0","id":5,"result":{}}',
     ):
-        memory.send(line)
+        with_handshake.send(line)
 
-    memory.send(PING, end=b"\r\n")
-    assert memory.receive() == PONG
+    with_handshake.send(PING, end=b"\r\n")
+    assert with_handshake.receive() == PONG
 
 
-def test_batches_belong_to_one_revision(memory: Memory) -> None:
-    memory.initialize("2025-03-26")
+def test_batches_belong_to_one_revision(fresh: Memory) -> None:
+    fresh.initialize("2025-03-26")
     note = {"jsonrpc": "2.0", "method": "notifications/nowhere"}
 
-    answers = memory.ask([request("ping", id=6), note, request("ping", id="7")])
+    answers = fresh.ask([request("ping", id=6), note, request("ping", id="7")])
 
     assert {answer["id"]: answer["result"] for answer in answers} == {6: {}, "7": {}}
 
@@ -315,5 +314,5 @@ def test_an_id_is_free_again_only_when_its_request_is_answered(memory: Memory) -
     assert "result" in memory.ask(call("Query", query="x"))
 
 
-def test_a_server_nobody_asked_leaves_when_its_stdin_ends(memory: Memory) -> None:
-    assert memory.leave() == (0, b"")
+def test_a_server_nobody_asked_leaves_when_its_stdin_ends(fresh: Memory) -> None:
+    assert fresh.leave() == (0, b"")

@@ -49,16 +49,12 @@ class Case(NamedTuple):
         return self.peer != "mcp1" and self.transport != "sse" and self.era != "legacy"
 
 
+# fastmcp has the transports of the SDK 2.x, so that each era on one of them is enough.
 CASES = [
     *(Case("mcp1", transport, None) for transport in ("stdio", "http", "sse")),
-    *(
-        Case(peer, transport, era)
-        for peer in ("mcp2", "fastmcp")
-        for transport in ("stdio", "http")
-        for era in (None, "legacy")
-    ),
-    *(Case("mcp2", transport, "modern") for transport in ("stdio", "http")),
-    *(Case(peer, "sse", None) for peer in ("mcp2", "fastmcp")),
+    *(Case("mcp2", transport, era) for transport in ("stdio", "http") for era in (None, "legacy")),
+    *(Case("mcp2", "http", "modern"), Case("mcp2", "sse", None)),
+    *(Case("fastmcp", "stdio", None), Case("fastmcp", "http", "legacy")),
 ]
 
 

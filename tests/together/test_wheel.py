@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -80,6 +81,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
     assert held == {file.as_posix() for file in files if "__pycache__" not in file.parts}
 
 
+@cache
 def pythons() -> dict[int, str]:
     """The interpreters of this machine from 3.11 on, by their minor versions: on PATH, or those of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
