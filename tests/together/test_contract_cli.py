@@ -5,14 +5,11 @@ Covers `ragchat.commands.serve`.
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragchat.cli import main
 from ragchat.offline.answer import NO_MODEL
 from tests.support.program import Program, program_in
 
@@ -64,7 +61,6 @@ ANSWER = {
     "notices": list,
     "corrections": dict,
 }
-DOCUMENT = {"uri": str, "document_id": str, "status": str, "chunks": int, "error": type(None)}
 GARDEN = "# Garden\n\n## Watering\n\nThe tomato beds are watered every morning at six.\n"
 
 
@@ -73,10 +69,9 @@ def ragchat(tmp_path: Path) -> Program:
     return program_in(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def garden(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """A memory of one document, for all tests that only ask."""
-    ragchat = program_in(tmp_path_factory.mktemp("garden"))
+@pytest.fixture
+def garden(ragchat: Program) -> Program:
+    """A memory of one document."""
     assert ragchat("inject", "-", "--uri", "mem:garden", stdin=GARDEN).code == 0
     return ragchat
 
@@ -87,8 +82,27 @@ def assert_holds(document: dict[str, Any], fields: dict[str, type]) -> None:
     assert kinds == fields
 
 
-def test_wrong_usage_is_exit_code_2_with_nothing_on_stdout(ragchat: Program) -> None:
-    done = ragchat("query", "x", "-k", "0")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bogus",),
+        ("ask",),
+        ("query",),
+        ("inject",),
+        ("run",),
+        ("memory",),
+        ("memory", "bogus"),
+        ("session", "show"),
+        ("mcp", "config", "bogus"),
+        ("query", "x", "-k", "0"),
+        ("query", "x", "-k", "-3"),
+        ("query", "x", "-k", "many"),
+        ("ask", "x", "--bogus"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2_with_nothing_on_stdout(ragchat: Program, words: tuple[str, ...]) -> None:
+    done = ragchat(*words)
 
     assert (done.code, done.out) == (2, "")
     assert "usage: ragchat" in done.err
@@ -97,23 +111,22 @@ def test_wrong_usage_is_exit_code_2_with_nothing_on_stdout(ragchat: Program) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        ["query", "-k", "0", "x", "--json"],
-        ["inject", "--json"],
-        ["mcp", "config", "bogus", "--json"],
-        ["ask", "x", "-c", "--session", "y", "--json"],
-        ["--json"],
+        ("query", "-k", "0", "x", "--json"),
+        ("inject", "--json"),
+        ("mcp", "config", "bogus", "--json"),
+        ("ask", "x", "-c", "--session", "y", "--json"),
+        ("--json",),
     ],
     ids=" ".join,
 )
-def test_wrong_usage_with_json_is_a_document_too(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
-    code = main(words)
+def test_wrong_usage_with_json_is_a_document_too(ragchat: Program, words: tuple[str, ...]) -> None:
+    done = ragchat(*words)
 
-    printed = capfd.readouterr()
-    assert code == 2
-    assert "usage: ragchat" in printed.err
-    error = json.loads(printed.out)["error"]
+    assert done.code == 2
+    assert "usage: ragchat" in done.err
+    error = done.json["error"]
     assert error["code"] == "USAGE"
-    assert error["message"] in printed.err
+    assert error["message"] in done.err
     assert "--help` lists the arguments." in error["hint"]
 
 
@@ -128,29 +141,22 @@ def test_a_server_that_cannot_start_says_so_in_json_on_stdout(ragchat: Program) 
 @pytest.mark.parametrize(
     "words",
     [
-        ["ask", "x", "--session", "nowhere"],
-        ["session", "show", "nowhere"],
-        ["memory", "show", "nowhere"],
-        ["run", "nowhere.toml"],
-        ["--config", "nowhere.toml", "query", "x"],
+        ("ask", "x", "--session", "nowhere"),
+        ("session", "show", "nowhere"),
+        ("memory", "show", "nowhere"),
+        ("run", "nowhere.toml"),
+        ("--config", "nowhere.toml", "query", "x"),
     ],
     ids=" ".join,
 )
-@pytest.mark.usefixtures("empty_stdin")
 def test_a_failure_is_exit_code_1_and_one_sentence_on_stderr(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ragchat: Program, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path))
-    monkeypatch.setenv("RAGCHAT_MODEL_NAME", "offline")
-    monkeypatch.chdir(tmp_path)
+    done = ragchat(*words)
 
-    code = main(words)
-
-    printed = capfd.readouterr()
-    assert (code, printed.out) == (1, "")
-    assert printed.err.startswith("ragchat: ")
-    assert "Traceback" not in printed.err
-    assert "Something went wrong inside" not in printed.err
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("ragchat: ")
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.smoke
@@ -190,9 +196,9 @@ def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_wo
     assert "watered every morning at six" in done.json["answer"]
 
 
-def test_what_is_said_beside_a_result_stands_in_the_document_too(garden: Program) -> None:
-    folder = str(garden.folder)  # where no turn can be saved
-    ragchat = replace(garden, environ={"RAGCHAT_SESSIONS_PATH": folder})
+def test_what_is_said_beside_a_result_stands_in_the_document_too(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path, RAGCHAT_SESSIONS_PATH=str(tmp_path))  # a folder, where nothing is saved
+    assert ragchat("inject", "-", "--uri", "mem:garden", stdin=GARDEN).code == 0
     for command, said in (
         ("query", ["Only the first"]),
         ("ask", ["Only the first", NO_MODEL, "This turn was not saved."]),
@@ -214,23 +220,16 @@ def test_what_memory_does_not_hold_is_not_grounded_and_cites_nothing(garden: Pro
 
 
 def test_loading_reports_every_document_and_the_sums(ragchat: Program) -> None:
-    kept, changed = ragchat.folder / "kept.md", ragchat.folder / "changed.md"
-    kept.write_text("one", encoding="utf-8")
-    for text, expected in (
-        ("one", {"added": 2, "updated": 0, "unchanged": 0, "failed": 1}),
-        ("two", {"added": 0, "updated": 1, "unchanged": 1, "failed": 1}),
-    ):
-        changed.write_text(text, encoding="utf-8")
+    note = ragchat.folder / "note.md"
+    for text, status in (("one", "added"), ("one", "unchanged"), ("two", "updated")):
+        note.write_text(text, encoding="utf-8")
 
-        done = ragchat("inject", "kept.md", "changed.md", "nowhere.md", "--json")
+        done = ragchat("inject", "note.md", "nowhere.md", "--json")
 
         assert done.code == 1
-        documents = done.json["documents"]
-        statuses = [document["status"] for document in documents]
-        assert {status: statuses.count(status) for status in expected} == expected
-        assert {status: done.json[status] for status in expected} == expected
-        for document in documents:
-            if document["status"] == "failed":
-                assert "nowhere.md" in document["error"]
-            else:
-                assert_holds(document, DOCUMENT)
+        by_status = {document["status"]: document for document in done.json["documents"]}
+        fields = {"uri": str, "document_id": str, "status": str, "chunks": int, "error": type(None)}
+        assert_holds(by_status[status], fields)
+        assert "nowhere.md" in by_status["failed"]["error"]
+        sums = {name: done.json[name] for name in ("added", "updated", "unchanged", "failed")}
+        assert sums == {"added": 0, "updated": 0, "unchanged": 0, status: 1, "failed": 1}
