@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ByteStream, SocketAttribute, SocketStream, TaskGroup
+
+
+class _UnixStream(ByteStream):
+    """anyio's own fails if its task is cancelled at the moment at which data arrives."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        if data := await self._reader.read(max_bytes):
+            return data
+        raise anyio.EndOfStream
+
+    async def send(self, item: bytes) -> None:
+        await anyio.lowlevel.checkpoint()  # Nothing is sent once the task is cancelled.
+        self._writer.write(item)
+        await self._writer.drain()
+
+    async def send_eof(self) -> None:
+        self._writer.write_eof()
+
+    async def aclose(self) -> None:
+        self._writer.close()
 
 
 class DatabaseProxy:
@@ -78,7 +103,7 @@ class DatabaseProxy:
         folder = dict(parse_qsl(self._target.query)).get("host", "")
         port = self._target.port or 5432
         if folder.startswith("/"):
-            return await anyio.connect_unix(f"{folder}/.s.PGSQL.{port}")
+            return _UnixStream(*await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}"))
         return await anyio.connect_tcp(folder or self._target.hostname or "127.0.0.1", port)
 
     async def _pass(self, client: ByteStream, server: ByteStream) -> None:
@@ -122,7 +147,7 @@ def _until_closed(scope: anyio.CancelScope) -> Iterator[None]:
     """End the connection when one side has closed it."""
     try:
         yield
-    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         scope.cancel()
 
 
