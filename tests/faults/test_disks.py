@@ -41,16 +41,20 @@ def write_tea(ragchat: Program) -> None:
 
 
 def check_that_reading_works(ragchat: Program, session: str, why: str) -> None:
-    """Commands that only read answer; the only warning is that a turn is not saved."""
+    """Every command that only reads answers; the only warning is that a turn is not saved."""
     found = ragchat("query", "green tea", "--json")
     assert (found.code, found.err, len(found.json["hits"])) == (0, "", 1)
     asked = ragchat("ask", "At which temperature is green tea brewed?")
     assert (asked.code, "75 degrees" in asked.out) == (0, True)
     assert asked.err.replace(f"{NO_MODEL}\n", "").count("\n") <= 1
     assert why in asked.out + asked.err
-    for words in ("memory verify", f"session show {session}"):
+    chat = ragchat(stdin="At which temperature is green tea brewed?\n")
+    assert (chat.code, "75 degrees" in chat.out) == (0, True)
+    for words in ("memory show tea.md", "memory log", "memory verify", f"session show {session}"):
         done = ragchat(*words.split(), "--json")
         assert (words, done.code, done.err) == (words, 0, "")
+    assert ragchat("memory", "ls", "--json").json["total"] == 1
+    assert len(ragchat("session", "ls", "--json").json["sessions"]) == 1
 
 
 def check_that_writing_is_refused(ragchat: Program, code: str, why: str) -> None:
@@ -87,8 +91,6 @@ def test_on_a_full_disk_reading_goes_on_and_writing_does_so_when_there_is_room(
     session = ragchat("ask", "How is green tea brewed?", "--json").json["session_id"]
     disk.fill()
     check_that_reading_works(ragchat, session, FULL)
-    chat = ragchat(stdin="At which temperature is green tea brewed?\n")
-    assert (chat.code, "75 degrees" in chat.out) == (0, True)
     check_that_writing_is_refused(ragchat, "MEMORY_FULL", FULL)
     checks = {check["name"]: check for check in ragchat("doctor", "--json").json["checks"]}
     assert {name for name, check in checks.items() if check["status"] != "ok"} == {"folders"}

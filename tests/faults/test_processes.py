@@ -21,13 +21,13 @@ from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.processes import LONGEST_SECONDS, called, memory_process, uris
 from tests.support.raw_memory import check_integrity, raw_memory, text_of
 
-PROCESSES = 4
+PROCESSES = 8
 DOCUMENTS = 25
 KILLS = 2
 FILES = 150
 
 
-async def test_four_processes_write_at_once_and_none_loses_anything(tmp_path: Path) -> None:
+async def test_eight_processes_write_at_once_and_none_loses_anything(tmp_path: Path) -> None:
     async def write(client: Client, number: int) -> None:
         async def one(name: str) -> None:
             done = await called(client, "Inject", text=text_of(name), metadata={"uri": name})
@@ -45,8 +45,8 @@ async def test_four_processes_write_at_once_and_none_loses_anything(tmp_path: Pa
                     tasks.start_soon(write, client, number)
             for client in clients:
                 assert (await called(client, "get_memory_stats"))["documents"] == PROCESSES * DOCUMENTS
-            found = await called(clients[0], "Query", query='"finding of report 3-24"')
-            assert found["hits"][0]["uri"] == "3-24"
+            found = await called(clients[0], "Query", query='"finding of report 7-24"')
+            assert found["hits"][0]["uri"] == "7-24"
     assert "locked" not in (tmp_path / "log").read_text(encoding="utf-8")
     check_integrity(tmp_path)
 

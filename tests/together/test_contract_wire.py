@@ -125,7 +125,7 @@ def test_without_a_handshake_it_tells_what_it_speaks_and_what_it_can(memory: Mem
         assert result["cacheScope"] in ("public", "private")
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 def test_a_handshake_settles_the_revision_and_what_is_shown_at_it(fresh: Memory, revision: str) -> None:
     assert fresh.initialize(revision)["result"]["protocolVersion"] == revision
     assert fresh.ask(PING) == PONG

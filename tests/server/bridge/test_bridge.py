@@ -66,9 +66,7 @@ def bridge(
             process.wait(LONGEST_SECONDS)
 
 
-@pytest.mark.parametrize(
-    "revision", with_smoke([MODERN, "2025-03-26", LEGACY_REVISIONS[-1]], [MODERN, "2025-03-26"])
-)
+@pytest.mark.parametrize("revision", with_smoke([MODERN, *LEGACY_REVISIONS], [MODERN, "2025-03-26"]))
 @pytest.mark.full
 def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(
     tmp_path: Path, server: HttpMemory, revision: str
