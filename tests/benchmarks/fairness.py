@@ -25,6 +25,7 @@ from tests.benchmarks.raw import RawClient
 from tests.benchmarks.report import table
 from tests.support.http_memory import Host, host, http_memory
 from tests.support.memories import LOCAL, ORIGIN, settings_for
+from tests.support.processes import memory_command
 
 MEGABYTES = int(os.environ.get("MEGABYTES", "8"))
 BIG_DOCUMENTS = 3
@@ -72,7 +73,9 @@ def two_processes(folder: Path) -> Iterator[Clients]:
 @contextmanager
 def over_http(folder: Path) -> Iterator[Clients]:
     with (
-        http_memory(folder, RAGCHAT_HTTP_REQUESTS_PER_SECOND="0") as server,
+        http_memory(
+            folder, command=memory_command(folder, "http"), RAGCHAT_HTTP_REQUESTS_PER_SECOND="0"
+        ) as server,
         host(server.url) as one,
         host(server.url) as two,
     ):

@@ -67,7 +67,7 @@ async def _run() -> None:
         _load(program)
         await _long_session(program)
         async with chromium_running() as browser:
-            with web_process(program) as web:
+            with web_process(program, python=sys.executable) as web:
                 page = await browser.new_page(bypass_csp=True)  # wait_for_function evaluates text.
                 page.set_default_timeout(LONGEST_SECONDS * 1_000)
                 await page.goto(web.url)
