@@ -108,6 +108,7 @@ async def test_one_types_and_opens_a_hit_by_keyboard_and_the_back_button_returns
     assert program("inject", ".").code == 0
     async with serving(program) as web, visiting(browser, web) as page:
         await page.goto(f"{web.origin}/search")
+        await expect(page.get_by_role("searchbox")).to_be_focused()
         await page.keyboard.type("samovar", delay=5)
         await expect(page.locator(".hits a").first).to_have_text("<script>alert(1)</script>")
         await expect(page).to_have_url(re.compile(r"\?q=samovar$"))
