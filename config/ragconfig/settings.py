@@ -204,7 +204,7 @@ def load_settings(
 
 @cache
 def packaged(name: str) -> Table:
-    """A TOML file of this package; nobody changes it."""
+    """A TOML file of this package. All callers get the same table, and must not change it."""
     return msgspec.toml.decode(packaged_text(name), type=dict)
 
 

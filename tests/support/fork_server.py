@@ -23,13 +23,13 @@ import threading
 from contextlib import suppress
 from typing import NoReturn
 
-PROGRAMS = ("ragchat", "ragmemory")
+PACKAGES = ("ragchat", "ragmemory", "ragmcp", "ragcommon", "ragconfig")
 # What they import when it is needed, and most runs need.
 LATER = ("aiosqlite", "anyio._backends._asyncio", "openai", "uvicorn", "rich.markdown", "rich.table")
 
 
 def import_all() -> None:
-    for name in (*PROGRAMS, "ragmcp", "ragcommon", "ragconfig"):
+    for name in PACKAGES:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not module.name.endswith("__main__"):

@@ -122,7 +122,8 @@ class _Types(Struct, frozen=True):
     arguments: msgspec.json.Decoder[Any]
 
 
-# By module and code: each server has functions of its own from the same code, and 46 schemas take 60 ms.
+# By module and code: a process that makes several servers makes each tool again from the same code, and the
+# schemas of 46 tools take 60 ms.
 _types: dict[tuple[str, CodeType], _Types] = {}
 
 
@@ -164,7 +165,7 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
     raise errors.BadFunction(name, f"it returns {returned!r}; a tool returns {allowed}")
 
 
-# Many tools return the same type, and a process that makes several servers repeats them all.
+# Many tools return the same type.
 _schema_of = cache(flat_schema)
 
 
