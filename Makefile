@@ -1,8 +1,8 @@
 # make chat | test | check | lint | bench | bench-million | bench-store | fuzz | faults | faults-store | conformance:
 # each sets up what it needs in .venv and .peers, nothing global.
 PYTHON ?= python3
-# Processes that run tests in parallel.
-WORKERS ?= auto
+# Processes that run tests in parallel. Some tests wait: one more than there are processors keeps these busy.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt

@@ -83,12 +83,15 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
 
 @cache
 def pythons() -> dict[int, str]:
-    """The interpreters of this machine from 3.11 on, by their minor versions: on PATH, or those of pyenv."""
+    """The interpreters of this machine from 3.11 on, by their minor versions: on PATH, or those of pyenv.
+
+    wordllama has no wheels for those from 3.14 on.
+    """
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     folders = [Path(sys.executable).parent, *map(Path, os.environ["PATH"].split(os.pathsep))]
     folders += sorted(pyenv.glob("versions/*/bin"))
     found: dict[int, str] = {}
-    for minor in range(11, 30):
+    for minor in range(11, 14):
         for folder in folders:
             python = str(folder / f"python3.{minor}")
             # What pyenv puts on PATH fails for a version that is not chosen.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
+import numpy as np
 import pytest
 
 from ragmemory.files.formats.scans import Recognised, ScannedPages
@@ -16,15 +15,12 @@ LINES = [(64, top, 512, 32) for top in range(32, HEIGHT, 64)]
 
 def page(ink: int = 0, noise: int = 0, faint: int | None = None) -> bytes:
     """Strokes in dark `ink` on white paper with noise; the lower half may be printed `faint`ly."""
-    chance = random.Random(1)
-    pixels = bytearray(255 - chance.randrange(noise + 1) for _ in range(WIDTH * HEIGHT))
+    chance = np.random.default_rng(1)
+    pixels = 255 - chance.integers(noise + 1, size=(HEIGHT, WIDTH), dtype=np.uint8)
     for left, top, width, height in LINES:
-        for y in range(top, top + height):
-            for x in range(left, left + width, 12):
-                pixels[y * WIDTH + x : y * WIDTH + x + 5] = bytes(
-                    [ink if faint is None or y < HEIGHT // 2 else faint] * 5
-                )
-    return b"P5 %d %d 255\n" % (WIDTH, HEIGHT) + pixels
+        strokes = (np.arange(left, left + width, 12)[:, None] + np.arange(5)).ravel()
+        pixels[top : top + height, strokes] = ink if faint is None or top < HEIGHT // 2 else faint
+    return b"P5 %d %d 255\n" % (WIDTH, HEIGHT) + pixels.tobytes()
 
 
 @pytest.mark.parametrize("image", [page(), page(ink=120), page(noise=60)], ids=["clean", "grey", "noisy"])
