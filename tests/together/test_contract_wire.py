@@ -20,7 +20,7 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 HANDSHAKE = {"capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
 PING = b'{"jsonrpc":"2.0","id":"alive","method":"ping"}'
 PONG = {"jsonrpc": "2.0", "id": "alive", "result": {}}
-DEEP = b"[" * 100_000 + b"]" * 100_000
+DEEP = b"[" * 1_000_000 + b"]" * 1_000_000
 
 
 class Memory:

@@ -176,11 +176,7 @@ def parse(line: bytes) -> tuple[list[Step], bool, bool]:
         raise MalformedPattern
     if b"/" not in pattern:
         return [*FOLDERS, *steps_of(pattern, in_path=False)], negated, only_folders
-    pattern = pattern.removeprefix(b"/")
-    # Git compares the text before the first wildcard literally, and treats the rest as a separate pattern.
-    plain = next((index for index, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
-    literal = [LITERALS[byte] for byte in pattern[:plain]]
-    return [*literal, *steps_of(pattern[plain:], in_path=True)], negated, only_folders
+    return steps_of(pattern.removeprefix(b"/"), in_path=True), negated, only_folders
 
 
 def steps_of(pattern: bytes, *, in_path: bool) -> list[Step]:

@@ -134,9 +134,12 @@ def _description(function: Function) -> str:
     import textwrap
 
     try:
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+        source = textwrap.dedent(inspect.getsource(function))
+        # From Python 3.13 on, `ast.parse` leaves docstrings out too.
+        module = compile(source, "", "exec", ast.PyCF_ONLY_AST, optimize=0)
     except (OSError, SyntaxError):
         return ""
+    (definition,) = module.body
     return (isinstance(definition, ast.AsyncFunctionDef) and ast.get_docstring(definition)) or ""
 
 

@@ -125,8 +125,9 @@ async def test_a_page_that_sends_the_browser_back_with_another_state_does_not_en
     def misled(url: str) -> bool:
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
         for wrong in ("code=evil&state=evil", "error=access_denied"):
-            with pytest.raises(urllib.error.HTTPError):
+            with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(f"{back}?{wrong}")
+            refused.value.close()
         return browse(url)
 
     monkeypatch.setattr(webbrowser, "open", misled)

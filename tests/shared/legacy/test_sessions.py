@@ -75,8 +75,8 @@ async def test_the_ids_of_sessions_are_secrets() -> None:
         (b"[]", "INVALID_REQUEST"),
         (b"[[[[]]]]", "INVALID_REQUEST"),
         (b"[1", "PARSE_ERROR"),
-        (b"[" * 100_000, "PARSE_ERROR"),
-        (b"[" * 100_000 + b"]" * 100_000, "PARSE_ERROR"),
+        (b"[" * 1_000_000, "PARSE_ERROR"),
+        (b"[" * 500_000 + b"]" * 500_000, "PARSE_ERROR"),
     ],
 )
 async def test_what_belongs_to_no_session_is_refused(message: Any, word: str) -> None:

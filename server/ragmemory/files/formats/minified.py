@@ -13,6 +13,8 @@ from ragmemory.files.formats.file_text import FileText
 SUFFIX = ".json"
 # A longer line holds several values.
 LONG_LINE = 1_000
+# Deeply nested values grow with the square of their depth when they are indented: these stay as they are.
+MAX_GROWTH = 10
 
 
 def is_minified(beginning: str) -> bool:
@@ -28,15 +30,21 @@ def read(path: Path, data: bytes) -> FileText:
     text = decode(data).text
     try:
         if not text.startswith("["):
-            return FileText(msgspec.json.format(text, indent=2) + "\n", path.name)
+            return FileText(_indented(text.encode()).decode() + "\n", path.name)
         elements = msgspec.json.decode(text, type=list[Raw])
         lines, places = ["["], []
         for number, element in enumerate(elements, 1):
             places.append((len(lines) + 1, f"record {number}"))
             written = bytes(element)
             if len(written) > LONG_LINE:
-                written = msgspec.json.format(written, indent=2)
+                written = _indented(written)
             lines += f"{written.decode()}{',' if number < len(elements) else ''}".split("\n")
     except (msgspec.DecodeError, RecursionError):
         return FileText(text, path.name)
     return FileText("\n".join([*lines, "]", ""]), path.name, places=places)
+
+
+def _indented(value: bytes) -> bytes:
+    """Raises msgspec.DecodeError and RecursionError."""
+    indented = msgspec.json.format(value, indent=2)
+    return indented if len(indented) <= MAX_GROWTH * len(value) else value

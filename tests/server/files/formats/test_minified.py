@@ -32,6 +32,12 @@ def test_other_values_have_no_places(text: str) -> None:
     assert read(FILE, text.encode()).places == []
 
 
+@pytest.mark.parametrize("whole", ["[{}]", '{{"a":{}}}'], ids=["in a list", "in an object"])
+def test_deep_values_stay_on_their_line(whole: str) -> None:
+    deep = '{"a":' * 300 + "1" + "}" * 300
+    assert deep in read(FILE, whole.format(deep).encode()).text
+
+
 def test_text_that_is_not_json_stays_unchanged() -> None:
     assert read(FILE, b'{"a": 1,}').text == '{"a": 1,}'
 
