@@ -139,7 +139,7 @@ def _description(function: Function) -> str:
         module = compile(source, "", "exec", ast.PyCF_ONLY_AST, optimize=0)
     except (OSError, SyntaxError):
         return ""
-    (definition,) = module.body
+    (definition,) = ast.iter_child_nodes(module)
     return (isinstance(definition, ast.AsyncFunctionDef) and ast.get_docstring(definition)) or ""
 
 
