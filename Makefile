@@ -68,6 +68,8 @@ clean:
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("ragchat needs Python 3.11 or newer; try: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@# There are no wheels of wordllama for these: without a compiler, pip would show a page of errors.
+	@$(PYTHON) -c 'import platform, shutil, sys; sys.exit("wordllama has to be compiled here: install a C++ compiler (apt install g++ python3-dev), or try: make PYTHON=python3.13" if not shutil.which("c++") and (sys.version_info >= (3, 14) or platform.machine() == "aarch64") else 0)'
 	@echo "Setting up $(VENV) (once; about a minute) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
 
