@@ -73,7 +73,7 @@ RESTRICTED = _SETPRIV if sys.platform != "win32" and os.geteuid() == 0 else []
     [
         ("memory.db", "memory.db cannot be used: your user may not read it.\n  Check the permissions"),
         ("memory.db-index", "Permission denied: {data}/memory.db-index"),
-        ("", "Permission denied: {data}/memory.db"),
+        ("", "{data}/memory.db"),
     ],
 )
 def test_what_may_not_be_read_is_named(name: str, said: str, tmp_path: Path) -> None:
