@@ -18,7 +18,12 @@ from msgspec import Struct
 from ragcommon.text.rules import PART_END, UNSPACED
 from ragconfig.settings import packaged
 
-_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
+# A comma belongs to a word only within a number: the cells of a CSV file have no spaces between them.
+_WORD = re.compile(
+    rf"[{UNSPACED}]+"
+    r"|(?>\d+(?:[.,]\d+)+)(?![^\W_]|['’.-][^\W_])"
+    rf"|[^\W_{UNSPACED}]+(?:['’.-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*"
+)
 _PART_END = re.compile(PART_END)
 _SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
@@ -113,6 +118,8 @@ def index_terms(text: str) -> list[str]:
                     re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
                 )
                 found += map(_stem, (plain, *_parts(plain)))
+                if "," in plain:  # It may be two cells.
+                    found += plain.split(",")
     return found
 
 

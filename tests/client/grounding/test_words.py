@@ -16,6 +16,8 @@ from ragchat.grounding.words import content_words, index_terms, is_acronym, is_g
         ("¿Cuándo nació Cervantes?", ["nació", "Cervantes"]),
         ("中国的首都是哪里？", ["中国", "首都"]),
         ("Use numpy 2.4 in snake_case, don't", ["Use", "numpy", "2.4", "snake", "case"]),
+        ("A-7,Cordless drill,5,Shelf B2", ["A-7", "Cordless", "drill", "5", "Shelf", "B2"]),
+        ("It weighs 1,200.5 kg, or 3,5 t", ["weighs", "1,200.5", "kg", "3,5", "t"]),
         ("why?", []),
         ("", []),
     ],
@@ -38,6 +40,10 @@ def test_identifiers_are_compared_whole_and_in_parts() -> None:
     assert index_terms("retryAfter") == ["retryaft", "retri", "aft"]
     assert index_terms("HTTPServer")[1:] == index_terms("http server")
     assert index_terms("iPhone") == ["iphon"]
+
+
+def test_numbers_with_a_comma_between_them_may_be_two_cells() -> None:
+    assert index_terms("24,6.42") == ["24,6.42", "24", "6.42"]
 
 
 def test_the_forms_of_an_identifier_share_their_terms() -> None:
