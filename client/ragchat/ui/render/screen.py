@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Lines on a pipe are not wrapped: other programs read them.
 _PIPE_WIDTH = 10_000
+# Names of at most this width, such as the ids of sessions, are not broken on a narrow screen.
+_UNBROKEN = 16
 
 
 @dataclass
@@ -46,10 +48,13 @@ class Screen:
 
     def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
         """Print columns, the first in the style of a name. Returns whether there was a row."""
+        named = [(Text(sanitize(row[0]), "name"), row[1:]) for row in rows]
+        width = max((name.cell_len for name, _ in named), default=0)
         table = Table.grid(padding=(0, 2))
-        table.add_column(overflow="fold")  # a name must be readable on a narrow screen, too
-        for name, *cells in rows:
-            table.add_row(Text(sanitize(name), "name"), *cells)
+        # A name must be readable on a narrow screen, too.
+        table.add_column(overflow="fold", min_width=min(width, _UNBROKEN))
+        for name, cells in named:
+            table.add_row(name, *cells)
         if table.row_count:
             self.out.print(table)
         return bool(table.row_count)
