@@ -42,6 +42,7 @@ from ragcommon.text.places import file_name
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
 MAX_POINTS = 60  # of an outline
+QUERY_CHARACTERS = 1000  # of a document, to find its chunks
 # Passages and documents that are searched for a name.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
@@ -91,8 +92,9 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     document = await _document(name, retrieval, memory, is_certain=is_certain)
     if not document or len(document.text) > MAX_CHARACTERS:
         return None
-    # Text from stdin has no title.
-    found = await memory.query(document.title or name, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
+    # Text from stdin has no title, and chunks without a word of the query may not be found.
+    query = f"{document.title} {document.text[:QUERY_CHARACTERS]}"
+    found = await memory.query(query, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
     entries = outline(document.text, headings_in(chunks))
     if not chunks or not entries:

@@ -127,8 +127,9 @@ async def test_a_plain_text_is_outlined_by_its_headings_and_every_citation_has_i
 
 
 async def test_a_text_without_title_and_headings_has_its_sentences_as_outline(memory: MemoryClient) -> None:
-    await memory.inject("alpha beta gamma\n", {"uri": "stdin"})
-    assert (await ask("Outline of stdin", memory)).text == "- alpha beta gamma [1]"
+    for text in ("alpha beta gamma", "Die Miete beträgt 800 Euro."):
+        await memory.inject(f"{text}\n", {"uri": "stdin"})
+        assert (await ask("Outline of stdin", memory)).text == f"- {text} [1]"
 
 
 async def test_of_very_many_headings_it_says_how_to_see_the_others(memory: MemoryClient) -> None:
