@@ -197,17 +197,17 @@ def outline(document: str, places: Sequence[Place] = ()) -> list[OutlineEntry]:
         headings = list(_placed(document, places))
     if len(headings) < 2:
         headings, stop = [], 0
-        for paragraph in re.finditer(r"\S(?:.|\n(?!\s*\n))*", document):
-            start = paragraph.start()
+        for start, end in (found.span() for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", document)):
             # A fragment belongs to the paragraph that follows it.
             if not headings or not _is_fragment(document[headings[-1][2] : stop]):
                 headings.append(("", 1, start, start))
-            stop = paragraph.end()
+            stop = end
     ends = [*(start for _, _, start, _ in headings[1:]), len(document)]
-    return [
+    entries = [
         OutlineEntry(name, level, _point(document, start, end))
         for (name, level, _, start), end in zip(headings, ends, strict=False)
     ]
+    return [entry for entry in entries if entry.heading or entry.sentence[0] < entry.sentence[1]]
 
 
 def headings_in(chunks: Sequence[Hit]) -> list[Place]:
@@ -231,13 +231,9 @@ def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[O
 
 
 def _headings(document: str) -> Iterator[_Heading]:
-    fence = ""
-    for start, end in _lines(document):
-        if mark := FENCE.match(document[start:end]):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        if not fence and (heading := atx_heading(document[start:end])):
-            level, name = heading
-            yield name.strip(" #*_"), level, start, end
+    for start, end in _lines_outside_code(document):
+        if heading := atx_heading(document[start:end]):
+            yield heading[1].strip(" #*_"), heading[0], start, end
 
 
 def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
@@ -252,7 +248,7 @@ def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
 def _point(document: str, start: int, end: int) -> Span:
     """The first sentence, list or row of a table; with what comes next if that is a fragment."""
     begin = stop = start
-    lines = [(start + first, start + last) for first, last in _lines(document[start:end])]
+    lines = [(start + first, start + last) for first, last in _lines_outside_code(document[start:end])]
     place = 0
     while place < len(lines) and (begin == stop or _is_fragment(document[begin:stop])):
         first, stop_of_line = lines[place]
@@ -260,17 +256,12 @@ def _point(document: str, start: int, end: int) -> Span:
         if not _is_text(line):
             continue
         begin = first if begin == stop else begin
-        if is_row(line):
-            return begin, stop_of_line
-        if ITEM.match(line):
-            while stop_of_line - first < MAX_POINT and (
-                below := _next_of_list(document, lines, place - 1, 1)
-            ):
+        if _is_entry(line):
+            room = 0 if is_row(line) else MAX_POINT
+            while stop_of_line - first < room and (below := _next_of_list(document, lines, place - 1, 1)):
                 place, stop_of_line = below + 1, lines[below][1]
             return begin, stop_of_line
-        while place < len(lines) and _is_text(following := document[slice(*lines[place])]):
-            if _is_entry(following):
-                break
+        while place < len(lines) and _is_prose(document[slice(*lines[place])]):
             place, stop_of_line = place + 1, lines[place][1]
         for _, last in sentence_spans(document[first:stop_of_line]):
             stop = first + last
@@ -279,8 +270,12 @@ def _point(document: str, start: int, end: int) -> Span:
     return begin + len(document[begin:stop]) - len(document[begin:stop].lstrip()), stop
 
 
+def _is_prose(line: str) -> bool:
+    return _is_text(line) and not _is_entry(line)
+
+
 def _is_text(line: str) -> bool:
-    return FENCE.match(line) is None and re.search(r"\w", line) is not None
+    return not line.lstrip().startswith("<!--") and re.search(r"\w", line) is not None
 
 
 def _is_fragment(text: str) -> bool:
@@ -299,6 +294,15 @@ def readable(document: str, span: Span) -> str:
         in_list = in_list or is_item
     following = document[span[1] :].lstrip("\n").partition("\n")[0]
     return f"{text} {ELLIPSIS}" if in_list and ITEM.match(following) else text
+
+
+def _lines_outside_code(document: str) -> Iterator[Span]:
+    fence = ""
+    for start, end in _lines(document):
+        if mark := FENCE.match(document[start:end]):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        elif not fence:
+            yield start, end
 
 
 def _lines(document: str) -> Iterator[Span]:

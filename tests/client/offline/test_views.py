@@ -174,7 +174,7 @@ def test_of_many_headings_the_higher_ones_are_shown_in_their_order() -> None:
 def test_a_text_without_headings_has_the_first_sentences_of_its_paragraphs() -> None:
     text = "We left early. It rained until we reached the pass.\n\nThe hut was closed. We slept outside it.\n"
     assert shown(text) == ["1 : We left early.", "1 : The hut was closed."]
-    assert shown("") == []
+    assert shown("") == shown("```sh\nmake it now\n```\n") == []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_text_without_headings_has_the_first_sentences_of_its_paragraphs() -> 
         ("1. [x] Lock it.\n2. Go home.\n", "Lock it; Go home."),
         ("You need:\n\n- a spade\n  of steel\n- a rake\n", "You need: a spade of steel; a rake"),
         ("---\n\nNote.\n\n> It opens at seven. It closes at eight.\n", "Note. It opens at seven."),
-        ("```sh\nmake install\n```\n", "make install"),
+        ("<!-- old -->\n```sh\nmake it\n```\nThen start it.\n", "Then start it."),
         ("- " + "long " * MAX_POINT + "\n- short\n", "long " * MAX_POINT + "…"),
         ("Eggs.\n", "Eggs."),
     ],
