@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, sentence_spans
 from ragchat.grounding.words import index_terms
-from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule
+from ragchat.offline.cards import ELLIPSIS
+from ragcommon.contract.search import Hit
+from ragcommon.text.places import Place
+from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule, searchable
 
 MAX_ENTRIES = 12
 MAX_ROWS = 40
+# A point with fewer words is joined with what follows; one with more characters gets no further item.
+MIN_WORDS = 3
+MAX_POINT = 200
+# The lines of a chunk among which the heading is that it begins with.
+MAX_HEADING_LINES = 4
 # The minimum share of the question's words that a list and its names contain.
 MIN_COVERAGE = 0.5
 
@@ -60,6 +68,7 @@ _CONTENTS = _patterns(
 _ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
+_MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -168,53 +177,132 @@ def _all(document: str, spans: Sequence[Span]) -> str:
 
 @dataclass(frozen=True)
 class OutlineEntry:
-    """A heading ("" for a paragraph) with its `level` (from 1), and the span of the sentence that follows."""
+    """A heading ("" for a paragraph) with its `level` (from 1), and the span of its point, maybe empty."""
 
     heading: str
     level: int
     sentence: Span
 
 
-def outline(document: str) -> list[OutlineEntry]:
-    """The headings of a document, each with the sentence that follows it; else its paragraphs."""
-    entries = list(_headings(document))
-    if len(entries) < 2:
-        firsts = (found.start() for found in re.finditer(r"(?:\A|\n\s*\n)(?=\S)", document))
-        entries = [OutlineEntry("", 1, _sentence(document, start)) for start in firsts]
-    return entries
+_Heading = tuple[str, int, int, int]  # its text and level; where its line, and what follows it, begins
 
 
-def highest(entries: Sequence[OutlineEntry]) -> list[OutlineEntry]:
-    """The MAX_ENTRIES highest headings, in document order."""
-    ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:MAX_ENTRIES]
+def outline(document: str, places: Sequence[Place] = ()) -> list[OutlineEntry]:
+    """The headings of a document, each with the sentence that follows it; else its paragraphs.
+
+    `places` are the lines and paths of headings that memory found in a text that is not Markdown.
+    """
+    headings = list(_headings(document))
+    if len(headings) < 2:
+        headings = list(_placed(document, places))
+    if len(headings) < 2:
+        headings, stop = [], 0
+        for start, end in (found.span() for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", document)):
+            # A fragment belongs to the paragraph that follows it.
+            if not headings or not _is_fragment(document[headings[-1][2] : stop]):
+                headings.append(("", 1, start, start))
+            stop = end
+    ends = [*(start for _, _, start, _ in headings[1:]), len(document)]
+    entries = [
+        OutlineEntry(name, level, _point(document, start, end))
+        for (name, level, _, start), end in zip(headings, ends, strict=False)
+    ]
+    return [entry for entry in entries if entry.heading or entry.sentence[0] < entry.sentence[1]]
+
+
+def headings_in(chunks: Sequence[Hit]) -> list[Place]:
+    """The first lines and paths of the headings in the chunks of a document, in the order of their lines."""
+    found: dict[str, int] = {}
+    for hit in sorted(chunks, key=lambda hit: hit.start_line):
+        name = hit.heading.rpartition(" > ")[2]
+        # A chunk that continues a section does not begin with its heading.
+        for line, text in enumerate(hit.text.split("\n")[:MAX_HEADING_LINES], hit.start_line):
+            if name and name in text:
+                found.setdefault(hit.heading, line)
+        for line, _ in hit.headings:
+            found.setdefault(hit.heading_at(line), line)
+    return sorted((line, path) for path, line in found.items())
+
+
+def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[OutlineEntry]:
+    """The highest headings, in document order."""
+    ranked = sorted(range(len(entries)), key=lambda place: entries[place].level)[:limit]
     return [entries[place] for place in sorted(ranked)]
 
 
-def _headings(document: str) -> Iterator[OutlineEntry]:
+def _headings(document: str) -> Iterator[_Heading]:
+    for start, end in _lines_outside_code(document):
+        if heading := atx_heading(document[start:end]):
+            yield heading[1].strip(" #*_"), heading[0], start, end
+
+
+def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
+    lines = list(_lines(document))
+    for line, path in places:
+        name, (start, end) = path.rpartition(" > ")[2], lines[line - 1]
+        # Text may follow in the line of the heading.
+        title = re.compile(rf".*?{re.escape(name)}[\s.:–—-]*").match(document, start, end)
+        yield name, path.count(" > ") + 1, start, title.end() if title else end
+
+
+def _point(document: str, start: int, end: int) -> Span:
+    """The first sentence, list or row of a table; with what comes next if that is a fragment."""
+    begin = stop = start
+    lines = [(start + first, start + last) for first, last in _lines_outside_code(document[start:end])]
+    place = 0
+    while place < len(lines) and (begin == stop or _is_fragment(document[begin:stop])):
+        first, stop_of_line = lines[place]
+        line, place = document[first:stop_of_line], place + 1
+        if not _is_text(line):
+            continue
+        begin = first if begin == stop else begin
+        if _is_entry(line):
+            room = 0 if is_row(line) else MAX_POINT
+            while stop_of_line - first < room and (below := _next_of_list(document, lines, place - 1, 1)):
+                place, stop_of_line = below + 1, lines[below][1]
+            return begin, stop_of_line
+        while place < len(lines) and _is_prose(document[slice(*lines[place])]):
+            place, stop_of_line = place + 1, lines[place][1]
+        for _, last in sentence_spans(document[first:stop_of_line]):
+            stop = first + last
+            if not _is_fragment(document[begin:stop]):
+                break
+    return begin + len(document[begin:stop]) - len(document[begin:stop].lstrip()), stop
+
+
+def _is_prose(line: str) -> bool:
+    return _is_text(line) and not _is_entry(line)
+
+
+def _is_text(line: str) -> bool:
+    return not line.lstrip().startswith("<!--") and re.search(r"\w", line) is not None
+
+
+def _is_fragment(text: str) -> bool:
+    """Whether a text has too few words for a point, or announces what follows it."""
+    return text.rstrip().endswith(":") or len(searchable(text).split()) < MIN_WORDS
+
+
+def readable(document: str, span: Span) -> str:
+    """A point as one line, without the marks of lists, quotations and tables."""
+    text, in_list = "", False
+    for line in document[slice(*span)].split("\n"):
+        if is_row(line):
+            line = ", ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
+        is_item, bare = ITEM.match(line) is not None, " ".join(_MARK.sub("", line, count=1).split())
+        text = f"{text.rstrip('.,;')}; {bare}" if is_item and in_list else f"{text} {bare}".strip()
+        in_list = in_list or is_item
+    following = document[span[1] :].lstrip("\n").partition("\n")[0]
+    return f"{text} {ELLIPSIS}" if in_list and ITEM.match(following) else text
+
+
+def _lines_outside_code(document: str) -> Iterator[Span]:
     fence = ""
     for start, end in _lines(document):
         if mark := FENCE.match(document[start:end]):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        if fence:
-            continue
-        if heading := atx_heading(document[start:end]):
-            level, name = heading
-            following = _sentence(document, end)
-            is_other = atx_heading(document[slice(*following)]) is not None
-            yield OutlineEntry(name.strip(" #*_"), level, (end, end) if is_other else following)
-
-
-def _sentence(document: str, start: int) -> Span:
-    """The first sentence from `start` on."""
-    while start < len(document) and document[start].isspace():
-        start += 1
-    end = document.find("\n\n", start)
-    paragraph = document[start : end if end >= 0 else len(document)]
-    first_line = paragraph.partition("\n")[0]
-    if _is_entry(first_line) or atx_heading(first_line) or FENCE.match(first_line):
-        paragraph = first_line
-    spans = sentence_spans(paragraph)
-    return (start, start + spans[0][1]) if spans else (start, start)
+        elif not fence:
+            yield start, end
 
 
 def _lines(document: str) -> Iterator[Span]:

@@ -24,10 +24,12 @@ from ragchat.offline.views import (
     asks_for_list,
     asks_for_outline,
     find_list,
+    headings_in,
     highest,
     is_name,
     name_terms,
     outline,
+    readable,
 )
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import RetrievalLimits
@@ -39,6 +41,8 @@ from ragcommon.text.places import file_name
 
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
+MAX_POINTS = 60  # of an outline
+QUERY_CHARACTERS = 1000  # of a document, to find its chunks
 # Passages and documents that are searched for a name.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
@@ -78,7 +82,7 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     if listed.left_out:
         text += f"\n{ELLIPSIS} {listed.left_out:,} more"
     card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)
-    return _answer(markdown_of(card), [citation], retrieval, [card])
+    return _answer(markdown_of(card), [citation], [hit], retrieval, [card])
 
 
 async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
@@ -86,25 +90,28 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     if not name_terms(name):
         return None
     document = await _document(name, retrieval, memory, is_certain=is_certain)
-    entries = outline(document.text) if document and len(document.text) <= MAX_CHARACTERS else []
-    if not document or not entries:
+    if not document or len(document.text) > MAX_CHARACTERS:
         return None
-    found = await memory.query(document.title, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
+    # Text from stdin has no title, and chunks without a word of the query may not be found.
+    query = f"{document.title} {document.text[:QUERY_CHARACTERS]}"
+    found = await memory.query(query, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
-    if not chunks:
+    entries = outline(document.text, headings_in(chunks))
+    if not chunks or not entries:
         return None
-    shown, lines, citations = highest(entries), list[str](), list[Citation]()
+    shown, lines, hits, citations = highest(entries, MAX_POINTS), list[str](), list[Hit](), list[Citation]()
     levels = sorted({entry.level for entry in shown})
     for entry in shown:
-        sentence = " ".join(document.text[slice(*entry.sentence)].split())
+        sentence = readable(document.text, entry.sentence)
         parts = [f"**{entry.heading}**"] if entry.heading else []
         if sentence:
-            citations.append(_citation(len(citations) + 1, document, entry, chunks))
+            hits.append(_passage(len(hits) + 1, document, entry, chunks))
+            citations.append(_citation(len(hits), hits[-1], document, entry))
             parts.append(f"{sentence} [{len(citations)}]")
         lines.append(f"{'  ' * levels.index(entry.level)}- {': '.join(parts)}")
     if len(shown) < len(entries):
-        lines.append(f"\n{len(shown)} of {len(entries):,} shown.")
-    return _answer("\n".join(lines), citations, retrieval)
+        lines.append(f"\n{len(shown)} of {len(entries):,} shown. /open 1 opens the whole document.")
+    return _answer("\n".join(lines), citations, hits, retrieval)
 
 
 async def _document(
@@ -128,25 +135,41 @@ def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
     return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
 
 
-def _citation(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Citation:
-    """The citation of an entry in the chunk with its first line; chunk id 0 if that was not found."""
+def _passage(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Hit:
+    """The chunk with the first line of an entry; its own lines, with chunk id `-n`, if that was not found."""
     start, end = entry.sentence
     first, last = (document.text.count("\n", 0, at) + 1 for at in (start, end))
     unknown = replace(
-        chunks[0], chunk_id=0, heading=entry.heading, start_line=first, end_line=last, places=[]
+        chunks[0],
+        chunk_id=-n,
+        heading=entry.heading,
+        start_line=first,
+        end_line=last,
+        text=document.text[start:end],
+        context="",
+        places=[],
+        headings=[],
     )
-    hit = next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), unknown)
-    return Citation.of(n, hit, document.text[start:end], lines=(first, last))
+    return next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), unknown)
+
+
+def _citation(n: int, hit: Hit, document: DocumentText, entry: OutlineEntry) -> Citation:
+    start, end = entry.sentence
+    lines = document.text.count("\n", 0, start) + 1, document.text.count("\n", 0, end) + 1
+    return Citation.of(n, hit, document.text[start:end], lines=lines)
 
 
 def _answer(
-    text: str, citations: Sequence[Citation], retrieval: Retrieval, cards: Sequence[Card] = ()
+    text: str,
+    citations: Sequence[Citation],
+    hits: Sequence[Hit],
+    retrieval: Retrieval,
+    cards: Sequence[Card] = (),
 ) -> Answer:
-    cited = {citation.chunk_id: citation.n for citation in citations}
-    candidates = [
-        Candidate(one.hit, True, "shown", cited[one.hit.chunk_id])
-        if one.hit.chunk_id in cited
-        else Candidate(one.hit, False, "not the place that was asked for")
-        for one in retrieval.candidates
-    ]
-    return Answer(text, list(citations), candidates, grounded=True, cards=list(cards))
+    """The answer that cites `hits`: one for each citation, the same one several times perhaps."""
+    shown: dict[int, Candidate] = {}
+    for citation, hit in zip(citations, hits, strict=True):
+        shown.setdefault(hit.chunk_id, Candidate(hit, True, "shown", citation.n))
+    others = [one.hit for one in retrieval.candidates if one.hit.chunk_id not in shown]
+    unused = [Candidate(hit, False, "not the place that was asked for") for hit in others]
+    return Answer(text, list(citations), [*shown.values(), *unused], grounded=True, cards=list(cards))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.question import Question
 from ragchat.offline.views import (
     MAX_ENTRIES,
+    MAX_POINT,
     MAX_ROWS,
     all_of_list,
     asks_for_list,
     asks_for_outline,
     find_list,
+    headings_in,
     highest,
     is_name,
     outline,
+    readable,
 )
 from tests.support.turns import ListMemory, hit
 
@@ -141,7 +145,7 @@ async def test_a_long_list_is_cut_and_the_rest_counted() -> None:
 
 def shown(document: str) -> list[str]:
     return [
-        f"{entry.level} {entry.heading}: {document[slice(*entry.sentence)]}"
+        f"{entry.level} {entry.heading}: {readable(document, entry.sentence)}"
         for entry in highest(outline(document))
     ]
 
@@ -152,10 +156,10 @@ def test_each_heading_has_the_sentence_that_follows_it() -> None:
         "It was mended in 2020. It is red.\n\n```\n# no heading\n```\n\n## Crew\n\n- Ida\n- Tom\n"
     )
     assert shown(text) == [
-        "1 The boat: She is kept on the lower\nlake.",
+        "1 The boat: She is kept on the lower lake.",
         "2 Sails: ",
         "3 Mainsail: It was mended in 2020.",
-        "2 Crew: - Ida",
+        "2 Crew: Ida; Tom",
     ]
 
 
@@ -170,4 +174,38 @@ def test_of_many_headings_the_higher_ones_are_shown_in_their_order() -> None:
 def test_a_text_without_headings_has_the_first_sentences_of_its_paragraphs() -> None:
     text = "We left early. It rained until we reached the pass.\n\nThe hut was closed. We slept outside it.\n"
     assert shown(text) == ["1 : We left early.", "1 : The hut was closed."]
-    assert shown("") == []
+    assert shown("") == shown("```sh\nmake it now\n```\n") == []
+
+
+@pytest.mark.parametrize(
+    ("section", "point"),
+    [
+        ("| Bed | Crop |\n|---|---|\n| North | beans |\n", "Bed, Crop"),
+        ("1. [x] Lock it.\n2. Go home.\n", "Lock it; Go home."),
+        ("You need:\n\n- a spade\n  of steel\n- a rake\n", "You need: a spade of steel; a rake"),
+        ("---\n\nNote.\n\n> It opens at seven. It closes at eight.\n", "Note. It opens at seven."),
+        ("<!-- old -->\n```sh\nmake it\n```\nThen start it.\n", "Then start it."),
+        ("- " + "long " * MAX_POINT + "\n- short\n", "long " * MAX_POINT + "…"),
+        ("Eggs.\n", "Eggs."),
+    ],
+)
+def test_a_point_is_readable_without_marks_and_no_fragment(section: str, point: str) -> None:
+    assert shown(f"# One\n\n{section}\n# Two\n\nThe end is here.\n")[0] == f"1 One: {point}"
+
+
+def test_paragraphs_of_a_word_or_two_are_joined_with_the_next() -> None:
+    text = "Lease\n\nbetween\n\nMs Berg\n\nand\n\nMr Weber.\n\nYou need:\n\n- a key\n"
+    assert shown(text) == ["1 : Lease between Ms Berg", "1 : and Mr Weber.", "1 : You need: a key"]
+
+
+def test_headings_that_memory_found_have_the_sentences_that_follow_them() -> None:
+    text = "Lease\n\n§ 1 Flat\n\n(1) It has two rooms.\n\n§ 2 Rent. It is 800 euros.\n\nMore.\n"
+    chunks = [
+        replace(hit(text), headings=[(3, "§ 1 Flat")]),
+        replace(hit("§ 2 Rent. It is 800 euros."), start_line=7, heading="§ 2 Rent"),
+        replace(hit("More."), start_line=9, heading="§ 2 Rent"),
+    ]
+    found = headings_in(chunks)
+    assert found == [(3, "§ 1 Flat"), (7, "§ 2 Rent")]
+    points = [readable(text, entry.sentence) for entry in outline(text, found)]
+    assert points == ["It has two rooms.", "It is 800 euros."]

@@ -14,6 +14,7 @@ from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.turn.scope import Scope
+from ragchat.turn.views import MAX_POINTS
 from tests.support.memory import memory_of
 
 LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
@@ -109,3 +110,30 @@ async def test_a_list_of_what_records_hold_has_the_matching_records(memory: Memo
     text = "\n".join(card.text for card in answer.cards)
     assert "day,port,skipper\n3 May,Kiel,Nora\n" in text
     assert "9 May,Bagenkop,Nora" in text
+
+
+async def test_a_plain_text_is_outlined_by_its_headings_and_every_citation_has_its_passage(
+    memory: MemoryClient,
+) -> None:
+    clauses = "".join(f"§ {n} Duty {n}\n\n(1) The tenant has duty number {n}.\n\n" for n in range(1, 31))
+    await memory.inject(f"Lease\n\nbetween\n\nIda\n\n{clauses}", {"uri": "file:///notes/lease.txt"})
+    answer = await ask("Summarise lease.txt", memory)
+    lines = answer.text.splitlines()
+    assert lines[0] == "- **§ 1 Duty 1**: The tenant has duty number 1. [1]"
+    assert lines[-1] == "- **§ 30 Duty 30**: The tenant has duty number 30. [30]"
+    passages = {one.hit.chunk_id: one.hit for one in answer.candidates if one.used}
+    assert all(one.quote in passages[one.chunk_id].text for one in answer.citations)
+    assert len(answer.citations) == 30
+
+
+async def test_a_text_without_title_and_headings_has_its_sentences_as_outline(memory: MemoryClient) -> None:
+    for text in ("alpha beta gamma", "Die Miete beträgt 800 Euro."):
+        await memory.inject(f"{text}\n", {"uri": "stdin"})
+        assert (await ask("Outline of stdin", memory)).text == f"- {text} [1]"
+
+
+async def test_of_very_many_headings_it_says_how_to_see_the_others(memory: MemoryClient) -> None:
+    parts = "".join(f"# Part {n}\n\nIt has the number {n}.\n\n" for n in range(MAX_POINTS + 1))
+    await memory.inject(parts, {"uri": "file:///notes/parts.md"})
+    answer = await ask("Summarise parts.md", memory)
+    assert answer.text.endswith(f"{MAX_POINTS} of {MAX_POINTS + 1} shown. /open 1 opens the whole document.")

@@ -43,9 +43,9 @@ def plain_sources(turn: Turn) -> list[str]:
     ]
 
 
-def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
+def passage(hit: Hit, numbers: Sequence[int] = ()) -> Iterator[Text]:
     """A hit with its text, as /sources and /query show it."""
-    head = Text(f"[{n or hit.rank}] ", "citation")
+    head = Text("".join(f"[{n}] " for n in numbers or [hit.rank]), "citation")
     head.append_text(_place_text(hit, [(hit.start_line, hit.end_line)]))
     head.append(f"  {hit.score:.2f}", "score")
     yield head

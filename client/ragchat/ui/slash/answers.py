@@ -38,19 +38,22 @@ async def show_sources(context: ChatContext, argument: str) -> None:
     from ragchat.ui.render.sources import passage
 
     turn = _last(context)
-    cited = {citation.chunk_id: citation.n for citation in turn.answer.sources}
-    shown = [
-        (candidate.hit, candidate.n or cited.get(candidate.hit.chunk_id, 0))
-        for candidate in turn.answer.candidates
-        if (str(candidate.n) == argument.strip("[]") if argument else candidate.hit.chunk_id in cited)
-    ]
+    cited: dict[int, set[int]] = {}
+    for citation in turn.answer.sources:
+        cited.setdefault(citation.chunk_id, set()).add(citation.n)
+    shown = []
+    for candidate in turn.answer.candidates:
+        own = cited.get(candidate.hit.chunk_id, set())
+        numbers = sorted({candidate.n, *own} - {0})
+        if argument.strip("[]") in map(str, numbers) if argument else own:
+            shown.append((candidate.hit, numbers))
     if not shown:
         missing = (
             f"the last answer has no passage {argument}" if argument else "the last answer cites nothing"
         )
         raise CommandNotPossible("sources", missing)
-    for index, (hit, n) in enumerate(sorted(shown, key=lambda pair: pair[1])):
-        context.screen.show(*([""] if index else []), *passage(hit, n))
+    for index, (hit, numbers) in enumerate(sorted(shown, key=lambda pair: pair[1])):
+        context.screen.show(*([""] if index else []), *passage(hit, numbers))
 
 
 async def show_more(context: ChatContext, _: str) -> None:

@@ -354,6 +354,19 @@ async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
         await asked.run("/sources 99")
 
 
+async def test_a_passage_that_is_cited_by_several_numbers_is_shown_once_with_all(
+    room: Room, tmp_path: Path
+) -> None:
+    text = "§ 1 Flat\n\nIt has two rooms.\n\n§ 2 Rent\n\nIt is 800 euros.\n"
+    (tmp_path / "lease.txt").write_text(text, "utf-8")
+    await room.run("/inject .")
+    await room.say("Summarise lease.txt")
+    for command in ("/sources", "/sources 2"):
+        shown = await room.run(command)
+        assert "[1] [2] lease.txt" in shown
+        assert shown.count("It has two rooms.") == 1
+
+
 async def test_more_shows_the_next_cards_until_there_are_none(room: Room, tmp_path: Path) -> None:
     for n in range(1, 9):
         text = f"# House {n}\n\nThe pump of house {n} was repaired by Carl{n} for {n * 40} euros.\n"
