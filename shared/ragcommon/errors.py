@@ -12,14 +12,29 @@ if sys.platform != "win32":
 
 
 class _Values:
-    """An error's attributes as a mapping for `str.format_map`; a sequence becomes a list in words."""
+    """An error's attributes as a mapping for `str.format_map`; a sequence becomes a list in words.
+
+    A blank value is quoted, or the sentence would have a gap; not that of a field that may be left out.
+    """
 
     def __init__(self, error: TemplateError) -> None:
         self._error = error
 
     def __getitem__(self, name: str) -> object:
         value = getattr(self._error, name)
-        return ", ".join(value) or "none" if isinstance(value, (list, tuple)) else value
+        if isinstance(value, (list, tuple)):
+            return ", ".join(value) or "none"
+        is_required = name in self._error._fields and not hasattr(type(self._error), name)
+        return _Blank(value) if is_required and isinstance(value, str) and not value.strip() else value
+
+
+class _Blank(str):
+    """Quoted once, also where the template has `!r`."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
 
 
 # Not dataclasses: they make the import of `ragmcp` take 25 ms instead of 11, which delays the first answer.

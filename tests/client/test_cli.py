@@ -112,6 +112,12 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
         ("-x", "ragchat", "there is no option -x; `ragchat --help` lists them"),
         ("memory -x ls", "ragchat memory", "there is no option -x; `ragchat memory --help` lists them"),
         ("memory stats all", "ragchat memory stats", "unrecognized arguments: all"),
+        (
+            "memory undo --since yesterday",
+            "ragchat memory undo",
+            "argument --since: 'yesterday' is neither a time in ISO 8601"
+            " nor a time ago such as 10m, 2h or 3d",
+        ),
     ],
 )
 def test_wrong_usage_names_the_command_and_what_is_near(

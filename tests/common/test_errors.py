@@ -48,6 +48,12 @@ def test_a_sentence_is_filled_from_the_fields(kind: type[Lost | LostOnTheWire]) 
     assert str(kind(name="key")) == "'key' is not in none."
 
 
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_value_is_quoted_once(blank: str) -> None:
+    assert str(Lost(blank)) == f"'{blank}' is not in none."
+    assert str(LostForGood(blank)) == f"'{blank}' was lost 1.5 s ago."
+
+
 def test_braces_in_a_value_stay_as_they_are() -> None:
     assert str(LostForGood("{seconds}")) == "{seconds} was lost 1.5 s ago."
     assert LostForGood("key", hint="{name}").hint == "{name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 
 from ragchat.arguments.declaring import LIMIT, Command, argument, flag, int_between, option, text_value
 
@@ -19,6 +19,20 @@ LAST = 0
 def _write(text: str) -> int:
     """The number of a write; LAST for "last"."""
     return LAST if text.lower() == "last" else NUMBER(text)
+
+
+def _time(text: str) -> str:
+    """A time as the memory takes it; see the help of --since."""
+    import re
+    from datetime import datetime
+
+    try:
+        if not re.fullmatch("[0-9]+[smhd]", text):
+            datetime.fromisoformat(text)
+    except ValueError:
+        reason = "is neither a time in ISO 8601 nor a time ago such as 10m, 2h or 3d"
+        raise ArgumentTypeError(f"{text!r} {reason}") from None
+    return text
 
 
 def _check_ls(arguments: Namespace) -> str:
@@ -126,8 +140,9 @@ COMMANDS = (
                 help="the numbers of writes in `memory log` (default: last)",
             ),
             option("--origin", metavar="NAME", help="all writes of this client, session or group"),
-            option(
+            argument(
                 "--since",
+                type=_time,
                 metavar="TIME",
                 help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
             ),

@@ -46,8 +46,11 @@ def stamp_of(size: int, changed_ns: int) -> str:
 
 
 def with_depth(stamp: str, root: Path) -> str:
-    """A stamp as stored: with the depth of the path that the user named to reach the file."""
-    return f"{stamp}@{len(root.parts)}"
+    """A stamp as stored: with the depth of the path that the user named to reach the file.
+
+    It begins with the version of the reader, also for a file that had just changed.
+    """
+    return f"{stamp or f'{READER_VERSION}:'}@{len(root.parts)}"
 
 
 def is_current(stored: str, file: str, *, can_read_scans: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,7 @@ from ragmemory.stores import chunks
 from ragmemory.stores.engine import Condition, StorePart
 from ragmemory.stores.journal import WRITTEN_BY
 from ragmemory.stores.values import decode_metadata
+from ragmemory.text.analysis import plain_words, words
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +70,27 @@ class PassageStore(StorePart):
         return {row[0] for row in rows}
 
     async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """For each key the first candidate that is a word of any chunk, not only a form of its stem."""
+        """For each key the first candidate that is a word of any chunk, not only a form of its stem.
+
+        The candidates are without accents; the result has those of the chunk.
+        """
         dialect = self._engine.dialect
         chosen: dict[str, str] = {}
         for word, others in candidates.items():
             for other in others:
-                if await self._engine.read(dialect.holding_some, [dialect.fulltext_query([other]), 1]):
-                    chosen[word] = other
+                rows = await self._engine.read(dialect.holding_some, [dialect.fulltext_query([other]), 1])
+                if rows:
+                    chosen[word] = await self._spelling(other, rows[0][0])
                     break
         return chosen
+
+    async def _spelling(self, word: str, chunk_id: int) -> str:
+        """A word as a chunk has it, in lower case with its accents."""
+        with suppress(MemoryDamaged):
+            for hit in _ranked(await self._passages({chunk_id: 0.0})):
+                text = unicodedata.normalize("NFC", f"{hit.title} {hit.heading} {hit.full_text}")
+                return next((plain for plain in plain_words(text) if words(plain) == [word]), word)
+        return word
 
     async def hits(self, scores: dict[int, float]) -> tuple[list[Hit], MemoryDamaged | None]:
         """The chunks with these ids in this order; a chunk that was removed in the meantime is left out.

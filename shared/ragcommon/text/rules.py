@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 # Thai, Lao, Myanmar, Khmer, kana, Han: the inside of a character class.
@@ -17,6 +18,7 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _ROW = re.compile(r"\s*\|.*\|\s*")
+_ACCENTS = "[\u0300-\u036f]"
 
 # Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is not a heading.
 MAX_HEADING = 300
@@ -71,7 +73,15 @@ def atx_heading(line: str) -> tuple[int, str] | None:
 
 
 def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
-    """The text with whole words replaced, whatever their case; the keys are lower-case letters."""
-    for word, replacement in replacements.items():
-        text = re.sub(rf"(?<!\w){word}(?!\w)", replacement, text, flags=re.IGNORECASE)
-    return text
+    """The text with whole words replaced; the keys are without accents, in lower case.
+
+    The case and the accents of a word in the text do not matter; its first letter stays upper-case.
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        word = found[0]
+        plain = re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", word.casefold()))
+        new = replacements.get(plain, word)
+        return new[:1].upper() + new[1:] if word[0].isupper() else new
+
+    return re.sub(rf"(?:\w|{_ACCENTS})+", replaced, text)

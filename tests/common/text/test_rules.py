@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ragcommon.text.rules import MAX_HEADING, atx_heading, name_columns, passage_names, searchable
+from ragcommon.text.rules import (
+    MAX_HEADING,
+    atx_heading,
+    name_columns,
+    passage_names,
+    searchable,
+    with_words_replaced,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,17 @@ def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: 
 )
 def test_headings_are_recognised_with_their_level(line: str, heading: tuple[int, str] | None) -> None:
     assert atx_heading(line) == heading
+
+
+@pytest.mark.parametrize(
+    ("text", "corrected"),
+    [
+        ("Wie lang ist die Kündigungfrist?", "Wie lang ist die Kündigungsfrist?"),
+        ("ku\u0308ndigungfrist", "kündigungsfrist"),
+        ("where is the trebuchte?", "where is the trebuchet?"),
+        ("trebuchte_2, trebuchtes", "trebuchte_2, trebuchtes"),
+    ],
+)
+def test_words_are_replaced_whatever_their_case_and_accents(text: str, corrected: str) -> None:
+    corrections = {"kundigungfrist": "kündigungsfrist", "trebuchte": "trebuchet"}
+    assert with_words_replaced(text, corrections) == corrected

@@ -168,6 +168,17 @@ async def test_a_file_that_has_just_changed_is_read_again(tmp_path: Path) -> Non
         assert await statuses(jobs, again) == {"a.txt": "updated"}
 
 
+async def test_a_text_with_headings_that_had_just_changed_is_unchanged_later(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Bread\n=====\n\nBake it.\n\nCake\n====\n\nEat it.\n", encoding="utf-8")
+    async with memory_in(tmp_path) as memory:
+        jobs = memory.ingestions
+        await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
+        os.utime(file, (OLD, OLD))
+        again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"a.txt": "unchanged"}
+
+
 async def test_the_same_sources_are_one_job_while_it_runs(tmp_path: Path) -> None:
     folder, documents = notes(tmp_path / "docs", 3), Scripted()
     async with jobs_of(tmp_path, documents) as jobs:

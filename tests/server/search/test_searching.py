@@ -244,6 +244,13 @@ async def test_a_misspelt_word_is_corrected_by_the_words_of_memory(memory: Memor
     assert found.missing == []
 
 
+async def test_a_correction_has_the_accents_of_memory(memory: MemoryService) -> None:
+    await put(memory, "Die Kündigungsfrist beträgt drei Monate.", uri="lease")
+    found = await memory.search.query("Wie lang ist die Kündigungfrist?", 8)
+    assert found.corrections == {"kundigungfrist": "kündigungsfrist"}
+    assert "kundigungfrist" not in found.missing
+
+
 async def test_a_correction_is_a_word_of_memory_not_only_another_form_of_its_stem(
     memory: MemoryService,
 ) -> None:
