@@ -48,6 +48,9 @@ _CODE = re.compile(
 )
 _RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 _OPTION = re.compile(r"\s*-{1,2}\w")
+# A line that underlines a title, and what surrounds a title in its own line.
+_UNDERLINE = re.compile(r"\s*([=^*+#_─═━-])\1{2,}\s*")
+_DRAWN = " .:,=*~#-"
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Window:
 def best_window(evidence: Evidence, size: int) -> Window | None:
     """The best run of at most `size` characters, or a longer piece; on a tie, the longer run."""
     pieces = evidence.pieces
-    scores = [_piece_score(evidence, place) for place in range(len(pieces))]
+    scores = _piece_scores(evidence)
     of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
     for first in range(len(pieces)):
@@ -107,12 +110,21 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     return _expanded(best, size) if best else None
 
 
-def _piece_score(evidence: Evidence, place: int) -> float:
-    """How likely a piece is the answer; 0 for headings and table headers."""
-    piece = evidence.pieces[place]
-    if _is_header(evidence, place) or _is_heading(evidence, place):
-        return 0.0
-    return evidence.late([piece]) + W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
+def _piece_scores(evidence: Evidence) -> list[float]:
+    """How likely each piece is the answer, also by the headings of its section; 0 for a heading or header."""
+    scores: list[float] = []
+    above: list[Piece] = []
+    was_heading = False
+    for place, piece in enumerate(evidence.pieces):
+        if is_heading := _is_own_heading(evidence, place):
+            above = [*above, piece] if was_heading else [piece]
+        was_heading = is_heading
+        if _is_header(evidence, place) or _is_heading(evidence, place):
+            scores.append(0.0)
+            continue
+        own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
+        scores.append(evidence.late([piece, *above]) + own)
+    return scores
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
@@ -128,14 +140,14 @@ def _is_header(evidence: Evidence, place: int) -> bool:
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
     """The longest window of at most `size` characters from each piece on, without windows inside others."""
-    pieces, end = evidence.pieces, -1
+    pieces, scores, end = evidence.pieces, _piece_scores(evidence), -1
     for first in range(len(pieces)):
         last = first
         while last + 1 < len(pieces) and pieces[last + 1].end - pieces[first].start <= size:
             last += 1
         if last > end:
-            best = max(range(first, last + 1), key=lambda place: _piece_score(evidence, place))
-            yield Window(evidence, first, last, best)
+            best = max(range(first, last + 1), key=scores.__getitem__)
+            yield Window(evidence, first, _without_headings(evidence, last, best), best)
             end = last
 
 
@@ -155,16 +167,60 @@ def _expanded(window: Window, most: int) -> Window:
         and _belong_together(evidence, last)
     ):
         last += 1
-    while first < window.best and _is_heading(evidence, first):  # the location shows it
+    shown = _path(evidence, window.best)  # by the location
+    while first < window.best and _is_heading(evidence, first) and shown.startswith(_path(evidence, first)):
         first += 1
-    return Window(evidence, first, last, window.best, window.score)
+    return Window(evidence, first, _without_headings(evidence, last, window.best), window.best, window.score)
+
+
+def _without_headings(evidence: Evidence, last: int, best: int) -> int:
+    """The last piece of a window that ends neither with headings nor before its best piece."""
+    while last > best and _is_own_heading(evidence, last):
+        last -= 1
+    return last
 
 
 def _is_heading(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading. In code and settings, `#` begins a comment."""
     piece = evidence.pieces[place]
     line = evidence.hit.full_text[piece.start : piece.end]
-    return not is_code(evidence.hit) and atx_heading(line) is not None
+    is_atx = not is_code(evidence.hit) and atx_heading(line) is not None
+    return is_atx or _is_own_heading(evidence, place)
+
+
+def _is_own_heading(evidence: Evidence, place: int) -> bool:
+    """Whether a piece is a heading that its passage names, or the rule above or below one.
+
+    In a code block of Markdown, `#` begins a comment, which no passage names.
+    """
+    hit, piece = evidence.hit, evidence.pieces[place]
+    if is_code(hit):
+        return False
+    if _UNDERLINE.fullmatch(hit.full_text, piece.start, piece.end):
+        return _is_named(evidence, place - 1) or _is_named(evidence, place + 1)
+    return _is_named(evidence, place)
+
+
+def _is_named(evidence: Evidence, place: int) -> bool:
+    """Whether a piece, alone or with the one above or below, is a heading that its passage names."""
+    hit, pieces = evidence.hit, evidence.pieces
+    if not (hit.heading or hit.headings) or not 0 <= place < len(pieces):
+        return False
+    names = {name.rstrip(_DRAWN) for name in _path(evidence, place).split(" > ")} - {""}
+    return any(
+        " ".join(hit.full_text[pieces[first].start : pieces[last].end].split()).strip(_DRAWN) in names
+        for first, last in (
+            (place, place),
+            (max(place - 1, 0), place),
+            (place, min(place + 1, len(pieces) - 1)),
+        )
+    )
+
+
+def _path(evidence: Evidence, place: int) -> str:
+    """The path of headings above a piece, its own included."""
+    start = evidence.pieces[place].start
+    return evidence.hit.heading_at(_lines(evidence.hit, start, start)[0])
 
 
 def _belong_together(evidence: Evidence, place: int) -> bool:
@@ -265,23 +321,31 @@ def _is_adjacent(window: Window, other: Window) -> bool:
 
 def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Citation]]:
     best = windows[0]
-    ordered = sorted(windows, key=lambda window: (window.hit.start_line, window.first))
-    text, marked = "", (0, 0)
-    before: tuple[Hit, int] | None = None
+    ordered = sorted(windows, key=lambda window: (window.hit.start_line, window.hit.chunk_id, window.first))
+    parts: list[tuple[Hit, int, int]] = []
     citations = []
     for window in ordered:
-        top = window.evidence.pieces[window.best]
         for start, stop in _spans(window):
-            if before:
-                text += _gap(*before, window.hit, start)
-            offset = len(text) - start
-            text += window.hit.full_text[start:stop]
-            if window is best and start <= top.start < stop:
-                marked = top.start + offset, min(top.end, stop) + offset
-            before = window.hit, stop
+            if parts and parts[-1][0] is window.hit and start <= parts[-1][2]:
+                start, stop = parts[-1][1], max(stop, parts.pop()[2])
+            parts.append((window.hit, start, stop))
+        top = window.evidence.pieces[window.best]
         quote, own = window.hit.full_text[top.start : top.end].strip(), _lines(window.hit, top.start, top.end)
         citations.append(Citation.of(n, window.hit, quote, lines=own))
     hit, piece = best.hit, best.evidence.pieces[best.best]
+    text, marked = "", (0, 0)
+    before: tuple[Hit, int] | None = None
+    for of, start, stop in parts:
+        if before:
+            text += _gap(*before, of, start)
+        header = of.context.rstrip()
+        if header and f"\n{header}\n" not in f"\n{text}\n":
+            text += header + ("\n" if before else _below_header(of, start))
+        offset = len(text) - start
+        text += of.full_text[start:stop]
+        if of is hit and start <= piece.start < stop:
+            marked = piece.start + offset, piece.end + offset
+        before = of, stop
     lines = _lines(hit, piece.start, piece.end)
     heading = hit.heading_at(lines[0])
     # The lines of the whole card; the page, paragraph or row of the best piece.
@@ -292,7 +356,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
 
 
 def _spans(window: Window) -> list[Span]:
-    """What is shown of a passage: the window, preceded by the header of a table that it continues."""
+    """What is shown of a passage: the window, preceded by the header, if the passage has it, of its table."""
     hit, (start, end) = window.hit, window.span
     first, last = _header(hit, start, window.pieces[0].end)
     if last <= first:
@@ -303,8 +367,8 @@ def _spans(window: Window) -> list[Span]:
 def _header(hit: Hit, start: int, end: int) -> Span:
     """The span of the header of the table with a row at `start`; empty if there is none."""
     text = hit.full_text
-    if context := hit.context.rstrip():
-        return 0, len(context)
+    if hit.context:
+        return 0, 0
     if hit.start_line == 1 and _RECORDS.search(hit.format_uri):
         return 0, text.index("\n") if "\n" in text else 0
     top = start
@@ -339,6 +403,19 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
         left_out += "?" * (other.start_line - hit.end_line > 2)  # passages between them
     if not left_out.strip():
         return left_out if hit is other else "\n" * max(1, first - last)
+    return _left_out(hit, last, first)
+
+
+def _below_header(hit: Hit, start: int) -> str:
+    """What is between the header of a table, the context of a passage, and a row in it."""
+    if not _RECORDS.search(hit.format_uri):  # the lines of the header are not known
+        return f"\n{ELLIPSIS}\n"
+    last, first = hit.context.count("\n"), _lines(hit, start, start)[0]
+    return _left_out(hit, last, first) if first - last > 1 else "\n"
+
+
+def _left_out(hit: Hit, last: int, first: int) -> str:
+    """An ellipsis for what is between two lines, with the numbers of the lines where there are some."""
     if not hit.format_uri or hit.places or first - last < 2:
         return f"\n{ELLIPSIS}\n"
     named = f"line {last + 1}" if first - last == 2 else f"lines {last + 1}–{first - 1}"

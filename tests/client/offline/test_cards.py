@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import SHOWN, SIZES, best_window, chosen, make_cards, nearest, ranked, runs
+from ragchat.offline.cards import SHOWN, SIZES, Window, best_window, chosen, make_cards, nearest, ranked, runs
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -158,6 +160,117 @@ async def test_a_row_of_a_later_passage_comes_with_the_header_of_its_table_or_fi
     [card], _ = await cards_for("What is the sign of Petrel?", records)
     assert card.text.splitlines()[0] == "boat;sign"
     assert card.text[slice(*card.best)] == "Petrel;MXQ7"
+
+
+def records(count: int) -> list[str]:
+    """The lines of a CSV file, its header included."""
+    return ["sku,name,supplier", *(f"D-{n},Pipe type {n},Supplier {n % 9}" for n in range(2, count + 1))]
+
+
+@pytest.mark.parametrize("kept", [(3, 7), (5, 7), (8, 9), (1, 8)])
+async def test_a_card_of_several_passages_of_a_csv_file_has_its_header_once_and_names_the_gaps(
+    kept: tuple[int, int],
+) -> None:
+    lines = records(30)
+    header = f"{lines[0]}\n"
+    one = place("".join(f"{line}\n" for line in lines[:10]), uri="file:///b.csv", chunk_id=1)
+    two = place("".join(f"{line}\n" for line in lines[10:]), uri="file:///b.csv", chunk_id=2, start_line=11)
+    first, second = await evidence_in("supplier", one, replace(two, context=header))
+    early = Window(first, *kept, best=kept[0])
+    late = Window(second, 4, 6, best=5)
+    [card], _ = make_cards([late, Window(first, 8, 9, best=8), early])
+    assert card.text.startswith(header)
+    assert card.text[slice(*card.best)] == lines[15]
+    assert numbered(card.text) == {n: line for n, line in enumerate(lines, 1) if line in card.text}
+
+
+def numbered(text: str) -> dict[int, str]:
+    """The lines of a card that begins with line 1 of its document, by the numbers that its gaps name."""
+    found: dict[int, str] = {}
+    n = 1
+    for line in text.split("\n"):
+        if line.startswith("…"):
+            from_, _, to = line.split()[-1].partition("–")
+            assert int(from_) == n
+            n = int(to or from_) + 1
+        else:
+            found[n] = line
+            n += 1
+    return found
+
+
+async def test_a_row_of_a_later_passage_of_a_csv_file_comes_with_the_lines_between_it_and_the_header() -> (
+    None
+):
+    lines = records(30)
+    text = "\n".join(lines[10:])
+    two = replace(place(text, uri="file:///b.csv", start_line=11), context=f"{lines[0]}\n")
+    [evidence] = await evidence_in("supplier", two)
+    [card], _ = make_cards([Window(evidence, 0, 1, best=0), Window(evidence, 1, 2, best=2)])
+    assert card.text == "\n".join([lines[0], "… lines 2–10", *lines[10:13]])
+    assert card.location == "b.csv:11–13"
+
+
+async def test_windows_of_one_passage_that_overlap_or_touch_show_each_line_once() -> None:
+    lines = [f"Line {number} of the log." for number in range(1, 10)]
+    [evidence] = await evidence_in("log", place("\n".join(lines)))
+    windows = [Window(evidence, *ends, best=ends[1]) for ends in ((3, 5), (0, 1), (2, 4))]
+    [card], citations = make_cards(windows)
+    assert card.text == "\n".join(lines[:6])
+    assert card.text[slice(*card.best)] == lines[5]
+    assert len(citations) == len(windows)
+
+
+LEASE = [
+    ("§ 3 Rent", "The rent is 820 euros a month, and it is due on the third."),
+    ("§ 4 Deposit", "The tenant pays 2460 euros to the landlord, who keeps them in a bank."),
+    ("§ 5 Notice", "Three months."),
+]
+
+
+def lease(sections: Sequence[tuple[str, str]]) -> Hit:
+    """A passage of a plain text, with the headings that memory recognised in it."""
+    text, headings = "", []
+    for heading, body in sections:
+        headings.append((1 + text.count("\n"), " ".join(heading.split("\n")).strip("#= ")))
+        text += f"{heading}\n\n{body}\n\n"
+    return replace(place(text, uri="file:///lease.txt"), headings=headings)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}\n========", "{}.", "Article 4\n{}"])
+async def test_the_text_below_a_heading_of_a_plain_text_is_marked_and_not_the_heading(form: str) -> None:
+    passage = lease([(form.format(heading), body) for heading, body in LEASE])
+    [card], [citation] = await cards_for("Deposit", passage)
+    assert card.text[slice(*card.best)] == citation.quote == LEASE[1][1]
+
+
+async def test_a_card_begins_with_a_heading_unless_its_location_shows_it() -> None:
+    [card], _ = await cards_for("Who keeps the deposit in a bank?", lease(LEASE[:2]))
+    assert (card.heading, card.text.split("\n")[0]) == ("§ 4 Deposit", "§ 3 Rent")
+    [card], _ = await cards_for("Who keeps the deposit in a bank?", lease(LEASE[1:]))
+    assert (card.heading, card.text.split("\n")[0]) == ("§ 4 Deposit", LEASE[1][1])
+
+
+async def test_a_card_may_end_with_a_comment_in_a_code_block_of_markdown() -> None:
+    text = "```\n#cooling: 0.0\n# Below this speed\n# the fan stands.\n#heating: 1.0\n# The fan runs.\n```"
+    [evidence] = await evidence_in("cooling", replace(place(text), heading="Fans"))
+    window = best_window(evidence, 60)
+    assert window is not None
+    [card], _ = make_cards([window])
+    assert card.text[slice(*card.best)] == "#cooling: 0.0"
+    assert card.text.endswith("# the fan stands.")
+
+
+@pytest.mark.parametrize("form", ["{}", "{}\n========", "# {}"])
+@pytest.mark.parametrize("size", [90, 110, 130, 160])
+async def test_no_card_ends_with_a_heading_whose_text_is_cut_off(form: str, size: int) -> None:
+    passage = lease([(form.format(heading), body) for heading, body in LEASE])
+    [evidence] = await evidence_in("Deposit rent", passage)
+    window = best_window(evidence, size)
+    assert window is not None
+    for one in (window, *runs(evidence, size)):
+        [card], _ = make_cards([one])
+        assert card.text.endswith(".")
 
 
 async def test_the_best_of_many_rows_is_the_one_with_that_cell() -> None:

@@ -86,20 +86,19 @@ def _cut(text: str, width: int) -> str:
 def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
     """Each row of a card on the screen, and whether it most likely holds the answer."""
     start, (first, last) = 0, card.best
-    has_bold = console.color_system is not None
+    mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
     for line in card.text.split("\n"):
         text = Text()
         for part, stands_out in highlight.parts(sanitize(line)):
             text.append(part, "match" if stands_out else "")
-        if has_bold:
-            text.stylize("best", max(first - start, 0), max(last - start, 0))
+        # The style stays at its characters, also where signs are removed, tabs expanded and lines wrapped.
+        before, until = (len(sanitize(line[: max(at - start, 0)])) for at in (first, last))
+        text.stylize("best", before, until)
         for row in text.wrap(console, width):
-            is_best = start < last and first < start + max(1, len(row))
-            mark = MARK if is_best and not has_bold else NO_MARK
-            yield Text(mark).append_text(row), is_best
-            start += len(row)
-        start += 1
+            is_best = any(span.style == "best" for span in row.spans)
+            yield Text(mark if is_best else NO_MARK).append_text(row), is_best
+        start += len(line) + 1
 
 
 def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
@@ -117,4 +116,4 @@ def _left_out(rows: Sequence[Row]) -> Sequence[Row]:
     """A row that counts these rows; a single row is shown instead, as it needs no more room."""
     if len(rows) < 2:
         return rows
-    return [(Text(f"{NO_MARK}… {counted(len(rows), 'more row')}", "heading"), False)]
+    return [(Text(f"{NO_MARK}… {counted(len(rows), 'more line')}", "heading"), False)]

@@ -85,6 +85,30 @@ def test_without_colours_the_line_that_answers_has_a_mark(monkeypatch: pytest.Mo
     assert "\x1b[" not in file.getvalue()
 
 
+LONG = "The shed behind the house is old and leaks a little. " * 3
+ANSWER = "The yearly fee is 480 euros and is due on the first of April, says the board."
+
+
+@pytest.mark.parametrize("before", [f"{LONG}\n", f"{LONG}\n\n{LONG}\n", "a\r\nb\r\n", "a\tb\tc\n\t", "\t"])
+def test_the_best_part_is_bold_also_below_lines_that_are_wrapped_or_changed(before: str) -> None:
+    file, _, _ = shown(card(f"{before}{ANSWER}\n{LONG}", ANSWER), columns=50)
+    assert bold(file) == ANSWER.replace(" ", "")
+
+
+def bold(file: PyteFile) -> str:
+    """The bold signs on the screen, without white space and the number of the card."""
+    signs = (file.screen.buffer[row][column] for row in range(1, 24) for column in range(50))
+    return "".join(sign.data.strip() for sign in signs if sign.bold)
+
+
+def test_without_colours_only_the_line_that_answers_has_a_mark_below_wrapped_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, lines, _ = shown(card(f"{LONG}\n{LONG}\nThe fee is 480.\nNext.", "The fee is 480."), columns=50)
+    assert [line for line in lines if line.startswith("▸")] == ["▸ The fee is 480."]
+
+
 def test_as_many_cards_are_shown_as_fit() -> None:
     cards = [card("\n".join(LINES[:9]), n=n) for n in (1, 2, 3)]
     assert shown(*cards)[2] == 1
@@ -98,6 +122,7 @@ def test_a_card_that_does_not_fit_is_cut_around_the_line_that_answers() -> None:
     assert len(lines) <= 24 - 6
     assert lines[0] == "[1] a.md:1–9"
     assert lines[1].startswith("  … 1")
+    assert lines[1].endswith(" more lines")
     assert f"  {LINES[19]}" in lines
     above, below = (int(line.split()[1]) for line in (lines[1], lines[-1]))
     assert above + below + len(lines) - 3 == len(LINES)
