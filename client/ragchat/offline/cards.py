@@ -48,9 +48,8 @@ _CODE = re.compile(
 )
 _RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 _OPTION = re.compile(r"\s*-{1,2}\w")
-# A line that underlines a title, and what surrounds a title in its own line.
-_UNDERLINE = re.compile(r"\s*([=^*+#_─═━-])\1{2,}\s*")
-_DRAWN = " .:,=*~#-"
+# What surrounds a title in its line, or underlines it.
+_DRAWN = " .:,=*~#^+_─═━-"
 
 
 @dataclass(frozen=True)
@@ -114,16 +113,14 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by the headings of its section; 0 for a heading or header."""
     scores: list[float] = []
     above: list[Piece] = []
-    was_heading = False
+    was_named = False
     for place, piece in enumerate(evidence.pieces):
-        if is_heading := _is_own_heading(evidence, place):
-            above = [*above, piece] if was_heading else [piece]
-        was_heading = is_heading
-        if _is_header(evidence, place) or _is_heading(evidence, place):
-            scores.append(0.0)
-            continue
+        if is_named := _is_named(evidence, place):
+            above = [*above, piece] if was_named else [piece]
+        was_named = is_named
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
-        scores.append(evidence.late([piece, *above]) + own)
+        score = evidence.late([piece, *above]) + own
+        scores.append(0.0 if _is_heading(evidence, place) or _is_header(evidence, place) else score)
     return scores
 
 
@@ -175,46 +172,24 @@ def _expanded(window: Window, most: int) -> Window:
 
 def _without_headings(evidence: Evidence, last: int, best: int) -> int:
     """The last piece of a window that ends neither with headings nor before its best piece."""
-    while last > best and _is_own_heading(evidence, last):
+    while last > best and _is_named(evidence, last):
         last -= 1
     return last
 
 
 def _is_heading(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading. In code and settings, `#` begins a comment."""
-    piece = evidence.pieces[place]
-    line = evidence.hit.full_text[piece.start : piece.end]
-    is_atx = not is_code(evidence.hit) and atx_heading(line) is not None
-    return is_atx or _is_own_heading(evidence, place)
-
-
-def _is_own_heading(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is a heading that its passage names, or the rule above or below one.
-
-    In a code block of Markdown, `#` begins a comment, which no passage names.
-    """
     hit, piece = evidence.hit, evidence.pieces[place]
-    if is_code(hit):
-        return False
-    if _UNDERLINE.fullmatch(hit.full_text, piece.start, piece.end):
-        return _is_named(evidence, place - 1) or _is_named(evidence, place + 1)
-    return _is_named(evidence, place)
+    is_atx = not is_code(hit) and atx_heading(hit.full_text[piece.start : piece.end]) is not None
+    return is_atx or _is_named(evidence, place)
 
 
 def _is_named(evidence: Evidence, place: int) -> bool:
-    """Whether a piece, alone or with the one above or below, is a heading that its passage names."""
-    hit, pieces = evidence.hit, evidence.pieces
-    if not (hit.heading or hit.headings) or not 0 <= place < len(pieces):
-        return False
-    names = {name.rstrip(_DRAWN) for name in _path(evidence, place).split(" > ")} - {""}
-    return any(
-        " ".join(hit.full_text[pieces[first].start : pieces[last].end].split()).strip(_DRAWN) in names
-        for first, last in (
-            (place, place),
-            (max(place - 1, 0), place),
-            (place, min(place + 1, len(pieces) - 1)),
-        )
-    )
+    """Whether a piece is a heading that its passage names, a line of one, or a rule above or below."""
+    hit, piece = evidence.hit, evidence.pieces[place]
+    names = [name.rstrip(_DRAWN) for name in _path(evidence, place).split(" > ")]
+    bare = " ".join(hit.full_text[piece.start : piece.end].split()).strip(_DRAWN)
+    return not is_code(hit) and any(name and (name.startswith(bare) or name.endswith(bare)) for name in names)
 
 
 def _path(evidence: Evidence, place: int) -> str:
