@@ -23,8 +23,6 @@ MAX_ROWS = 40
 # A point with fewer words is joined with what follows; one with more characters gets no further item.
 MIN_WORDS = 3
 MAX_POINT = 200
-# The lines of a chunk among which the heading is that it begins with.
-MAX_HEADING_LINES = 4
 # The minimum share of the question's words that a list and its names contain.
 MIN_COVERAGE = 0.5
 
@@ -214,14 +212,9 @@ def headings_in(chunks: Sequence[Hit]) -> list[Place]:
     """The first lines and paths of the headings in the chunks of a document, in the order of their lines."""
     found: dict[str, int] = {}
     for hit in sorted(chunks, key=lambda hit: hit.start_line):
-        name = hit.heading.rpartition(" > ")[2]
-        # A chunk that continues a section does not begin with its heading.
-        for line, text in enumerate(hit.text.split("\n")[:MAX_HEADING_LINES], hit.start_line):
-            if name and name in text:
-                found.setdefault(hit.heading, line)
-        for line, _ in hit.headings:
+        for line in range(hit.start_line, hit.end_line + 1):
             found.setdefault(hit.heading_at(line), line)
-    return sorted((line, path) for path, line in found.items())
+    return sorted((line, path) for path, line in found.items() if path)
 
 
 def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[OutlineEntry]:
@@ -258,20 +251,18 @@ def _point(document: str, start: int, end: int) -> Span:
         begin = first if begin == stop else begin
         if _is_entry(line):
             room = 0 if is_row(line) else MAX_POINT
-            while stop_of_line - first < room and (below := _next_of_list(document, lines, place - 1, 1)):
-                place, stop_of_line = below + 1, lines[below][1]
+            while stop_of_line - first < room and (more := _next_of_list(document, lines, place - 1, 1)):
+                place, stop_of_line = more + 1, lines[more][1]
             return begin, stop_of_line
-        while place < len(lines) and _is_prose(document[slice(*lines[place])]):
+        while (
+            place < len(lines) and _is_text(below := document[slice(*lines[place])]) and not _is_entry(below)
+        ):
             place, stop_of_line = place + 1, lines[place][1]
         for _, last in sentence_spans(document[first:stop_of_line]):
             stop = first + last
             if not _is_fragment(document[begin:stop]):
                 break
     return begin + len(document[begin:stop]) - len(document[begin:stop].lstrip()), stop
-
-
-def _is_prose(line: str) -> bool:
-    return _is_text(line) and not _is_entry(line)
 
 
 def _is_text(line: str) -> bool:

@@ -159,7 +159,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         ask = "{TEA}"
         expect = {{ contains = "75 degrees", cites = "tea.md" }}
         [[step]]
-        ask = "and for how long?"
+        ask = "and with how much sugar?"
         after = "{TEA}"
         expect = {{ contains = "an hour" }}
         [[step]]

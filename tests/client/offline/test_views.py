@@ -202,8 +202,8 @@ def test_headings_that_memory_found_have_the_sentences_that_follow_them() -> Non
     text = "Lease\n\n§ 1 Flat\n\n(1) It has two rooms.\n\n§ 2 Rent. It is 800 euros.\n\nMore.\n"
     chunks = [
         replace(hit(text), headings=[(3, "§ 1 Flat")]),
-        replace(hit("§ 2 Rent. It is 800 euros."), start_line=7, heading="§ 2 Rent"),
-        replace(hit("More."), start_line=9, heading="§ 2 Rent"),
+        replace(hit("§ 2 Rent. It is 800 euros."), start_line=7, end_line=7, heading="§ 2 Rent"),
+        replace(hit("More."), start_line=9, end_line=9, heading="§ 2 Rent"),
     ]
     found = headings_in(chunks)
     assert found == [(3, "§ 1 Flat"), (7, "§ 2 Rent")]
