@@ -20,7 +20,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragchat.console import describe
-from ragchat.errors import MemoryFolderMissing, MemoryRefused, RagChatError
+from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
@@ -28,7 +28,7 @@ from ragchat.llm.types import OFFLINE
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.memory.process import STDERR_FILE, check_folder
+from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
 from ragchat.servers.tools import ServerTool
 from ragchat.sessions.store import sessions_path
@@ -139,10 +139,6 @@ def settings_files(settings: Settings, config_file: Path | None) -> Check:
 
 
 def folders(settings: Settings) -> Check:
-    try:
-        check_folder(settings)
-    except MemoryFolderMissing as error:
-        return Check("folders", "fault", str(error), error.hint)
     home = settings.home
     for folder in (home.data, home.state, settings.memory_path.parent):
         probe = folder / ".ragchat-doctor"

@@ -214,14 +214,6 @@ class MemoryUnavailable(RagChatError):
         return self.reason.rstrip(".")
 
 
-class MemoryFolderMissing(RagChatError):
-    path: str
-    folder: str
-    code = "MEMORY_FOLDER_MISSING"
-    sentence = "The memory {path} cannot be used: there is no folder {folder}."
-    hint = "Create the folder, or name another file."
-
-
 class MemoryTimedOut(RagChatError):
     tool: str
     seconds: float

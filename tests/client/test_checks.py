@@ -90,14 +90,6 @@ def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     assert check.detail.startswith(f"{tmp_path / 'data'} cannot be written")
 
 
-def test_a_missing_folder_of_the_memory_is_a_fault_and_not_made(tmp_path: Path) -> None:
-    folder = tmp_path / "nodir"
-    environ = {"RAGCHAT_HOME": str(tmp_path / "home"), "RAGCHAT_MEMORY": str(folder / "m.db")}
-    check = checks.folders(load_settings(environ=environ, folder=tmp_path))
-    assert (check.status, check.hint) == ("fault", "Create the folder, or name another file.")
-    assert not folder.exists()
-
-
 def test_a_disk_that_is_almost_full_is_a_warning_that_says_how_much_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

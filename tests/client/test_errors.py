@@ -118,11 +118,6 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Memory is not available: it has ended.",
         "`ragchat doctor` says more.",
     ),
-    (
-        errors.MemoryFolderMissing("/no/x.db", "/no"),
-        "The memory /no/x.db cannot be used: there is no folder /no.",
-        "Create the folder, or name another file.",
-    ),
     (errors.MemoryTimedOut("Query", 2.0), "Memory did not answer Query within 2 s.", ""),
     (errors.MemoryRefused("NOT_STORED", "No room.", "Make some."), "No room.", "Make some."),
     (

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from ragchat import CLIENT_NAME, __version__
-from ragchat.errors import MemoryFolderMissing
 from ragchat.log import ServerLog
 from ragchat.servers.environment import inherited
 from ragchat.servers.supervisor import Supervised
@@ -39,22 +38,11 @@ EMBEDDER_KEYS = ("kind", "model", "base_url")
 
 
 def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
-    """`ragmemory` on this memory, with the settings of this run.
-
-    Raises SettingsError, MemoryFolderMissing.
-    """
-    check_folder(settings)
+    """`ragmemory` on this memory, with the settings of this run."""
     # -P: a file in the working folder must not shadow a module of the server.
     words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", settings.memory_place]
     words += ["--config", str(config_file)] if config_file else []
     return [*words, "-v"] if verbose else words
-
-
-def check_folder(settings: Settings) -> None:
-    """Raises MemoryFolderMissing for a path in a folder that does not exist, which may be mistyped."""
-    path = settings.memory_path
-    if settings.home.data not in path.parents and not path.parent.exists():
-        raise MemoryFolderMissing(str(path), str(path.parent))
 
 
 def command(

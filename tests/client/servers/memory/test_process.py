@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragchat.errors import MemoryFolderMissing
 from ragchat.servers.memory.process import OWN_PREFIXES, command, environment
 from ragchat.servers.memory.server import open_memory
 from tests.support.program import program_in
@@ -52,14 +51,6 @@ def test_the_server_gets_the_memory_the_settings_file_and_the_wish_for_more_log(
     assert words[words.index("--config") + 1] == str(tmp_path / "c.toml")
     assert "-v" in words
     assert "-v" not in command(settings, None, False)
-
-
-def test_a_memory_in_a_folder_that_does_not_exist_is_refused_unless_it_is_our_own(tmp_path: Path) -> None:
-    with pytest.raises(MemoryFolderMissing, match="there is no folder"):
-        command(settings_in(tmp_path, memory__path=str(tmp_path / "nodir" / "m.db")), None, False)
-    settings = settings_in(tmp_path / "home")
-    assert not settings.home.data.exists()
-    assert command(settings, None, False)
 
 
 def test_the_server_gets_the_environment_it_needs_and_no_secret(tmp_path: Path) -> None:
