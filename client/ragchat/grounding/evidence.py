@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from math import inf
+from operator import mul
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
@@ -103,7 +104,7 @@ class PieceRun:
 def weighted_mean(values: Matches, weights: Sequence[float]) -> float:
     """0 if nothing has weight."""
     total = sum(weights)
-    return sum(w * v for w, v in zip(weights, values, strict=True)) / total if total else 0.0
+    return sum(map(mul, weights, values)) / total if total else 0.0
 
 
 async def gather(

@@ -14,7 +14,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.uris import short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
-from ragcommon.text.rules import FENCE, atx_heading, is_row, is_rule
+from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, is_row, is_rule
 
 # Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
 # as the third.
@@ -187,9 +187,11 @@ def _is_heading(evidence: Evidence, place: int) -> bool:
 def _is_named(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading that its passage names, a line of one, or a rule above or below."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    names = [name.rstrip(_DRAWN) for name in _path(evidence, place).split(" > ")]
+    if is_code(hit) or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
+        return False
     bare = " ".join(hit.full_text[piece.start : piece.end].split()).strip(_DRAWN)
-    return not is_code(hit) and any(name and (name.startswith(bare) or name.endswith(bare)) for name in names)
+    names = (name.rstrip(_DRAWN) for name in path.split(" > "))
+    return any(name.startswith(bare) or name.endswith(bare) for name in names)
 
 
 def _path(evidence: Evidence, place: int) -> str:
