@@ -36,10 +36,11 @@ export async function show(main, { query, signal }) {
     running?.abort();
     const own = (running = new AbortController());
     const asked = given();
-    history.replaceState(history.state, "", address("/search", asked));
     let found = { hits: [], notes: [], more: false };
     try {
-      if (asked.q.trim()) found = await get(address("/api/search", { ...asked, ...extra }), own.signal);
+      const answer = asked.q.trim() ? get(address("/api/search", { ...asked, ...extra }), own.signal) : found;
+      history.replaceState(history.state, "", address("/search", asked)); // while memory searches
+      found = await answer;
       if (own !== running || signal.aborted) return; // a later search has begun
       notes.replaceChildren(...found.notes.map((note) => h("p", {}, note)));
     } catch (error) {
