@@ -102,7 +102,7 @@ class PieceRun:
 
 
 def weighted_mean(values: Matches, weights: Sequence[float]) -> float:
-    """0 if nothing has weight."""
+    """Of as many values as weights; 0 if nothing has weight."""
     total = sum(weights)
     return sum(map(mul, weights, values)) / total if total else 0.0
 

@@ -120,7 +120,8 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         was_named = is_named
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
         score = evidence.late([piece, *above]) + own
-        scores.append(0.0 if _is_heading(evidence, place) or _is_header(evidence, place) else score)
+        is_title = is_named or _is_atx(evidence, place) or _is_header(evidence, place)
+        scores.append(0.0 if is_title else score)
     return scores
 
 
@@ -178,10 +179,13 @@ def _without_headings(evidence: Evidence, last: int, best: int) -> int:
 
 
 def _is_heading(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is a heading. In code and settings, `#` begins a comment."""
+    return _is_atx(evidence, place) or _is_named(evidence, place)
+
+
+def _is_atx(evidence: Evidence, place: int) -> bool:
+    """Whether a piece begins like a heading of Markdown. In code and settings, `#` begins a comment."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    is_atx = not is_code(hit) and atx_heading(hit.full_text[piece.start : piece.end]) is not None
-    return is_atx or _is_named(evidence, place)
+    return not is_code(hit) and atx_heading(hit.full_text[piece.start : piece.end]) is not None
 
 
 def _is_named(evidence: Evidence, place: int) -> bool:

@@ -84,4 +84,4 @@ def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
         new = replacements.get(plain, word)
         return new[:1].upper() + new[1:] if word[0].isupper() else new
 
-    return re.sub(rf"(?:\w|{_ACCENTS})+", replaced, text)
+    return re.sub(rf"(?:\w|{_ACCENTS})+", replaced, text) if replacements else text
