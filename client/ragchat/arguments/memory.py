@@ -22,16 +22,15 @@ def _write(text: str) -> int:
 
 
 def _time(text: str) -> str:
-    """A time as the memory takes it; see the help of --since."""
-    import re
-    from datetime import datetime
+    """A time as the memory takes it."""
+    from datetime import UTC, datetime
+
+    from ragcommon.text.times import moment
 
     try:
-        if not re.fullmatch("[0-9]+[smhd]", text):
-            datetime.fromisoformat(text)
-    except ValueError:
-        reason = "is neither a time in ISO 8601 nor a time ago such as 10m, 2h or 3d"
-        raise ArgumentTypeError(f"{text!r} {reason}") from None
+        moment(text, datetime.now(UTC))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} {error}") from None
     return text
 
 

@@ -6,10 +6,9 @@ fails, the same undo undoes the rest.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -17,6 +16,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.history import Entry, Origin, Undone
+from ragcommon.text.times import moment
 from ragmemory.errors import (
     BadArgument,
     MemoryDamaged,
@@ -36,9 +36,6 @@ from ragmemory.types.writes import Document, Write
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
 
-_AGO = re.compile(r"([0-9]+)([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-
 # Writes undone at a time: their removals are one transaction, for which other writers wait.
 _BATCH = 64
 
@@ -55,7 +52,10 @@ async def undo(
     Raises NothingToUndo, BadArgument, NotAWrite, WrittenLater, NotUndoable, MemoryDamaged: nothing has
     changed. Raises also UndoConflict and what a write raises; then a part may be undone.
     """
-    since = moment(selection.since, datetime.now(UTC)) if selection.since else None
+    try:
+        since = moment(selection.since, datetime.now(UTC)) if selection.since else None
+    except ValueError as error:
+        raise BadArgument("since", str(error)) from None
     if unknown := await store.journal.not_writes(selection.numbers):
         raise NotAWrite(unknown[0])
     entries, kept = await store.journal.change(selection, since)
@@ -76,17 +76,6 @@ async def undo(
         if on_progress:
             await on_progress(done, len(entries))
     return Undone(replace(entries[0], undone=True), Counter(entry.action for entry in entries), kept)
-
-
-def moment(text: str, now: datetime) -> datetime:
-    """The time of an ISO 8601 text (without a zone: local time) or of a time ago. Raises BadArgument."""
-    try:
-        if ago := _AGO.fullmatch(text):
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
-        reason = "is neither a time in ISO 8601 nor a time ago such as 10m, 2h or 3d"
-        raise BadArgument("since", reason) from None
 
 
 def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
