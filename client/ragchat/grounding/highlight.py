@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from ragchat.grounding.words import content_words, index_terms, is_general, is_unspaced
 from ragcommon.text.rules import UNSPACED
@@ -46,7 +46,7 @@ class Highlight:
 
     def _is_sought(self, word: str) -> bool:
         is_begun = bool(self._prefix) and word.lower().startswith(self._prefix)
-        return is_begun or not self._terms.isdisjoint(_terms_of(word))
+        return is_begun or not self._terms.isdisjoint(index_terms(word))
 
     def parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The text in parts, each with whether it stands out."""
@@ -56,9 +56,3 @@ class Highlight:
             yield text[start:stop], True
             end = stop
         yield text[end:], False
-
-
-# Texts repeat most words, and a search as one types repeats its hits.
-@lru_cache(20_000)
-def _terms_of(word: str) -> tuple[str, ...]:
-    return tuple(index_terms(word))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -84,7 +84,7 @@ def is_german(text: str) -> bool:
 
 def without_elisions(text: str) -> str:
     """Remove elided words: l'eau becomes eau."""
-    return _ELIDED.sub(" ", text)
+    return _ELIDED.sub(" ", text) if "'" in text or "’" in text else text
 
 
 def _plain(word: str) -> str:
@@ -113,14 +113,21 @@ def index_terms(text: str) -> list[str]:
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
-            for part in word.split("-"):
-                plain = (
-                    re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
-                )
-                found += map(_stem, (plain, *_parts(plain)))
-                if "," in plain:  # It may be two cells.
-                    found += plain.split(",")
+            found += _terms_of(word)
     return found
+
+
+# Texts repeat most words.
+@functools.lru_cache(20_000)
+def _terms_of(word: str) -> Sequence[str]:
+    found: list[str] = []
+    for part in word.split("-"):
+        is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
+        plain = re.sub(r"[.,]", "", part) if is_signed else part
+        found += map(_stem, (plain, *_parts(plain)))
+        if "," in plain:  # It may be two cells.
+            found += plain.split(",")
+    return tuple(found)
 
 
 def _parts(word: str) -> list[str]:
@@ -152,7 +159,6 @@ def is_unspaced(text: str) -> bool:
     return sum(map(len, _UNSPACED_RUN.findall(text))) * 2 > sum(map(str.isalpha, text))
 
 
-@functools.lru_cache(20_000)
 def _stem(word: str) -> str:
     return _stemmer()(folded(word).removesuffix("'s"))
 
