@@ -67,6 +67,7 @@ _ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
+_FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1|\Z)", re.MULTILINE | re.DOTALL)
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -141,7 +142,8 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
     entries = entries[len(header) :]
     texts = [frozenset(index_terms(document[slice(*span)])) for span in entries]
     intro = document[slice(*lines[first - 1])] if first else ""
-    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro} {_all(document, header)}"))
+    columns = document[slice(*header[0])] if header else ""
+    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro} {columns}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
     wanted = [word for word in telling if any(word.is_in(terms) for terms in texts)]
     kept = [
@@ -169,10 +171,6 @@ def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -
     return None
 
 
-def _all(document: str, spans: Sequence[Span]) -> str:
-    return " ".join(document[slice(*span)] for span in spans)
-
-
 @dataclass(frozen=True)
 class OutlineEntry:
     """A heading ("" for a paragraph) with its `level` (from 1), and the span of its point, maybe empty."""
@@ -190,19 +188,20 @@ def outline(document: str, places: Sequence[Place] = ()) -> list[OutlineEntry]:
 
     `places` are the lines and paths of headings that memory found in a text that is not Markdown.
     """
-    headings = list(_headings(document))
+    text = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), document)
+    headings = list(_headings(text))
     if len(headings) < 2:
-        headings = list(_placed(document, places))
+        headings = list(_placed(text, places))
     if len(headings) < 2:
         headings, stop = [], 0
-        for start, end in (found.span() for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", document)):
+        for start, end in (found.span() for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text)):
             # A fragment belongs to the paragraph that follows it.
-            if not headings or not _is_fragment(document[headings[-1][2] : stop]):
+            if not headings or not _is_fragment(text[headings[-1][2] : stop]):
                 headings.append(("", 1, start, start))
             stop = end
     ends = [*(start for _, _, start, _ in headings[1:]), len(document)]
     entries = [
-        OutlineEntry(name, level, _point(document, start, end))
+        OutlineEntry(name, level, _point(text, start, end))
         for (name, level, _, start), end in zip(headings, ends, strict=False)
     ]
     return [entry for entry in entries if entry.heading or entry.sentence[0] < entry.sentence[1]]
@@ -224,7 +223,7 @@ def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[O
 
 
 def _headings(document: str) -> Iterator[_Heading]:
-    for start, end in _lines_outside_code(document):
+    for start, end in _lines(document):
         if heading := atx_heading(document[start:end]):
             yield heading[1].strip(" #*_"), heading[0], start, end
 
@@ -241,7 +240,7 @@ def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
 def _point(document: str, start: int, end: int) -> Span:
     """The first sentence, list or row of a table; with what comes next if that is a fragment."""
     begin = stop = start
-    lines = [(start + first, start + last) for first, last in _lines_outside_code(document[start:end])]
+    lines = [(start + first, start + last) for first, last in _lines(document[start:end])]
     place = 0
     while place < len(lines) and (begin == stop or _is_fragment(document[begin:stop])):
         first, stop_of_line = lines[place]
@@ -285,15 +284,6 @@ def readable(document: str, span: Span) -> str:
         in_list = in_list or is_item
     following = document[span[1] :].lstrip("\n").partition("\n")[0]
     return f"{text} {ELLIPSIS}" if in_list and ITEM.match(following) else text
-
-
-def _lines_outside_code(document: str) -> Iterator[Span]:
-    fence = ""
-    for start, end in _lines(document):
-        if mark := FENCE.match(document[start:end]):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        elif not fence:
-            yield start, end
 
 
 def _lines(document: str) -> Iterator[Span]:
