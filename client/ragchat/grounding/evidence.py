@@ -66,45 +66,36 @@ class Evidence:
 
     def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
         """The weighted mean over the words of the best match in these pieces or the names."""
-        return self._mean(self._best([*pieces, self.names], "matches"), words)
+        return self._mean([piece.matches for piece in (*pieces, self.names)], words)
 
     def coverage(
         self, pieces: Iterable[Piece], words: Sequence[Word] | None = None, *, named: bool = True
     ) -> float:
         """The weighted share of the words that these pieces contain, in [0, 1]; `named` adds the names."""
-        return self._mean(self._best([*pieces, *([self.names] if named else [])], "held"), words)
+        return self._mean([piece.held for piece in (*pieces, *([self.names] if named else ()))], words)
 
-    def _best(self, pieces: Sequence[Piece], what: str) -> Matches:
-        return [max(column) for column in zip(*(getattr(piece, what) for piece in pieces), strict=True)]
-
-    def _mean(self, values: Matches, words: Sequence[Word] | None) -> float:
+    def _mean(self, values: Sequence[Matches], words: Sequence[Word] | None) -> float:
+        best = [max(column) for column in zip(*values, strict=True)]
         every = self.question.all_words
-        wanted = every if words is None else words
-        return weighted_mean(values, [word.weight if word in wanted else 0.0 for word in every])
+        weights = [word.weight if words is None or word in words else 0.0 for word in every]
+        total = sum(weights)
+        return sum(map(mul, weights, best)) / total if total else 0.0
+
+    def weigh(self, piece: Piece, coverage: float) -> Sequence[float]:
+        """How a piece matches each word, then how it contains it times `coverage`; weighted.
+
+        The sum of the highest values of some pieces is their late interaction and `coverage` times theirs.
+        """
+        weights = [word.weight for word in self.question.all_words]
+        total = sum(weights) or 1.0
+        matches = [value * weight / total for value, weight in zip(piece.matches, weights, strict=True)]
+        held = [value * weight / total for value, weight in zip(piece.held, weights, strict=True)]
+        return [*matches, *(coverage * value for value in held)]
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """The terms of the passage, its names, and the neighbouring turns of a conversation."""
         return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
-
-
-class PieceRun:
-    """A growing run of pieces: `add` returns its late interaction and its coverage."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._weights = [word.weight for word in evidence.question.all_words]
-        self._matches, self._held = list(evidence.names.matches), list(evidence.names.held)
-
-    def add(self, piece: Piece) -> tuple[float, float]:
-        self._matches = list(map(max, self._matches, piece.matches))
-        self._held = list(map(max, self._held, piece.held))
-        return weighted_mean(self._matches, self._weights), weighted_mean(self._held, self._weights)
-
-
-def weighted_mean(values: Matches, weights: Sequence[float]) -> float:
-    """Of as many values as weights; 0 if nothing has weight."""
-    total = sum(weights)
-    return sum(map(mul, weights, values)) / total if total else 0.0
 
 
 async def gather(

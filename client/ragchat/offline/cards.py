@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ragchat.answer import Card
-from ragchat.grounding.evidence import Evidence, Piece, PieceRun, names_of
+from ragchat.grounding.evidence import Evidence, Piece, names_of
 from ragchat.grounding.pieces import Span
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
@@ -80,6 +81,10 @@ class Window:
         """The text, preceded by the names of its passage."""
         return f"{names_of(self.hit)}. {_text(self)}"
 
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(index_terms(_text(self)))
+
     def overlaps(self, other: Window) -> bool:
         same = self.evidence is other.evidence
         return same and self.first <= other.last and other.first <= self.last
@@ -89,21 +94,22 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     """The best run of at most `size` characters, or a longer piece; on a tie, the longer run."""
     pieces = evidence.pieces
     scores = _piece_scores(evidence)
+    names, *weighed = [evidence.weigh(piece, W_COVERAGE) for piece in (evidence.names, *pieces)]
     of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
     for first in range(len(pieces)):
-        run = PieceRun(evidence)
+        highest = names
         top = first
         for last in range(first, len(pieces)):
             if last > first and pieces[last].end - pieces[first].start > CORE * size:
                 break
-            late, coverage = run.add(pieces[last])
+            highest = [*map(max, highest, weighed[last])]
             if scores[last] > scores[top]:
                 top = last
             middle = (pieces[first].start + pieces[last].end) / 2
             is_end = last == len(pieces) - 1
             early = W_EARLY * (is_end or pieces[top].start <= middle)
-            score = of_rank + late + W_BEST * scores[top] + W_COVERAGE * coverage + early
+            score = of_rank + sum(highest) + W_BEST * scores[top] + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)
     return _expanded(best, size) if best else None
@@ -126,14 +132,10 @@ def _piece_scores(evidence: Evidence) -> list[float]:
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
-    hit, pieces = evidence.hit, evidence.pieces
-    if place == 0 and hit.start_line == 1 and _RECORDS.search(hit.format_uri):
-        return True
-    around = pieces[place : place + 2]
-    return any(is_rule(hit.full_text[one.start : one.end]) for one in around) and is_row(
-        hit.full_text[pieces[place].start : pieces[place].end]
-    )
+    """Whether a piece is the header of a table or of a CSV file, or the line below it."""
+    piece = evidence.pieces[place]
+    first, last = _header(evidence.hit, piece.start, piece.end)
+    return first <= piece.start < last
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
@@ -256,9 +258,9 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
 
 def _repeats(window: Window, other: Window) -> bool:
     """Whether `other` has almost all terms of `window`, and for other documents also the reverse."""
-    own, theirs = set(index_terms(_text(window))), set(index_terms(_text(other)))
+    own, theirs = len(window.terms), len(other.terms)
     is_same = window.hit.document_id == other.hit.document_id
-    return len(own & theirs) > DUPLICATE_SHARE * (len(own) if is_same else max(len(own), len(theirs)))
+    return len(window.terms & other.terms) > DUPLICATE_SHARE * (own if is_same else max(own, theirs))
 
 
 def nearest(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
