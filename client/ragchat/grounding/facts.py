@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
-from ragchat.grounding.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
+from ragchat.grounding.citations import MARKER, blanked, marked_numbers, without_quotations
+from ragchat.grounding.number_words import MAGNITUDES, MEASURES, MONTHS, NUMBER_WORDS, PARTS
 from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms, is_german
@@ -40,15 +40,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d\d)(?!\d)")
-# A small number before a unit is a measure; before any other noun, it may be a count made by the model.
-_UNIT = re.compile(
-    r"[\s-]?(?:[%€$£]|eur|usd|gbp|chf"
-    r"|°\s?[cfk]?|[ap]\.?m\b|per ?cent|degrees?|hours?|minutes?|seconds?|days?|nights?|weeks?"
-    r"|months?|years?|decades?|centuries|[kcm]?m|[km]?g|[kmgt]i?b|met(?:re|er)s?|miles?|feet|inch(?:es)?|grams?|kilos?"
-    r"|lit(?:re|er)s?|pounds?|euros?|dollars?|cents?|bar|volts?|watts?|grad|prozent|stunden?|minuten?|sekunden?"
-    r"|tagen?|tage|wochen?|monaten?|monate|jahren?|jahre|heures?|jours?|semaines?|mois|ans|annees?|degres?|horas?"
-    r"|dias?|semanas?|meses|anos?|grados?)(?![^\W\d_])"
-)
+_MEASURE = "|".join(sorted(MEASURES, key=len, reverse=True))
+_UNIT = re.compile(rf"[\s-]?(?:[%€$£]|°\s?[cfk]?|[ap]\.?m\b|per cent|{_MEASURE})(?![^\W\d_])")
 _COUNTED = re.compile(r"\s+[^\W\d_]")
 # Spoken times and Chinese numerals are not parsed: a passage that has them may contain any time or number.
 _SPOKEN_TIME = re.compile(r"half past|quarter|noon|midnight|o'clock|\buhr\b|\bhalb\b|\bmidi\b")
@@ -209,13 +202,14 @@ class _Known:
 
 def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
     """The facts of a sentence that are not known, in the order of the sentence."""
-    spans = [found.span() for found in _DATE.finditer(_folded(sentence)) if not known.has_date(found.group())]
-    rest = _blanked(_DATE, sentence)
+    dates = list(_DATE.finditer(_folded(sentence)))
+    spans = [found.span() for found in dates if not known.has_date(found.group())]
+    rest = blanked(sentence, map(re.Match.span, dates))
     for found in _IDENTIFIER.finditer(rest):
         group = 1 if found[1] else 2
         if _squeezed(found[group]) not in known.squeezed:
             spans.append(found.span(group))
-    rest = _blanked(_IDENTIFIER, rest)
+    rest = blanked(rest, map(re.Match.span, _IDENTIFIER.finditer(rest)))
     for found in _NUMBER.finditer(_folded(rest)):
         unit = _UNIT.match(_folded(rest), found.end())
         if _is_claim(found, unit) and not known.has_number(found):
@@ -291,15 +285,6 @@ def _readings(digits: str) -> set[float]:
     elif digits.count(digits[-len(decimals) - 1]) == 1:  # 1.234,56
         readings.add(float(f"{whole.replace('.', '')}.{decimals}"))
     return readings
-
-
-def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    """`text` with the matches of a pattern blanked out; offsets stay the same."""
-    parts, end = [], 0
-    for found in pattern.finditer(_folded(text) if pattern is _DATE else text):
-        parts += [text[end : found.start()], " " * len(found.group())]
-        end = found.end()
-    return "".join([*parts, text[end:]])
 
 
 def _folded(text: str) -> str:

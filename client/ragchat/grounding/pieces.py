@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ragconfig.settings import packaged
+
 # A line with more characters is a paragraph.
 MAX_LINE = 240
 
 # A sentence ends at a full stop before white space and a capital, and at any full-width stop.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?=["'“„«(\[¿¡]*[^\W_a-zß-öø-ÿ])|(?<=[。！？])[”’」』）]*""")
 # A full stop after single letters, short numbers and common abbreviations does not end a sentence.
-_NO_END = re.compile(
-    r"(?:^|[\s(.\[])(?:[^\W\d_]|\d{1,2}|Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|Gen|Col|Lt|Capt|Rev|Hon|Gov|Sen|Rep|vs|etc|e\.g|i\.e|cf"
-    r"|al|ca|approx|est|Inc|Ltd|Co|Corp|No|Nos|Nr|Fig|Figs|Eq|Sec|Vol|pp|ed|eds|Bd|Abb|Tab|bzw|usw|evtl|ggf|inkl"
-    r"|Mio|Mrd|Std|Str|Hrsg|u\.a|z\.B|d\.h|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Okt|Dez|M|Mme|Mlle|Sra)\.$"
-)
+_ABBREVIATIONS = "|".join(map(re.escape, packaged("words.toml")["abbreviations"].split()))
+_NO_END = re.compile(rf"(?:^|[\s(.\[])(?:[^\W\d_]|\d{{1,2}}|{_ABBREVIATIONS})\.$")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 Span = tuple[int, int]  # from, to (exclusive), in characters
