@@ -86,11 +86,9 @@ class Evidence:
 
         The sum of the highest values of some pieces is their late interaction and `coverage` times theirs.
         """
-        weights = [word.weight for word in self.question.all_words]
-        total = sum(weights) or 1.0
-        matches = [value * weight / total for value, weight in zip(piece.matches, weights, strict=True)]
-        held = [value * weight / total for value, weight in zip(piece.held, weights, strict=True)]
-        return [*matches, *(coverage * value for value in held)]
+        total = sum(word.weight for word in self.question.all_words) or 1.0
+        shares = [word.weight / total for word in self.question.all_words]
+        return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
 
     @cached_property
     def terms(self) -> frozenset[str]:

@@ -11,14 +11,16 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from ragchat.grounding.citations import MARKER, blanked, marked_numbers, without_quotations
-from ragchat.grounding.number_words import MAGNITUDES, MEASURES, MONTHS, NUMBER_WORDS, PARTS
+from ragchat.grounding.number_words import MAGNITUDES, MEASURES, MONTHS, NUMBER_WORDS, NUMBERED_THINGS, PARTS
 from ragchat.grounding.pieces import sentence_spans
 from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import is_rule
+from ragconfig.settings import packaged
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
@@ -50,10 +52,7 @@ _LISTED = re.compile(
     r"(?:passages?|sources?|documents?|notes?|steps?|points?|items?|options?|and|to|,)\s$", re.I
 )
 # Things identified by a number: room 3 is not room 2.
-_NUMBERED = re.compile(
-    r"\b(?:room|version|port|level|floor|platform|gate|line|page|number|type|class|size|zimmer|raum|seite|zeile|etage"
-    r"|linie|chambre|salle|ligne|habitacion|sala|linea)\s$"
-)
+_NUMBERED = re.compile(rf"\b(?:{'|'.join(NUMBERED_THINGS)})\s$")
 # Numbers up to this one before a noun may count the items of the answer.
 MAX_COUNT = 12
 # Characters before a number or a name that are examined: more than the longest word above.
@@ -67,11 +66,7 @@ _IDENTIFIER = re.compile(
 _NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
 # After these, a word is inside a sentence, so that its capital is its own.
 _MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W_][-–/]$")
-_NO_NAMES = re.compile(
-    r"(?:celsius|fahrenheit|kelvin|euros?|internet|passages?|sources?|documents?|notes?|sections?|chapters?|tables?"
-    r"|figures?|steps?|questions?|answers?)$",
-    re.IGNORECASE,
-)
+_NO_NAMES = frozenset(packaged("words.toml")["no_names"].split())
 # Words are forms of one name if they share a prefix of this many characters and this share of the name.
 PREFIX = 4
 PREFIX_SHARE = 0.7
@@ -104,14 +99,15 @@ def unsupported(
 
 def lacking(text: str, *others: str) -> list[str]:
     """The facts of a text that none of the others contains, each once, in its order."""
-    known = _Known.of("\n".join(others))
-    has_names = not is_german(text)
-    found: dict[str, None] = {}
-    for line in MARKER.sub("", text).splitlines():
-        line = _LINE_MARK.sub("", line)
-        for start, end in sentence_spans(line):
-            found |= dict.fromkeys(_lacking(line[start:end], known, has_names=has_names))
-    return list(found)
+    known, has_names = _Known.of("\n".join(others)), not is_german(text)
+    sentences = chain.from_iterable(map(_split, MARKER.sub("", text).splitlines()))
+    return [*dict.fromkeys(fact for one in sentences for fact in _lacking(one, known, has_names=has_names))]
+
+
+def _split(line: str) -> list[str]:
+    """The sentences of a line, without its marks of Markdown."""
+    line = _LINE_MARK.sub("", line)
+    return [line[start:end] for start, end in sentence_spans(line)]
 
 
 def _all_text(hit: Hit) -> str:
@@ -127,10 +123,8 @@ def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if not MARKER.search(line) and (_HEADING.match(line) or is_rule(following)):
             continue
-        line = _LINE_MARK.sub("", line)
         sentences: list[str] = []
-        for start, end in sentence_spans(line):
-            sentence = line[start:end]
+        for sentence in _split(line):
             # "… nine hours. [1] Then …": the marker belongs to the sentence before it.
             if sentences and (leading := _LEADING_MARKERS.match(sentence)):
                 sentences[-1] += f" {leading.group()}"
@@ -249,7 +243,7 @@ def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
         name = word.group()
         before = sentence[max(0, word.start() - LOOK_BACK) : word.start()]
         is_name = _MIDDLE.search(before) and content_words(name)
-        if not is_name or _NO_NAMES.match(name) or known.has_name(name.removesuffix("'s")):
+        if not is_name or name.lower() in _NO_NAMES or known.has_name(name.removesuffix("'s")):
             continue
         if found and sentence[found[-1][1] : word.start()] == " ":
             found[-1] = (found[-1][0], word.end())

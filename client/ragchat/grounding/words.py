@@ -124,16 +124,11 @@ def _terms_of(word: str) -> Sequence[str]:
     for part in word.split("-"):
         is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
         plain = re.sub(r"[.,]", "", part) if is_signed else part
-        found += map(_stem, (plain, *_parts(plain)))
+        parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # of an identifier such as retryAfter
+        found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
         if "," in plain:  # It may be two cells.
             found += plain.split(",")
     return tuple(found)
-
-
-def _parts(word: str) -> list[str]:
-    """The parts of an identifier such as retryAfter; none of other words."""
-    parts = [part for part in _PART_END.split(word) if len(part) > 1]
-    return parts if len(parts) > 1 else []
 
 
 def folded(word: str) -> str:

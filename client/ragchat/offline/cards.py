@@ -77,13 +77,17 @@ class Window:
         return self.pieces[0].start, self.pieces[-1].end
 
     @property
+    def text(self) -> str:
+        return self.hit.full_text[slice(*self.span)]
+
+    @property
     def named_text(self) -> str:
         """The text, preceded by the names of its passage."""
-        return f"{names_of(self.hit)}. {_text(self)}"
+        return f"{names_of(self.hit)}. {self.text}"
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(index_terms(_text(self)))
+        return frozenset(index_terms(self.text))
 
     def overlaps(self, other: Window) -> bool:
         same = self.evidence is other.evidence
@@ -155,17 +159,13 @@ def _expanded(window: Window, most: int) -> Window:
     """Extend a window by the pieces that belong to it, up to `most` characters."""
     evidence, first, last = window.evidence, window.first, window.last
     pieces = evidence.pieces
-    while (
-        first > 0
-        and pieces[last].end - pieces[first - 1].start <= most
-        and _belong_together(evidence, first - 1)
-    ):
+
+    def belong(first: int, last: int, place: int) -> bool:
+        return pieces[last].end - pieces[first].start <= most and _belong_together(evidence, place)
+
+    while first > 0 and belong(first - 1, last, first - 1):
         first -= 1
-    while (
-        last + 1 < len(pieces)
-        and pieces[last + 1].end - pieces[first].start <= most
-        and _belong_together(evidence, last)
-    ):
+    while last + 1 < len(pieces) and belong(first, last + 1, last):
         last += 1
     shown = _path(evidence, window.best)  # by the location
     while first < window.best and _is_heading(evidence, first) and shown.startswith(_path(evidence, first)):
@@ -319,16 +319,13 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     text, marked = "", (0, 0)
     before: tuple[Hit, int] | None = None
     for of, start, stop in parts:
-        if before:
-            text += _gap(*before, of, start)
-        header = of.context.rstrip()
-        if header and f"\n{header}\n" not in f"\n{text}\n":
-            text += header + ("\n" if before else _below_header(of, start))
-        offset = len(text) - start
-        text += of.full_text[start:stop]
+        part = of.full_text[start:stop]
+        if stop < len(of.context) and f"\n{part}\n" in f"\n{text}\n":
+            continue  # the header of the table, once
+        text += _gap(*before, of, start) if before else ""
         if of is hit and start <= piece.start < stop:
-            marked = piece.start + offset, piece.end + offset
-        before = of, stop
+            marked = piece.start + len(text) - start, piece.end + len(text) - start
+        text, before = text + part, (of, stop)
     lines = _lines(hit, piece.start, piece.end)
     heading = hit.heading_at(lines[0])
     # The lines of the whole card; the page, paragraph or row of the best piece.
@@ -339,19 +336,19 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
 
 
 def _spans(window: Window) -> list[Span]:
-    """What is shown of a passage: the window, preceded by the header, if the passage has it, of its table."""
+    """What is shown of a passage: the window, preceded by the header of its table."""
     hit, (start, end) = window.hit, window.span
     first, last = _header(hit, start, window.pieces[0].end)
     if last <= first:
         return [(start, end)]
-    return [(first, end)] if start <= last + 1 else [(first, last), (start, end)]
+    return [(first, end)] if start <= last + 1 and not hit.context else [(first, last), (start, end)]
 
 
 def _header(hit: Hit, start: int, end: int) -> Span:
     """The span of the header of the table with a row at `start`; empty if there is none."""
     text = hit.full_text
     if hit.context:
-        return 0, 0
+        return 0, len(hit.context.rstrip())
     if hit.start_line == 1 and _RECORDS.search(hit.format_uri):
         return 0, text.index("\n") if "\n" in text else 0
     top = start
@@ -364,11 +361,6 @@ def _header(hit: Hit, start: int, end: int) -> Span:
     return (top, third - 1) if 0 < second < third and is_rule(text[second:third]) else (0, 0)
 
 
-def _text(window: Window) -> str:
-    start, end = window.span
-    return window.hit.full_text[start:end]
-
-
 def _lines(hit: Hit, start: int, end: int) -> Span:
     """The first and last line, in the document, of a part of a passage."""
     context = len(hit.context)
@@ -379,6 +371,10 @@ def _lines(hit: Hit, start: int, end: int) -> Span:
 def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
     """The text between two parts of a document; an ellipsis if lines are left out, with their numbers."""
     last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
+    if end < len(hit.context):
+        # The header of a table that began in an earlier passage: its lines are known in a CSV file only.
+        last = hit.context.count("\n") if _RECORDS.search(hit.format_uri) else first
+        return "\n" if first - last == 1 else _left_out(hit, last, first)
     if hit is other:
         left_out = hit.full_text[end:start]
     else:
@@ -387,14 +383,6 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
     if not left_out.strip():
         return left_out if hit is other else "\n" * max(1, first - last)
     return _left_out(hit, last, first)
-
-
-def _below_header(hit: Hit, start: int) -> str:
-    """What is between the header of a table, the context of a passage, and a row in it."""
-    if not _RECORDS.search(hit.format_uri):  # the lines of the header are not known
-        return f"\n{ELLIPSIS}\n"
-    last, first = hit.context.count("\n"), _lines(hit, start, start)[0]
-    return _left_out(hit, last, first) if first - last > 1 else "\n"
 
 
 def _left_out(hit: Hit, last: int, first: int) -> str:
