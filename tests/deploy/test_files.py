@@ -130,6 +130,11 @@ def test_the_times_of_the_proxy_and_of_the_servers_fit() -> None:
     assert seconds(grace) > http["leave_seconds"] + 2
 
 
+def test_the_database_has_a_minute_for_its_first_start() -> None:
+    # Without it, three failed checks end `docker compose up`.
+    assert seconds(COMPOSE["services"]["postgres"]["healthcheck"]["start_period"]) >= 60
+
+
 def test_the_dashboard_shows_metrics_that_a_server_exports(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
         text = httpx2.get(f"{server.root}/metrics").text
