@@ -26,6 +26,9 @@ MANIFESTS: list[dict[str, Any]] = [
 ]
 [POD] = [one["spec"]["template"]["spec"] for one in MANIFESTS if one["kind"] == "Deployment"]
 [CONTAINER] = POD["containers"]
+SERVERS: dict[str, dict[str, Any]] = {
+    name: service for name, service in COMPOSE["services"].items() if service["image"] == CONTAINER["image"]
+}
 # Variables of psycopg's libpq and of the program that are no settings.
 OTHERS = {"PATH", "PGPASSFILE", "PGPASSWORD", TOKEN_VARIABLE}
 
@@ -100,6 +103,13 @@ def test_no_server_may_write_outside_of_its_volumes() -> None:
     assert places == {str(COMPOSED.home.root)}
 
 
+def test_one_service_builds_the_image_of_all_servers() -> None:
+    # Two builds that write one tag at the same time may fail.
+    first, *others = SERVERS.values()
+    assert "build" in first
+    assert [("build" in other, other["pull_policy"]) for other in others] == [(False, "never")]
+
+
 def test_every_secret_and_volume_that_a_service_uses_is_declared() -> None:
     services = COMPOSE["services"].values()
     assert {name for service in services for name in service.get("secrets", ())} == {*COMPOSE["secrets"]}
@@ -111,10 +121,9 @@ def test_every_secret_and_volume_that_a_service_uses_is_declared() -> None:
 
 
 def test_the_proxy_names_every_server_and_its_port() -> None:
-    servers = [name for name, service in COMPOSE["services"].items() if "build" in service]
     port = COMPOSED.tables["http"]["port"]
     [upstreams] = re.findall(r"^\t+to (.*)$", CADDYFILE, re.MULTILINE)
-    assert upstreams.split() == [f"{name}:{port}" for name in servers]
+    assert upstreams.split() == [f"{name}:{port}" for name in SERVERS]
     assert CONTAINER["ports"][0]["containerPort"] == port
     assert f"EXPOSE {port}\n" in DOCKERFILE
 
@@ -128,6 +137,11 @@ def test_the_times_of_the_proxy_and_of_the_servers_fit() -> None:
     assert seconds(re.findall(r"keepalive (\w+)", CADDYFILE)[0]) < http["idle_seconds"]
     grace = COMPOSE["services"]["ragmemory-1"]["stop_grace_period"]
     assert seconds(grace) > http["leave_seconds"] + 2
+
+
+def test_the_database_has_a_minute_for_its_first_start() -> None:
+    # Without it, three failed checks end `docker compose up`.
+    assert seconds(COMPOSE["services"]["postgres"]["healthcheck"]["start_period"]) >= 60
 
 
 def test_the_dashboard_shows_metrics_that_a_server_exports(tmp_path: Path) -> None:
