@@ -1,14 +1,25 @@
-"""A passage in pieces: its lines, and the sentences of long lines. Pure."""
+"""A passage in pieces: its lines, and the sentences of paragraphs, in one line or wrapped. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
+from ragcommon.text.rules import ITEM
 from ragconfig.settings import packaged
 
 # A line with more characters is a paragraph.
 MAX_LINE = 240
+# Paragraphs are wrapped at this width at least, and their lines fill this part of it but for a word.
+MIN_WIDTH = 50
+FULL = 0.8
+# What two lines of prose do not have: columns, signs of code, cells of a CSV file, or in the second line
+# another mark, a key, or the first word again.
+_NO_PROSE = re.compile(
+    r"\S {3,}\S|\S\t|[{}=<>|\\]|(?:[,;]\S.*){3}|[:;]\n|\n\s*\n|\n\s*+(?![\"'“„«(\[]?[^\W_])"
+    r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 "
+)
 
 # A sentence ends at a full stop before white space and a capital, and at any full-width stop.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?=["'“„«(\[¿¡]*[^\W_a-zß-öø-ÿ])|(?<=[。！？])[”’」』）]*""")
@@ -22,12 +33,36 @@ Span = tuple[int, int]  # from, to (exclusive), in characters
 
 def piece_spans(text: str) -> Iterator[Span]:
     """The spans of the pieces, indentation included. Empty lines belong to no piece."""
-    for line in _LINE.finditer(text):
-        start, end = line.span()
-        if end - start <= MAX_LINE:
-            yield start, start + len(line.group().rstrip())
-        else:
-            yield from ((start + first, start + last) for first, last in sentence_spans(line.group()))
+    for start, end in paragraph_spans(text):
+        paragraph = text[start:end]
+        is_line = "\n" not in paragraph and len(paragraph) <= MAX_LINE
+        (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
+        yield from ((start + first, start + last) for first, last in [(0, stop), *others])
+
+
+def paragraph_spans(text: str) -> Iterator[Span]:
+    """The spans of the lines that are not empty; of a paragraph that is wrapped, that of all its lines."""
+    lines = [(found.start(), found.start() + len(found[0].rstrip())) for found in _LINE.finditer(text)]
+    width = max((end - start for start, end in lines), default=0)
+    first = None
+    for line, below in zip_longest(lines, lines[1:]):
+        first = first or line
+        if not below or not _is_wrapped(text, line, below, width):
+            yield first[0], line[1]
+            first = None
+
+
+def _is_wrapped(text: str, line: Span, below: Span, width: int) -> bool:
+    """Whether a paragraph goes on in the line below. `width` is that of the longest line."""
+    upper, lower = text[slice(*line)], text[slice(*below)]
+    item = ITEM.match(upper)
+    indent = item.end() if item else len(upper) - len(upper.lstrip())
+    return (
+        MIN_WIDTH <= width <= MAX_LINE
+        and len(upper) + len(lower.split()[0]) >= FULL * width
+        and indent == len(lower) - len(lower.lstrip())
+        and not _NO_PROSE.search(text[line[0] : below[1]])
+    )
 
 
 def sentence_spans(text: str) -> list[Span]:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, Piece, names_of
-from ragchat.grounding.pieces import Span
+from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
 from ragchat.uris import short_names
@@ -31,7 +31,7 @@ W_BEST = 0.3  # score of its best piece
 W_OWN = 0.3  # coverage by the piece alone, without the title and headings
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
 W_COVERAGE = 0.3  # coverage of the question's words
-W_EARLY = 0.2  # the best piece is in the first half, so that what follows is visible
+W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
 W_RANK = 0.3  # divided by the rank of the passage in memory's order
 # The share of the window size that is filled before neighbours are added.
 CORE = 0.85
@@ -73,8 +73,11 @@ class Window:
 
     @property
     def span(self) -> Span:
-        """Offsets in the passage's `full_text`."""
-        return self.pieces[0].start, self.pieces[-1].end
+        """Offsets in the passage's `full_text`, of whole lines unless they are long."""
+        text, start, end = f"\n{self.hit.full_text}\n", self.pieces[0].start, self.pieces[-1].end
+        first, last = ((text.rindex("\n", 0, at + 1), text.index("\n", at + 1) - 1) for at in (start, end))
+        is_long, ends_long = (after - before > MAX_LINE for before, after in (first, last))
+        return start if is_long else first[0], end if ends_long else last[1]
 
     @property
     def text(self) -> str:
@@ -130,16 +133,10 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         was_named = is_named
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
         score = evidence.late([piece, *above]) + own
-        is_title = is_named or _is_atx(evidence, place) or _is_header(evidence, place)
+        first, last = _header(evidence.hit, piece.start, piece.end)
+        is_title = is_named or _is_atx(evidence, place) or first <= piece.start < last
         scores.append(0.0 if is_title else score)
     return scores
-
-
-def _is_header(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is the header of a table or of a CSV file, or the line below it."""
-    piece = evidence.pieces[place]
-    first, last = _header(evidence.hit, piece.start, piece.end)
-    return first <= piece.start < last
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
@@ -244,8 +241,7 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
 
     Windows that repeat others are dropped.
     """
-    shown: list[Window] = []
-    further: list[Window] = []
+    shown, further = list[Window](), list[Window]()
     for window in largest:
         if shown:
             window = best_window(window.evidence, SIZES[min(len(shown), SHOWN - 1)]) or window

@@ -17,6 +17,7 @@ from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import Place
 from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule, searchable
+from ragconfig.settings import packaged
 
 MAX_ENTRIES = 12
 MAX_ROWS = 40
@@ -26,44 +27,13 @@ MAX_POINT = 200
 # The minimum share of the question's words that a list and its names contain.
 MIN_COVERAGE = 0.5
 
-_POLITE = r"^\W*(?:(?:please|bitte|and|und|so|also|can you|could you|would you|kannst du|könntest du)\W+)*"
-# A noun with at most two words before it.
-_HEAD = r"(?:[\w'’-]+ ){0,2}?[\w'’-]+"
-
-
-def _patterns(*patterns: str) -> Sequence[re.Pattern[str]]:
-    return [re.compile(_POLITE + pattern, re.IGNORECASE) for pattern in patterns]
-
-
-_LISTS = _patterns(
-    rf"(?:which|what) {_HEAD} (?:are|were) (?:there|available|listed|included)\b",
-    rf"(?:which|what) {_HEAD} do (?:we|i) have\b",
-    r"(?:list|name|enumerate|show|give|tell)(?: me| us)? (?:all|every|each)\b",
-    r"(?:list|enumerate)\b(?! of)",
-    r"(?:show|give)(?: me| us)? (?:the|a) (?:(?:full|whole|complete) )?list of\b",
-    r"what (?:are|were) all (?:of )?(?:the|our|my)\b",
-    rf"welche {_HEAD} (?:gibt es|gab es|haben wir|habe ich)\b",
-    r"(?:nenne?|liste|zeige?|zähle?)(?: mir| uns)? (?:bitte )?(?:alle|sämtliche)\b",
+_FILE = packaged("views.toml")
+_BEGIN = rf"^\W*(?:(?:{_FILE['polite']})\W+)*"
+_LISTS, _OUTLINES, _CONTENTS = (
+    [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
+    for kind in ("lists", "outlines", "contents")
 )
-_NAME = r"(?P<name>.+)"
-# These ask for an outline …
-_OUTLINES = _patterns(
-    r"(?:(?:give|show|write|make)(?: me| us)? )?(?:(?:a|an|the) )?(?:(?:short|brief|quick|rough) )?"
-    rf"(?:summary|overview|outline|gist) of {_NAME}",
-    rf"(?:summari[sz]e|sum up|outline|recap|tl;?dr:?) {_NAME}",
-    r"fasse? (?P<name>.+?) (?:kurz )?zusammen\W*$",
-    r"(?:(?:gib|zeige?)(?: mir| uns)? )?(?:eine?n? )?(?:kurze[nr]? )?"
-    rf"(?:zusammenfassung|übersicht|überblick|gliederung) (?:von|vom|über|zu|zum|zur|des|der) {_NAME}",
-)
-# … and these may ask for one fact: "What is in the drawer?"
-_CONTENTS = _patterns(
-    rf"what(?:'s|’s| is) (?:written )?(?:in|inside) {_NAME}",
-    rf"what does {_NAME} (?:say|contain|cover)\W*$",
-    rf"what(?:'s|’s| is) {_NAME} about\W*$",
-    rf"was (?:steht|ist) (?:in|im) {_NAME}",
-    rf"worum geht(?: es|'s|’s) (?:in|im) {_NAME}",
-)
-_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
@@ -89,9 +59,7 @@ def asks_for_outline(question: str) -> tuple[str, bool]:
 
 def _bare(name: str) -> str:
     """A name without quotation marks and article."""
-    name = name.strip(_QUOTES).removesuffix(".")
-    article = _ARTICLE.match(name)
-    return name[article.end() :].strip(_QUOTES) if article else name
+    return _ARTICLE.sub("", name.strip(_QUOTES).removesuffix(".")).strip(_QUOTES)
 
 
 def is_name(name: str, other: str) -> bool:

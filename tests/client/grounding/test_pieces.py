@@ -49,3 +49,40 @@ def test_a_long_line_is_cut_into_its_sentences() -> None:
     sentence = "The pump is in the cellar. "
     text = "Short.\n" + sentence * (MAX_LINE // len(sentence) + 1)
     assert {text[start:end] for start, end in piece_spans(text)} == {"Short.", sentence.strip()}
+
+
+WRAPPED = (
+    "Dear all, the landlord will give us the rooftop for £1,850 a month\n"
+    "if we sign by 14 April. The present rent is £1,700. I think we should\n"
+    "ask for a break clause.\n\n"
+    "- Fire drill: Thursday 20 March, 11:00. Meeting point is the car park\n"
+    "  behind the laboratory, as in the last year.\n"
+)
+
+
+def test_wrapped_lines_are_cut_into_the_sentences_of_their_paragraph() -> None:
+    assert [" ".join(WRAPPED[start:end].split()) for start, end in piece_spans(WRAPPED)] == [
+        "Dear all, the landlord will give us the rooftop for £1,850 a month if we sign by 14 April.",
+        "The present rent is £1,700.",
+        "I think we should ask for a break clause.",
+        "- Fire drill: Thursday 20 March, 11:00.",
+        "Meeting point is the car park behind the laboratory, as in the last year.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "total = compute_the_sum_of(first_argument, second_argument, third)\nreturn total",
+        "SO-1,2024-04-16,Café Lumière,Lyon,Rain cover XL,31,22.0,delivered\nSP-2,2024-04-17,Café,Nice,1",
+        "Nov 26 20:30:11 host kernel: the first of two lines\nNov 26 20:30:12 host kernel: another",
+        "| a row of a table with several cells | which is rather long here |\n| next | row |",
+        "Name      of the person who is responsible       for the room\nPhone     and the hours",
+        "The following is a list of all the things that you need for it:\na spade and a rake",
+        "Responsible for the heating and for all of the pumps is the janitor\nPhone of the janitor: 1234",
+        "This line of a list of links is as long as the others, more or less\n* another mark",
+        "A short line\nand another one",
+    ],
+)
+def test_lines_that_are_no_prose_are_pieces_of_their_own(text: str) -> None:
+    assert [text[start:end] for start, end in piece_spans(text)] == text.split("\n")

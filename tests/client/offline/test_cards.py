@@ -369,6 +369,21 @@ async def test_chinese_text_without_line_breaks_is_shown_in_sentences() -> None:
     assert len(card.text) <= SIZES[0]
 
 
+async def test_the_sentence_that_answers_is_marked_over_two_lines_and_whole_lines_are_shown() -> None:
+    text = (
+        "We met the landlord of the laboratory again, at the harbour. He will\n"
+        "rent us the rooftop for £1,850 a month from the first day of May. The\n"
+        "present rent is £1,700.\n\n" + "\n".join(FILLER)
+    )
+    [card], [citation] = await cards_for("At what rent is the rooftop from May?", place(text))
+    assert card.text.startswith("We met the landlord")
+    start, end = card.best
+    assert (
+        card.text[start:end] == "He will\nrent us the rooftop for £1,850 a month from the first day of May."
+    )
+    assert (citation.quote_start_line, citation.quote_end_line) == (1, 2)
+
+
 async def test_hard_wrapped_text_keeps_its_lines() -> None:
     text = "The tent that we keep in the cellar, behind the\ndoor, is old, and it\n  leaks. It is of\n1998."
     [card], [citation] = await cards_for("Of which year is the tent?", hit(text))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ragchat.formatting import counted
 from ragchat.grounding.highlight import Highlight
+from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
@@ -85,20 +86,52 @@ def _cut(text: str, width: int) -> str:
 
 def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
     """Each row of a card on the screen, and whether it most likely holds the answer."""
-    start, (first, last) = 0, card.best
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
+    for lines in _paragraphs(card, highlight):
+        for line in [_joined(lines)] if any(line.cell_len > width for line in lines) else lines:
+            bare = _without_indent(line)
+            indent = min(len(line) - len(bare), width // 2)
+            for row in bare.wrap(console, width - indent):
+                is_best = any(span.style == "best" for span in row.spans)
+                yield Text((mark if is_best else NO_MARK) + " " * indent).append_text(row), is_best
+
+
+def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
+    """The lines of a card with their styles; those of a wrapped paragraph together."""
+    ends = {} if card.is_code else dict(paragraph_spans(card.text))
+    lines: list[Text] = []
+    start = end = 0
     for line in card.text.split("\n"):
         text = Text()
         for part, stands_out in highlight.parts(sanitize(line)):
             text.append(part, "match" if stands_out else "")
         # The style stays at its characters, also where signs are removed, tabs expanded and lines wrapped.
-        before, until = (len(sanitize(line[: max(at - start, 0)])) for at in (first, last))
-        text.stylize("best", before, until)
-        for row in text.wrap(console, width):
-            is_best = any(span.style == "best" for span in row.spans)
-            yield Text(mark if is_best else NO_MARK).append_text(row), is_best
+        text.stylize("best", *(len(sanitize(line[: max(at - start, 0)])) for at in card.best))
+        text.expand_tabs()
+        lines.append(text)
+        end = ends.get(start, end)
         start += len(line) + 1
+        if start > end:
+            yield lines
+            lines = []
+
+
+def _joined(lines: Sequence[Text]) -> Text:
+    """The lines of a paragraph as one; wrapped a second time, each would leave a word or two in a row."""
+    joined = lines[0].copy()
+    for line in lines[1:]:
+        joined.rstrip()
+        if joined.plain.endswith("‐"):  # the hyphen with which programs for man pages divide a word
+            joined.right_crop()
+        elif not joined.plain.endswith("-"):
+            joined.append(" ")
+        joined.append_text(_without_indent(line))
+    return joined
+
+
+def _without_indent(line: Text) -> Text:
+    return line[len(line) - len(line.plain.lstrip()) :]
 
 
 def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:

@@ -101,6 +101,24 @@ def bold(file: PyteFile) -> str:
     return "".join(sign.data.strip() for sign in signs if sign.bold)
 
 
+PARAGRAPH = (
+    "  The yearly fee is 480 euros and is due on the first of Ap‐\n"
+    "  ril, says the board. Those who pay late are reminded of it\n"
+    "  once, with a letter."
+)
+
+
+def test_a_paragraph_that_is_wrapped_too_wide_is_wrapped_anew_with_its_indentation() -> None:
+    file, lines, _ = shown(card(PARAGRAPH, PARAGRAPH[2 : PARAGRAPH.index(" Those")]), columns=50)
+    assert lines[1:] == [
+        "    The yearly fee is 480 euros and is due on the",
+        "    first of April, says the board. Those who pay",
+        "    late are reminded of it once, with a letter.",
+    ]
+    assert bold(file) == "Theyearlyfeeis480eurosandisdueonthefirstofApril,saystheboard."
+    assert shown(card(PARAGRAPH))[1][1:] == [f"  {line}" for line in PARAGRAPH.split("\n")]
+
+
 def test_without_colours_only_the_line_that_answers_has_a_mark_below_wrapped_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
