@@ -105,6 +105,21 @@ def test_pages_whose_order_could_not_be_told_are_named() -> None:
     assert paper.text.count("i ") == 60
 
 
+def test_a_page_with_an_order_that_is_plain_is_not_named() -> None:
+    points = [
+        (x, 700 - 14 * row, text)
+        for row in range(13)
+        for x, text in ((72, "\\225"), (90, f"Tea of the kind no. {row}, from the hills in the north."))
+    ]
+    # Programs may show each word on its own, and a full stop is a low box.
+    words = [
+        (x, 700 - 14 * row, text)
+        for row in range(13)
+        for x, text in ((72, "It is tea no. 1"), (140, "."), (150, "Drink it."))
+    ]
+    assert read(PAPER, pdf([placed(*points), placed(*words)])).note == ""
+
+
 def sized(*lines: tuple[float, str]) -> bytes:
     """The content of a page with lines in these sizes, one below the other."""
     shown = (
