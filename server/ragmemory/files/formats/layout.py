@@ -32,6 +32,10 @@ MAX_SEGMENTS = 50
 # Characters of a usual line in a column of prose, and of a line with notes next to it.
 LINE_LENGTH = 22
 LONG_LINE = 60
+# A heading, or the text below a table, is this many times farther from the row above it than rows usually
+# are; a heading is this many times taller than them.
+FARTHER = 1.2
+TALLER = 1.1
 # The maximum share of rows that cross a gutter, and of rows with a gap inside a cell.
 MAX_CROSSING = 0.1
 MAX_UNCLEAR = 0.34
@@ -262,11 +266,31 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
             continue
+        starts = _starts(band, cells)
+        if starts:
+            for start, end in pairwise([0, *starts, len(band)]):
+                yield from _found(text, band[start:end])
+            continue
         unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
         if _is_list(columns, lengths):
             yield band, None
         elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+
+
+def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]]) -> list[int]:
+    """Where something else than the rows of a table begins: a heading, or text below its last row."""
+    full = [number for number, line in enumerate(cells) if sum(map(bool, line)) > 1]
+    if len(band) < MIN_ROWS or not full:
+        return []
+    steps = [above[0].middle - row[0].middle for above, row in pairwise(band)]
+    far = FARTHER * median(steps)
+    tall = TALLER * median(row[0].height for row in band)
+    return [
+        number
+        for number, (step, row, line) in enumerate(zip(steps, band[1:], cells[1:], strict=True), 1)
+        if step > far and number not in full and (row[0].height > tall or (number > full[-1] and line[0]))
+    ]
 
 
 def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list[Row]:

@@ -144,6 +144,22 @@ def test_large_lines_are_headings_if_their_size_recurs() -> None:
     assert paper.places == [(1, "p. 1"), (paper.text[: paper.text.index("## In no")].count("\n") + 1, "p. 2")]
 
 
+def test_a_heading_or_a_line_of_text_below_a_table_is_none_of_its_rows() -> None:
+    rows = [("Kind", "Minutes"), ("Green", "3"), ("Black", "5")]
+    shown = list[str]()
+    y = 700
+    for title in ("Leaves", "Bags"):
+        shown.append(f"BT /F1 14 Tf 72 {y} Td ({title}) Tj ET")
+        for row, (kind, minutes) in enumerate(rows):
+            below = y - 28 - 14 * row
+            shown.append(f"BT /F1 10 Tf 72 {below} Td ({kind}) Tj 128 0 Td ({minutes}) Tj ET")
+        y -= 84
+    shown.append(f"BT /F1 10 Tf 72 {y} Td (Time it.) Tj ET")
+    table = "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n"
+    paper = read(PAPER, pdf(["\n".join(shown).encode()]))
+    assert paper.text == f"# Leaves\n\n{table}\n# Bags\n\n{table}\nTime it.\n"
+
+
 def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:
     titles = ["1 Scope", "1.1 Words", "1.1.1 Nouns", "2 Use"]
     lines = [line for title in titles for line in ((14, title), (10, SAID))]
