@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -21,6 +21,8 @@ GAP = 1.0
 GUTTER = 0.5
 MAX_LINE_GAP = 2.5
 NEXT_LINE = 1.4
+# The maximum difference, in line heights, between the ends of justified lines.
+FLUSH = 0.2
 # Minimum lines with text in several columns, for a table and for columns of prose.
 MIN_ROWS = 3
 MIN_LINES = 5
@@ -30,6 +32,10 @@ MAX_SEGMENTS = 50
 # Characters of a usual line in a column of prose, and of a line with notes next to it.
 LINE_LENGTH = 22
 LONG_LINE = 60
+# A heading, or the text below a table, is this many times farther from the row above it than rows usually
+# are; a heading is this many times taller than them.
+FARTHER = 1.2
+TALLER = 1.1
 # The maximum share of rows that cross a gutter, and of rows with a gap inside a cell.
 MAX_CROSSING = 0.1
 MAX_UNCLEAR = 0.34
@@ -49,7 +55,7 @@ class Box(NamedTuple):
 
 @dataclass
 class Segment:
-    """A part of a line without a wide gap: characters `start` to `end` of the file."""
+    """A part of a line without a wide gap, or a justified line: characters `start` to `end` of the file."""
 
     number: int  # in the order of the file
     start: int
@@ -58,6 +64,11 @@ class Segment:
     bottom: float
     right: float
     top: float
+    parts: int = 1  # with numbers from `number` on
+
+    @property
+    def numbers(self) -> range:
+        return range(self.number, self.number + self.parts)
 
     @property
     def height(self) -> float:
@@ -72,7 +83,7 @@ Row = list[Segment]
 Gutter = tuple[float, float]
 
 
-def crossings(boxes: Iterable[Box]) -> int:
+def crossings(boxes: Iterable[Box | Segment]) -> int:
     """How often the text continues beyond a gap in its line, or higher up to the right: rare in prose."""
     return sum(
         1
@@ -81,21 +92,29 @@ def crossings(boxes: Iterable[Box]) -> int:
     )
 
 
-def arranged(characters: Sequence[tuple[str, Box]]) -> str | None:
-    """The rearranged text of a page; None if it has no columns or tables that are out of order."""
+def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
+    """The rearranged text of a page; None if it has no columns or tables that are out of order.
+
+    With the crossings that no columns, tables and lists explain.
+    """
     text = "".join(character for character, _ in characters)
     segments = list(_segments(characters))
+    known: set[int] = set()  # segment numbers
     moved: dict[int, str] = {}  # replacement texts by segment number
     for band, found in _found(text, _rows(_level(segments))):
-        numbers = [segment.number for row in band for segment in row]
-        moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
+        numbers = [number for row in band for segment in row for number in segment.numbers]
+        known.update(numbers)
+        if found is not None:
+            moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
+    unknown = crossings(segment for segment in segments if segment.number not in known)
     if not moved:
-        return None
+        return None, unknown
     ends = [*(segment.start for segment in segments[1:]), len(text)]
-    return "".join(
+    parts = (
         moved.get(segment.number, text[segment.start : end])
         for segment, end in zip(segments, ends, strict=True)
     )
+    return "".join(parts), unknown
 
 
 def _segments(characters: Sequence[tuple[str, Box]]) -> Iterator[Segment]:
@@ -140,6 +159,31 @@ def _rows(segments: Iterable[Segment]) -> list[Row]:
     for row in rows:
         row.sort(key=lambda one: one.left)
     return rows
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows, with each justified line as one segment: its wide gaps are no columns.
+
+    It is as long as the lines next to it, one of which has no gaps.
+    """
+    starts = [number for number, two in enumerate(pairwise(rows), 1) if not _is_flush(*two)]
+    for start, end in pairwise([0, *starts, len(rows)]):
+        run = rows[start:end]
+        yield from map(_whole, run) if any(len(row) == 1 for row in run) else run
+
+
+def _is_flush(above: Row, row: Row) -> bool:
+    """Whether a line begins and ends where the line directly above it does."""
+    height = above[0].height
+    shifts = above[0].left - row[0].left, above[-1].right - row[-1].right
+    return above[0].middle - row[0].middle < NEXT_LINE * height and max(map(abs, shifts)) < FLUSH * height
+
+
+def _whole(row: Row) -> Row:
+    """The row as one segment, if its segments follow each other in the file."""
+    if any(one.numbers.stop != other.number for one, other in pairwise(row)):
+        return row
+    return [replace(row[0], end=row[-1].end, right=row[-1].right, parts=sum(one.parts for one in row))]
 
 
 def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -195,8 +239,13 @@ def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
     return list(gutters)
 
 
-def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str]]:
-    """The bands to rearrange, with their new text: columns one after another, or the rows of a table."""
+def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str | None]]:
+    """The columns, tables, lists and justified lines of these rows, with their new text; None if they stay.
+
+    The text is columns one after another, or the rows of a table.
+    """
+    rows = list(_lines(rows))
+    yield [row for row in rows if row[0].parts > 1], None
     for band in _bands(rows):
         gutters = _gutters(band)
         cells = [_cells(text, row, gutters) for row in band]
@@ -204,17 +253,44 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str]
         lengths = [median(map(len, column)) if column else 0 for column in columns]
         crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
         if len(columns) <= MAX_COLUMNS and crossing >= MIN_LINES and min(lengths) >= LINE_LENGTH:
-            across = sum(1 for row in band for one, other in pairwise(row) if other.number == one.number + 1)
+            across = sum(
+                1
+                for row in band
+                for one, other in pairwise(row)
+                if one.numbers.stop == other.number and _column_of(one, gutters) < _column_of(other, gutters)
+            )
             if across > crossing / 2:
                 yield band, "\n".join(map("\n".join, columns))
             else:  # The columns may contain tables.
+                yield band, None
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
             continue
+        starts = _starts(band, cells)
+        if starts:
+            for start, end in pairwise([0, *starts, len(band)]):
+                yield from _found(text, band[start:end])
+            continue
         unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-        is_clear = crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band)
-        if is_clear and not _is_list(columns, lengths):
+        if _is_list(columns, lengths):
+            yield band, None
+        elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+
+
+def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]]) -> list[int]:
+    """Where something else than the rows of a table begins: a heading, or text below its last row."""
+    full = [number for number, line in enumerate(cells) if sum(map(bool, line)) > 1]
+    if len(band) < MIN_ROWS or not full:
+        return []
+    steps = [above[0].middle - row[0].middle for above, row in pairwise(band)]
+    far = FARTHER * median(steps)
+    tall = TALLER * median(row[0].height for row in band)
+    return [
+        number
+        for number, (step, row, line) in enumerate(zip(steps, band[1:], cells[1:], strict=True), 1)
+        if step > far and number not in full and (row[0].height > tall or (number > full[-1] and line[0]))
+    ]
 
 
 def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list[Row]:

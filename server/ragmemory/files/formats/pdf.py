@@ -126,8 +126,10 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
     if count > MAX_RECTS or page.count_chars() > MAX_ARRANGED:
         return _Page(_joined(plain), True, lines)
     jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
-    text = arranged(list(_characters(page))) if jumps >= MIN_JUMPS else None
-    return _Page(_joined(text or plain), text is not None or jumps < MANY_JUMPS, lines)
+    if jumps < MIN_JUMPS:
+        return _Page(_joined(plain), True, lines)
+    text, unknown = arranged(list(_characters(page)))
+    return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
 
 
 def _drawn(page: pypdfium2.PdfPage) -> Image:

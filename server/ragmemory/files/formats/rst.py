@@ -10,8 +10,9 @@ from ragmemory.files.formats.file_text import MARKDOWN, FileText, one_line
 
 # A line of one punctuation character, repeated.
 ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")
-# Would be a heading in Markdown.
-NUMBER_SIGN = re.compile(r"^( {0,3})(?=#{1,6}\s)")
+# Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
+NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")
+INDENTED = " " * 4
 MAX_LEVELS = 6
 
 
@@ -25,7 +26,7 @@ def read(path: Path, data: bytes) -> FileText:
     while at < len(lines):
         found = _heading(lines, at)
         if found is None:
-            lines[at] = NUMBER_SIGN.sub(r"\1\\", lines[at])
+            lines[at] = NUMBER_SIGN.sub(INDENTED, lines[at])
             at += 1
             continue
         style, name, count = found

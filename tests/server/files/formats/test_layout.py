@@ -27,7 +27,7 @@ def characters(lines: Iterable[Line]) -> Iterator[tuple[str, Box]]:
 
 
 def text_of(*lines: Line) -> str | None:
-    return arranged(list(characters(lines)))
+    return arranged(list(characters(lines)))[0]
 
 
 def rows(
@@ -52,6 +52,31 @@ def test_columns_in_their_order_stay_as_they_are() -> None:
     left = [(50.0, number, line) for number, line in enumerate(LEFT)]
     right = [(300.0, number, line) for number, line in enumerate(RIGHT)]
     assert text_of(*left, *right) is None
+
+
+def justified(left: float, line: int, text: str, width: int = 42) -> list[Line]:
+    """The words of a line, spread over the width of a column."""
+    words = text.split()
+    gap = (width - len("".join(words))) / (len(words) - 1)
+    starts = [sum(map(len, words[:number])) + number * gap for number in range(len(words))]
+    return [(left + start * WIDTH, line, word) for start, word in zip(starts, words, strict=True)]
+
+
+def test_the_gaps_of_justified_lines_do_not_make_columns_or_tables() -> None:
+    gaps = [
+        "uncooperative representatives",
+        "acknowledged responsibilities",
+        "for characteristic arrangements",
+    ]
+    body = ["and for all of the guests who come in now", *gaps, "for which there is tea in the hall at four"]
+    lines = [
+        word
+        for left, first in ((50, 1), (300, 0))
+        for number, text in enumerate(body * 2)
+        for word in justified(left, first + number, text)
+    ]
+    assert arranged(list(characters(lines))) == (None, 0)
+    assert text_of(*lines[: len(lines) // 2]) is None
 
 
 def test_the_cells_of_a_table_in_one_of_the_columns_are_kept() -> None:

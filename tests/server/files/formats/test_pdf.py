@@ -105,6 +105,21 @@ def test_pages_whose_order_could_not_be_told_are_named() -> None:
     assert paper.text.count("i ") == 60
 
 
+def test_a_page_with_an_order_that_is_plain_is_not_named() -> None:
+    points = [
+        (x, 700 - 14 * row, text)
+        for row in range(13)
+        for x, text in ((72, "\\225"), (90, f"Tea of the kind no. {row}, from the hills in the north."))
+    ]
+    # Programs may show each word on its own, and a full stop is a low box.
+    words = [
+        (x, 700 - 14 * row, text)
+        for row in range(13)
+        for x, text in ((72, "It is tea no. 1"), (140, "."), (150, "Drink it."))
+    ]
+    assert read(PAPER, pdf([placed(*points), placed(*words)])).note == ""
+
+
 def sized(*lines: tuple[float, str]) -> bytes:
     """The content of a page with lines in these sizes, one below the other."""
     shown = (
@@ -120,13 +135,30 @@ SAID = "It is written down here, in a line of the usual size."
 def test_large_lines_are_headings_if_their_size_recurs() -> None:
     pages = [
         sized((30, "On kites"), (18, "Flying"), (10, SAID), (14, "In a strong"), (14, "wind"), (10, SAID)),
-        sized((14, "In no wind"), (10, SAID), (18, "Building"), (10, SAID), (10, "# no heading")),
+        sized((14, "In no wind"), (10, SAID), (18, "Building"), (10, SAID), (10, "# no heading"), (10, "#")),
     ]
     paper = read(PAPER, pdf(pages))
     assert [line for line in paper.text.split("\n") if line and line != SAID] == [
-        *("On kites", "# Flying", "## In a strong wind", "## In no wind", "# Building", "\\# no heading"),
+        *("On kites", "# Flying", "## In a strong wind", "## In no wind", "# Building"),
+        *("    # no heading", "    #"),
     ]
     assert paper.places == [(1, "p. 1"), (paper.text[: paper.text.index("## In no")].count("\n") + 1, "p. 2")]
+
+
+def test_a_heading_or_a_line_of_text_below_a_table_is_none_of_its_rows() -> None:
+    rows = [("Kind", "Minutes"), ("Green", "3"), ("Black", "5")]
+    shown = list[str]()
+    y = 700
+    for title in ("Leaves", "Bags"):
+        shown.append(f"BT /F1 14 Tf 72 {y} Td ({title}) Tj ET")
+        for row, (kind, minutes) in enumerate(rows):
+            below = y - 28 - 14 * row
+            shown.append(f"BT /F1 10 Tf 72 {below} Td ({kind}) Tj 128 0 Td ({minutes}) Tj ET")
+        y -= 84
+    shown.append(f"BT /F1 10 Tf 72 {y} Td (Time it.) Tj ET")
+    table = "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n"
+    paper = read(PAPER, pdf(["\n".join(shown).encode()]))
+    assert paper.text == f"# Leaves\n\n{table}\n# Bags\n\n{table}\nTime it.\n"
 
 
 def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:

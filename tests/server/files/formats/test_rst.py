@@ -59,7 +59,7 @@ Between 1.2 and 1.8 bar.
 
 It is blue::
 
-   \\# not a heading
+    # not a heading
    turn(left)
 
 =====  =====
@@ -74,7 +74,7 @@ Cold.
 
 ----
 
-\\# no heading either
+    # no heading either
 """
 
 
