@@ -151,7 +151,7 @@ async def found_chunks(loaded: Loaded, query: str, top_k: int) -> list[int]:
     """The first hits as places in `loaded`, best first."""
     retriever, embedder = loaded.retriever, loaded.embedder
     vector = await embedder.embed_query(query, retriever.word_weights)
-    found = retriever.search(parse(query), vector, None, set(), top_k, embedder.scale, embedder.is_common)
+    found = retriever.search(parse(query), vector, None, set(), top_k, embedder.scale, embedder.pieces)
     return [one.chunk_id - 1 for one in found]
 
 

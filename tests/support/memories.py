@@ -64,8 +64,8 @@ class SwitchableEmbedder:
     def warm_up(self) -> None:
         LOCAL.warm_up()
 
-    def is_common(self, word: str) -> bool:
-        return LOCAL.is_common(word)
+    def pieces(self, word: str) -> int:
+        return LOCAL.pieces(word)
 
     def longest_text(self) -> int | None:
         return LOCAL.longest_text()

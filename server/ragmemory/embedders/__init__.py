@@ -59,8 +59,8 @@ class Embedder(Protocol):
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""
 
-    def is_common(self, word: str) -> bool:
-        """Whether a lower-case word is certainly spelled right: the model knows it as a whole."""
+    def pieces(self, word: str) -> int:
+        """In how many pieces the model knows a lower-case word: 1 for a usual one; 0 if that is unknown."""
 
     def longest_text(self) -> int | None:
         """The most tokens that a chunk may have; None for no limit. Blocking: run it in a worker thread."""

@@ -137,11 +137,13 @@ class FastEmbedder:
     def warm_up(self) -> None:
         self._model(may_download=False)
 
-    def is_common(self, word: str) -> bool:
+    def pieces(self, word: str) -> int:
         if self._loaded is None:
-            return False
+            return 0
         known = self._loaded.tokenizer.token_to_id
-        return known(word) is not None or known("▁" + word) is not None
+        is_whole = known(word) is not None or known("▁" + word) is not None
+        # An unknown word may be one token, too.
+        return 1 if is_whole else max(2, len(self._loaded.tokenizer.encode(word, add_special_tokens=False)))
 
     def longest_text(self) -> int:
         return max(AROUND, self._model().longest - AROUND)

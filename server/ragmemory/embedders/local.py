@@ -76,8 +76,8 @@ class LocalEmbedder:
     def warm_up(self) -> None:
         self.query_model()
 
-    def is_common(self, word: str) -> bool:
-        return self._query_model is not None and self._query_model.is_common(word)
+    def pieces(self, word: str) -> int:
+        return self._query_model.pieces(word) if self._query_model is not None else 0
 
     def longest_text(self) -> int | None:
         return None

@@ -63,9 +63,8 @@ class OpenAIEmbedder:
     def warm_up(self) -> None:
         """There is nothing to load."""
 
-    def is_common(self, word: str) -> bool:  # noqa: ARG002
-        """Unknown: endpoints do not publish their vocabulary."""
-        return False
+    def pieces(self, word: str) -> int:  # noqa: ARG002
+        return 0  # Endpoints do not publish their vocabulary.
 
     def longest_text(self) -> int | None:
         return None  # Endpoints do not publish it.

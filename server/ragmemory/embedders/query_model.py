@@ -43,9 +43,9 @@ class QueryModel:
         pooled = repeated @ self._vectors[list(chain.from_iterable(tokens))].astype(np.float32)
         return unit(pooled) if pooled.any() else None
 
-    def is_common(self, word: str) -> bool:
-        """Whether a lower-case word is one token."""
-        return len(self._encoder.encode(word)) == 1
+    def pieces(self, word: str) -> int:
+        """The number of tokens of a lower-case word."""
+        return len(self._encoder.encode(word))
 
 
 def is_letterwise(text: str) -> bool:

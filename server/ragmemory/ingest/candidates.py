@@ -58,6 +58,8 @@ LEAD = re.compile(
 CAPITALS = re.compile(r"\s*(?P<title>[^\W\d_](?:[^\W_]|[ ,.&'’?!()/–—-]){2,80})(?:(?P<rest>:\s+\S.*)|\s*$)")
 MIN_CAPITALS = 4
 OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
+# A setting or variable with its description, in a form that no usual word has: BatchMode, TERM, time_total.
+KEYWORD = re.compile(r"([ \t]+)([A-Za-z][a-z]*[A-Z_]\w+)(?:[ \t]{2,}\S.*)?\s*$")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
 NEXT = re.compile(r"(?:[ \t\r\f]*\n)*+")
@@ -260,10 +262,11 @@ def _is_as_long(line: str, rule: str) -> bool:
 
 
 def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
-    """The command-line option that a paragraph describes, below it indented or in the same line."""
+    """The option or setting that a paragraph describes, below it indented or in the same line."""
     line, end = line_at(text, start)
     indent = _indent(line)
-    if not indent >= body > 0 or not (found := OPTION.match(line)):
+    found = OPTION.match(line) or KEYWORD.match(line)
+    if not indent >= body > 0 or not found:
         return None
     has_text = len(found[2]) < len(line.strip())
     below, _ = line_at(text, end)

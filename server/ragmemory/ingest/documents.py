@@ -30,6 +30,7 @@ _PLAIN = EXTENSIONS | frozenset((
 ))
 # fmt: on
 _SETTINGS = frozenset(("conf", "cfg", "ini", "toml", "yaml", "yml"))
+_COMPRESSED = frozenset((".gz", ".bz2", ".xz"))
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
@@ -117,7 +118,9 @@ def media_type(uri: str, stated: object = None) -> str:
 
 
 def _extension(uri: str) -> str:
-    return PurePosixPath(uri).suffix[1:].lower()
+    """The extension of a file, without the dot, or of the file that is compressed in it."""
+    path = PurePosixPath(uri.lower())
+    return (PurePosixPath(path.stem) if path.suffix in _COMPRESSED else path).suffix[1:]
 
 
 def first_heading(text: str) -> str:

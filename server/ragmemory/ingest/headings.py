@@ -80,7 +80,7 @@ def plain_blocks(text: str) -> Iterator[Block]:
 
     Short sections may share a chunk: they are often clauses or options.
     """
-    if _is_markdown(text):
+    if has_markdown(text):
         for block in markdown_blocks(text):
             yield replace(block, is_soft=True)
         return
@@ -96,9 +96,9 @@ def plain_blocks(text: str) -> Iterator[Block]:
             yield Block(mark.start, at, section + 1, heading, "heading", mark.level, is_soft=True)
 
 
-def _is_markdown(text: str) -> bool:
+def has_markdown(text: str) -> bool:
     """Whether a text has Markdown headings of several levels, and hardly any other lines with "#"."""
-    count = text.count("\n#")
+    count = f"\n{text}".count("\n#")
     if count < MIN_EQUAL:
         return False
     marks = Counter(map(len, ATX.findall(f"\n\n{text}")))

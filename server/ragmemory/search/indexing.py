@@ -76,7 +76,7 @@ class Indexing(Protocol):
         Raises EmbedderMismatch.
         """
 
-    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+    async def corrections(self, words: list[str], pieces: Callable[[str], int]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`. Raises DamagedFile."""
 
     async def searcher(self, text: str) -> Searcher:

@@ -55,10 +55,10 @@ class Retriever:
         """How rare each word is, in (0, 1]: 1 for a word that no chunk contains."""
         return dict(zip(words, _highest(words, self.index.bm25.rarity), strict=True))
 
-    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+    def corrections(self, words: list[str], pieces: Callable[[str], int]) -> dict[str, list[str]]:
         """Similar words for each word that no chunk contains, most frequent first.
 
-        Words that the model knows (`is_common`) are not corrected.
+        `pieces` is that of the embedder.
         """
         index = self.index.bm25
 
@@ -69,10 +69,12 @@ class Retriever:
                 for word, stem, count in zip(words, stems, of(stems), strict=True)
             ]
 
-        doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
+        doubtful = [word for word in words if is_correctable(word, pieces)]
         counts = frequencies(doubtful, index.frequencies)
         unknown = [word for word, count in zip(doubtful, counts, strict=True) if not count]
-        similar = {word: candidates(word, partial(frequencies, of=index.count_many)) for word in unknown}
+        similar = {
+            word: candidates(word, partial(frequencies, of=index.count_many), pieces) for word in unknown
+        }
         return {word: others for word, others in similar.items() if others}
 
     def search(
@@ -83,13 +85,13 @@ class Retriever:
         boosted: set[int],
         top_k: int,
         scale: CosineScale,
-        is_common: Callable[[str], bool],
+        pieces: Callable[[str], int],
     ) -> list[Scored]:
         """The best `top_k` chunks, best first, without near-duplicates; no score exceeds the one before it.
 
         `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
         chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
-        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `is_common`
+        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `pieces`
         says which words it knows.
         """
         index = self.index
@@ -117,7 +119,7 @@ class Retriever:
         fused = bm25
         if cosines is not None:
             held = frequencies[:, rows.searchsorted(by_words[:CLEARLY_BEST])] > 0
-            fused = fuse(cosines, bm25, self._alpha(query.text, lexical.coverage(held, 0.5), is_common))
+            fused = fuse(cosines, bm25, self._alpha(query.text, lexical.coverage(held, 0.5), pieces))
         is_boosted = is_among(rows, np.sort(first))
         # The parts of a single name are common words, and its cosines differ by noise only.
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
@@ -142,9 +144,9 @@ class Retriever:
         index.checking.begin()
         return [Scored(*one) for one in zip(*found, strict=True)]
 
-    def _alpha(self, text: str, coverage: NDArray[np.float32], is_common: Callable[[str], bool]) -> float:
+    def _alpha(self, text: str, coverage: NDArray[np.float32], pieces: Callable[[str], int]) -> float:
         words = telling_words(text)
-        known = sum(map(is_common, words)) / max(1, len(words))
+        known = sum(1 for word in words if pieces(word) == 1) / max(1, len(words))
         return balance(self.settings, focus(words) * math.sqrt(known), coverage.max(initial=0.0))
 
     def _boosted_rows(

@@ -103,7 +103,7 @@ class Search:
         if len(text) > MAX_QUERY_CHARACTERS:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
-        # Before the corrections: `is_common` needs the loaded embedder.
+        # Before the corrections: `pieces` needs the loaded embedder.
         embedder = self._searching(notices)
         searcher = await self._indexing.searcher(parsed.text)
         vector = await self._embed(embedder, parsed.text, searcher, notices)
@@ -228,7 +228,7 @@ class Search:
 
     async def _corrections(self, query: ParsedQuery) -> dict[str, str]:
         """Unknown words of a query, and the similar words of memory that replace them."""
-        similar = await self._indexing.corrections(content_words(query.text), self._embedder.is_common)
+        similar = await self._indexing.corrections(content_words(query.text), self._embedder.pieces)
         return await self._store.passages.with_words(similar) if similar else {}
 
     async def _embed(

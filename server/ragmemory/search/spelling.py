@@ -2,47 +2,75 @@
 
 Only words that memory has never seen are corrected, by one edit: a letter deleted, inserted, replaced, or
 transposed with the next. Most typing errors are one edit.
+
+A word that memory has not may be correct all the same, also in another language, and a short one has more
+neighbours. A misspelt word consists of more pieces of the model's vocabulary, learnt from correct words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from string import ascii_lowercase
 
 # Shorter words have too many neighbours, also in other languages (noon, non); longer strings are no words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
-# In shorter words a replaced letter (tuner, toner) or another ending (scarf, scar) usually makes another
-# word. There letters are only deleted, inserted or transposed, and only inside the word.
-MIN_LETTERS_REPLACED = 7
+# How many letters a word must have for each kind of error, the most common first, less one for each piece
+# that the correction saves. Two letters transposed at the end may be French instead (chambre).
+MIN_LETTERS_TRANSPOSED = 7  # or doubled
+MIN_LETTERS_LEFT_OUT = 8
+MIN_LETTERS_OTHER = 9
 MAX_CANDIDATES = 5
 
 
-def is_correctable(word: str) -> bool:
-    """Whether a word consists of letters that can be edited, and enough of them."""
-    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
+def is_correctable(word: str, pieces: Callable[[str], int]) -> bool:
+    """Whether a word may be misspelt, and consists of letters that can be edited, and enough of them.
+
+    `pieces`: see `Embedder.pieces`.
+    """
+    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha() and pieces(word) != 1
 
 
-def candidates(word: str, frequencies: Callable[[Sequence[str]], Sequence[int]]) -> list[str]:
+def candidates(
+    word: str, frequencies: Callable[[Sequence[str]], Sequence[int]], pieces: Callable[[str], int]
+) -> list[str]:
     """The most frequent words of enough letters that are one edit away, the most frequent first.
 
     `frequencies` gives the number of chunks that contain each of some words.
     """
     found = [other for other in edits(word) if len(other) >= MIN_LETTERS]
-    counted = [(count, other) for count, other in zip(frequencies(found), found, strict=True) if count]
+    counted = [
+        (count, other)
+        for count, other in zip(frequencies(found), found, strict=True)
+        if count and len(word) + pieces(word) - pieces(other) >= least_letters(word, other)
+    ]
     counted.sort(key=lambda pair: (-pair[0], pair[1]))
     return [other for _, other in counted[:MAX_CANDIDATES]]
 
 
+def least_letters(word: str, other: str) -> int:
+    """How many letters a word must have for this correction, if it saves no pieces."""
+    is_transposed = sorted(word) == sorted(other) and word[-1] == other[-1]
+    if is_transposed or undoubled(word) == undoubled(other):
+        return MIN_LETTERS_TRANSPOSED
+    return MIN_LETTERS_LEFT_OUT if len(word) < len(other) else MIN_LETTERS_OTHER
+
+
+def undoubled(word: str) -> str:
+    return "".join(letter for letter, _ in groupby(word))
+
+
 def edits(word: str) -> set[str]:
-    """The strings that are one plausible edit away, with the same first letter: few errors are made there."""
-    is_long = len(word) >= MIN_LETTERS_REPLACED
-    first, rest, end = (word[0], word[1:], "") if is_long else (word[0], word[1:-1], word[-1])
+    """The strings that are one plausible edit away.
+
+    The first letter stays, since few errors are made there; so does the last unless it is transposed, since
+    another ending makes another word (scarf, scar).
+    """
+    first, rest, end = word[0], word[1:-1], word[-1]
     splits = [(rest[:place], rest[place:]) for place in range(len(rest) + 1)]
     left_out = {head + tail[1:] for head, tail in splits if tail}
-    swapped = {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
     put_in = {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
-    found = left_out | swapped | put_in
-    if is_long:
-        found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
-    return {first + ending + end for ending in found} - {word}
+    replaced = {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
+    swapped = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
+    return ({first + inside + end for inside in left_out | put_in | replaced} | swapped) - {word}

@@ -371,9 +371,9 @@ class IndexSync:
         """The weight of each word in this memory; see `Retriever.word_weights`."""
         return retriever.word_weights(words) if (retriever := self._retriever) else [1.0] * len(words)
 
-    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+    async def corrections(self, words: list[str], pieces: Callable[[str], int]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
-        return retriever.corrections(words, is_common) if (retriever := self._retriever) else {}
+        return retriever.corrections(words, pieces) if (retriever := self._retriever) else {}
 
     def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is in this memory; see `Retriever.weights`."""
@@ -408,7 +408,7 @@ class IndexSync:
             if vector is not None and len(vector) != dimensions:
                 raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
             ids = None if allowed is None else np.array(allowed, np.int64)
-            arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.is_common
+            arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.pieces
             search = partial(Retriever(self._index).search, *arguments)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT

@@ -113,10 +113,10 @@ def test_chunks_are_counted_in_the_models_tokens_and_leave_room_for_the_title(tm
 
 def test_words_of_the_models_vocabulary_are_not_taken_for_misspelt(tmp_path: Path) -> None:
     embedder = embedder_of(embedder_in(tmp_path / "tiny", TEXT), tmp_path)
-    assert not embedder.is_common("garage")  # not loaded yet
+    assert embedder.pieces("garage") == 0  # not loaded yet
     embedder.warm_up()
-    assert embedder.is_common("garage")
-    assert not embedder.is_common("garege")
+    assert embedder.pieces("garage") == 1
+    assert embedder.pieces("garege") > 1
 
 
 def test_the_identity_follows_the_model_and_not_its_place(tmp_path: Path) -> None:

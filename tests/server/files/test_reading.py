@@ -11,7 +11,7 @@ import pytest
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.safe_open import FileTooLarge, NotARegularFile
 from ragcommon.text.rules import MAX_HEADING
-from ragmemory.files.formats.text import title_of
+from ragmemory.files.formats.text import read, title_of
 from ragmemory.files.reading import read_file
 
 
@@ -20,6 +20,27 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
     assert title_of(Path("a.md"), "no heading") == "a.md"
     assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
     assert title_of(Path("a.md"), "##\n\ntext\n# ##\n# C#\n") == "C#"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "media_type"),
+    [
+        ("services", "# Local services\ntcpmux 1/tcp\n\n# More ports\n", "text/plain"),
+        ("zones.tab", "# Zones\n#\n# code, place\nAD\tAndorra\n", "text/plain"),
+        ("README", "# Cups\n\nRed ones.\n\n## Use\n\nDrink.\n", ""),
+        ("notes.md", "# Zones\n#\n# code, place\n", ""),
+    ],
+)
+def test_comments_are_no_headings_in_a_file_whose_name_does_not_say_its_format(
+    name: str, text: str, media_type: str
+) -> None:
+    assert read(Path(name), text.encode()).media_type == media_type
+
+
+def test_the_source_of_a_manual_page_is_named() -> None:
+    source = '\'\\" t\n.\\" Generated\n.TH "CUP" "1"\n.SH NAME\ncup \\- a \\fBcup\\fR\n'
+    assert "is the source of a manual page" in read(Path("cup.1"), source.encode()).note
+    assert not read(Path("cup.1"), b"A page begins with .TH NAME.\n").note
 
 
 def test_a_line_that_is_too_long_is_not_a_title() -> None:

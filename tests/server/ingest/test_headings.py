@@ -220,6 +220,21 @@ def test_the_sections_and_options_of_a_manual_page() -> None:
     ]
 
 
+def test_the_settings_and_variables_of_a_manual_page() -> None:
+    text = (
+        "NAME\n     kite.conf - settings\n\nDESCRIPTION\n     The settings are:\n\n"
+        "     LineLength\n             In metres. The\n             reel is empty then.\n\n"
+        "     KITE_WIND  The least wind, as in\n             the forecast.\n\n"
+        "     tail_color\n\n             Any colour.\n\n"
+        "     Kites are described\n             here by hand.\n\nFILES\n     kite.conf\n"
+    )
+    assert [(mark.level, mark.title) for mark in headings(text)] == [
+        *((1, "NAME"), (1, "DESCRIPTION")),
+        *((2, "LineLength"), (2, "KITE_WIND"), (2, "tail_color"), (2, "")),
+        (1, "FILES"),
+    ]
+
+
 def test_terms_in_the_margin_are_those_of_a_definition_list() -> None:
     text = (
         "Ascender\n    The part above the lower-case x.\n\nBleed\n    What is cut off.\n\nKern\n    A gap.\n"

@@ -64,7 +64,7 @@ class Notes:
         parsed = parse(question)
         vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.word_weights)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
-        return self.retriever.search(parsed, vector, ids, set(boosted), top_k, MODEL.scale, MODEL.is_common)
+        return self.retriever.search(parsed, vector, ids, set(boosted), top_k, MODEL.scale, MODEL.pieces)
 
 
 KITCHEN = [

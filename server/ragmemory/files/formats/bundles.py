@@ -1,4 +1,4 @@
-"""Archives (ZIP, tar) and compressed files, file by file; the places are the files."""
+"""Archives (ZIP, tar), file by file; the places are the files. A file compressed alone is read as itself."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class Packed(NamedTuple):
     name: str
     size: int  # bytes, unpacked
     content: Callable[[], bytes]
+    is_alone: bool = False  # a compressed file, without an archive
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The text of the files in an archive. Raises NotText."""
+    """The text of the files in an archive, or of a compressed file. Raises NotText."""
     builder = TextBuilder()
     members = Members(builder)
     notes: list[str] = []
@@ -49,6 +50,8 @@ def read(path: Path, data: bytes) -> FileText:
             if number > MAX_MEMBERS:
                 notes.append(f"only its first {MAX_MEMBERS:,} files were read")
                 break
+            if packed.is_alone:
+                return members.alone(path.name, packed.name, packed.size, packed.content)
             members.add(packed.name, packed.size, packed.content)
     except TooMuchText as error:
         notes.append(f"{error}: the other files in it were not read")
@@ -73,7 +76,7 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
         yield from _tarred(stream)
     else:
         content = stream.read(MAX_FILE_BYTES + 1)
-        yield Packed(path.stem, len(content), lambda: content)
+        yield Packed(path.stem, len(content), lambda: content, is_alone=True)
 
 
 def _tarred(stream: IO[bytes]) -> Iterator[Packed]:

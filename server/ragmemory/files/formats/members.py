@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from msgspec.structs import replace
+
 from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
@@ -18,6 +20,7 @@ from ragmemory.files.formats.detection import Parser, parser_for, read
 from ragmemory.files.formats.file_text import MARKDOWN, FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN as MARKDOWN_NAMES
+from ragmemory.ingest.documents import media_type
 
 # Levels of nested archives and e-mails.
 MAX_DEPTH = 3
@@ -61,10 +64,7 @@ class Members:
         try:
             if not path.name or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
                 raise NotText("its name leads elsewhere")
-            if parser_for(Path(path.name)) == Parser("image") and not current().with_images:
-                raise NotText("is an image")
-            with self._reserved(size):
-                found = read(Path(path.name), content())
+            found = self._read(path.name, size, content)
         except MemoryError:
             raise
         except NotText as error:
@@ -73,6 +73,19 @@ class Members:
             self._unread.append(f"{shown} (is damaged: {type(error).__name__})")
         else:
             self._add(shown, found, f"{place} {shown}".lstrip())
+
+    def alone(self, packed: str, name: str, size: int, content: Callable[[], bytes]) -> FileText:
+        """The text of the only file in `packed`, with its own places. Raises NotText."""
+        found = self._read(name, size, content)
+        title = packed if found.title == name else found.title
+        return replace(found, title=title, media_type=found.media_type or media_type(name))
+
+    def _read(self, name: str, size: int, content: Callable[[], bytes]) -> FileText:
+        """Raises NotText; any other exception is a parser's bug."""
+        if parser_for(Path(name)) == Parser("image") and not current().with_images:
+            raise NotText("is an image")
+        with self._reserved(size):
+            return read(Path(name), content())
 
     def _add(self, name: str, found: FileText, place: str) -> None:
         if found.note:

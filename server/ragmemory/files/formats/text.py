@@ -8,16 +8,24 @@ from pathlib import Path
 from ragcommon.files.decoding import decode
 from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.file_text import FileText
+from ragmemory.ingest.documents import is_markdown
+from ragmemory.ingest.headings import has_markdown
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+# Comments, and the first macro of a manual page: "." or "'" begins a line of roff.
+ROFF = re.compile(r"(?:[.'](?:\\\"|[ \t]*\n|\\).*\n?|[ \t]*\n)*\.(?:TH|Dd)[ \t]+\S")
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     text, encoding, is_guessed = decode(data)
-    note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
-    return FileText(text, title_of(path, text), note)
+    notes = [f"is not UTF-8; it was read as {encoding}"] if is_guessed else []
+    if ROFF.match(text):
+        notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
+    # A name says nothing about the text of a file without a known extension.
+    is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN and not has_markdown(text)
+    return FileText(text, title_of(path, text), "; ".join(notes), media_type="text/plain" if is_plain else "")
 
 
 def title_of(path: Path, text: str) -> str:

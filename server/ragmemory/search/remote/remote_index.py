@@ -226,8 +226,8 @@ class RemoteIndex:
     async def searcher(self, text: str) -> RemoteSearcher:
         return await self.search_with(terms_of_query(text))
 
-    async def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
-        doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
+    async def corrections(self, words: list[str], pieces: Callable[[str], int]) -> dict[str, list[str]]:
+        doubtful = [word for word in words if is_correctable(word, pieces)]
         if not doubtful:
             return {}
         stems = dict(zip(doubtful, stemmer().stemWords(doubtful), strict=True))
@@ -237,7 +237,7 @@ class RemoteIndex:
             return {}
         others = stemmer().stemWords([other for word in unknown for other in edits(word)])
         retriever = (await self.search_with([*others, *(stems[word] for word in unknown)])).retriever
-        return retriever.corrections(unknown, is_common)
+        return retriever.corrections(unknown, pieces)
 
     async def search_with(self, terms: Sequence[str]) -> RemoteSearcher:
         """A search with the frequencies of these terms."""
@@ -344,7 +344,7 @@ class RemoteSearcher:
 
         def search() -> list[Scored]:
             searched = self._searched([self._tail.segment(0, self._after, chunks)])
-            arguments = query, vector, allowed, boosted, top_k, embedder.scale, embedder.is_common
+            arguments = query, vector, allowed, boosted, top_k, embedder.scale, embedder.pieces
             return Retriever(searched).search(*arguments)
 
         async with index.lock:  # The tail knows the words of earlier candidates.

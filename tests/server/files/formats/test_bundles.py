@@ -16,6 +16,7 @@ import pytest
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import bundles, members
 from ragmemory.files.formats.bundles import read
+from ragmemory.files.formats.file_text import FileText
 from tests.support.documents import archive, pdf
 
 FILES: dict[str, str | bytes] = {
@@ -55,9 +56,20 @@ def test_each_file_is_read_below_its_name_which_is_its_place(data: bytes) -> Non
     assert found.media_type == "text/markdown"
 
 
-def test_a_compressed_file_is_read_like_an_archive_of_one() -> None:
-    found = read(Path("plan.txt.gz"), gzip.compress(b"First the cups.\n"))
-    assert (found.text, found.places) == ("# plan.txt\n\nFirst the cups.\n", [(1, "plan.txt")])
+@pytest.mark.parametrize(
+    ("name", "text", "media_type"),
+    [
+        ("plan.txt.gz", "\nFirst the cups.\n", "text/plain"),
+        ("FAQ.gz", "Cups\n====\n\nFirst the cups.\n# 3 of them\n", "text/plain"),
+        ("plan.md.gz", "First the cups.\n", "text/markdown"),
+        ("cups.csv.gz", "cup,number\nred,3\n", "text/csv"),
+    ],
+)
+def test_a_compressed_file_has_the_lines_and_format_of_the_file(
+    name: str, text: str, media_type: str
+) -> None:
+    found = read(Path(name), gzip.compress(text.encode()))
+    assert found == FileText(text, name, media_type=media_type)
 
 
 def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
