@@ -87,6 +87,16 @@ async def test_a_file_that_is_dropped_again_is_the_same_document(program: Progra
     assert "And cups." not in program("memory", "show", "tea.md").out
 
 
+async def test_the_copy_of_a_file_that_cannot_be_read_is_removed_and_named_as_it_was_dropped(
+    program: Program,
+) -> None:
+    async with serving(program) as web:
+        with web.signed_in() as client:
+            job = dropped(client, **{"notes/bin.dat": "\0\1", "none.md": "", "tea.md": TEA})
+    assert job["failures"] == ["failed: notes/bin.dat is not text.", "skipped: none.md is empty"]
+    assert {path.name for path in program.home.rglob("*.db-files/**/*.*")} == {"tea.md"}
+
+
 async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: Program) -> None:
     async with serving(program) as web:
         with web.signed_in() as client:
