@@ -14,7 +14,7 @@ from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragcommon.contract.history import Origin, Restored, Undone, Version
+    from ragcommon.contract.history import Entry, Origin, Restored, Undone, Version
     from ragconfig.settings import Settings
 
 _NAMED = 3
@@ -33,6 +33,11 @@ def can_restore(settings: Settings) -> bool:
 def writer(origin: Origin) -> str:
     """The program that wrote, with its machine if that is another one."""
     return f"{origin.client} ({origin.host})" if origin.host else origin.client
+
+
+def what(entry: Entry) -> str:
+    """What an entry of the journal did. An undo is recorded as "restored", also that of an addition."""
+    return "undone" if entry.action == "restored" else entry.action
 
 
 def size(version: Version) -> str:

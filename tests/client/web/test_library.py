@@ -110,7 +110,7 @@ async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: 
             asked(client, "undo", group=job["group"])
             assert names(client) == []
             entries = client.get("/api/library/journal").json()["entries"]
-            assert [entry["action"] for entry in entries].count("restored") >= 1
+            assert [entry["action"] for entry in entries].count("undone") >= 1
             assert not any(entry["can_undo"] for entry in entries)
 
 
@@ -305,3 +305,12 @@ async def test_the_library_begins_empty_and_is_used_by_keyboard(browser: Browser
         await expect(page.get_by_text("The memory is intact.")).to_be_visible()
         await axe(page)
         assert not await scrolls_sideways(page)
+
+
+async def test_a_long_name_stays_within_the_dialog_on_a_phone(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", f"note:{'w' * 120}", stdin=TEA)
+    phone = {"width": 360, "height": 740}
+    async with serving(program) as web, visiting(browser, web, viewport=phone) as page:
+        await page.goto(web.origin + "/library")
+        await page.get_by_role("button", name="Forget Tea").click()
+        assert await page.get_by_role("dialog").evaluate("one => one.scrollWidth <= one.clientWidth")
