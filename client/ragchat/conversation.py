@@ -145,6 +145,8 @@ class Conversation:
             budget=tools.description_tokens,
             trust_read_only_hints=trust_read_only_hints,
         )
+        # The notebook of a session whose file was found to be gone, until the next question says so.
+        self._gone = ""
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
         # The images of the last question; turns are saved without them.
@@ -335,7 +337,7 @@ class Conversation:
                 notebook = load(folder_of(self.settings), session.notebook)
             except UnknownNotebook:
                 await self.sessions.release(session.notebook)
-                session.notebook = ""
+                self._gone, session.notebook = session.notebook, ""
         await self.use_notebook(notebook)
 
     async def ask(
@@ -359,6 +361,9 @@ class Conversation:
             raise EmptyQuestion
         self._unanswered = question, attached
         session = self.session
+        if self._gone:
+            emit(Notice(f"The notebook {self._gone} is gone: all documents are asked."))
+            self._gone = ""
         history = [turn for turn in session.turns if turn is not replaced]
         answerer = None
         if model := await self.ready_model(emit):

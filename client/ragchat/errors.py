@@ -496,8 +496,11 @@ class UnknownPrompt(UnknownName):
 class PromptNeedsModel(RagChatError):
     name: str
     code = "PROMPT_NEEDS_MODEL"
-    sentence = "The prompt {name} needs a language model, and none is configured."
-    hint = "Start Ollama, set OPENAI_API_KEY, or name a model in the settings; summarize-document needs none."
+    sentence = "The prompt {name} needs a language model, and none is in use."
+    hint = (
+        "Leave out --offline, start Ollama, set OPENAI_API_KEY, or name a model in the settings; "
+        "summarize-document needs none."
+    )
 
 
 class PromptNotFilledIn(RagChatError):

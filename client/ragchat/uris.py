@@ -126,12 +126,13 @@ def short_names(documents: Sequence[tuple[str, str]]) -> list[str]:
 def short_location(
     uri: str, lines: Iterable[tuple[int, int]], title: str = "", places: Sequence[Place] = ()
 ) -> str:
-    """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places.
+    """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places."""
+    return kind_of(uri) + one_line(location(short_uri(uri, title), lines, places))
 
-    A document written by a model is labelled: it is not one of the user's own sources.
-    """
-    kind = next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
-    return kind + one_line(location(short_uri(uri, title), lines, places))
+
+def kind_of(uri: str) -> str:
+    """The label before the name of a document that a model wrote: it is not a source of the user's own."""
+    return next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
 
 
 def short_path(path: Path) -> str:

@@ -20,6 +20,7 @@ from ragchat.memory.client import MemoryClient
 from ragchat.notebooks.definitions import Notebook, folder_of
 from ragchat.notebooks.definitions import load as load_notebook
 from ragchat.notebooks.definitions import save as save_notebook
+from ragchat.offline.answer import NO_MODEL
 from ragchat.turn.events import Delta, Event
 from ragconfig.errors import SettingsError
 from ragconfig.settings import load_settings
@@ -247,6 +248,10 @@ async def test_the_conversations_of_a_notebook_whose_file_is_gone_are_ordinary_o
         for session_id in (saved.session_id, later):
             assert (await chat.resume(session_id)).notebook == ""
             assert chat.notebook is None
+        for expected in (["The notebook thesis is gone: all documents are asked."], []):
+            events: list[Event] = []
+            await chat.ask("Why is the sky blue?", events.append)
+            assert [notice for notice in notices(events) if notice != NO_MODEL] == expected
 
 
 async def test_a_notebook_that_cannot_be_used_changes_neither_the_scope_nor_the_model(tmp_path: Path) -> None:

@@ -279,8 +279,9 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (
         errors.PromptNeedsModel("extract-facts"),
-        "The prompt extract-facts needs a language model, and none is configured.",
-        "Start Ollama, set OPENAI_API_KEY, or name a model in the settings; summarize-document needs none.",
+        "The prompt extract-facts needs a language model, and none is in use.",
+        "Leave out --offline, start Ollama, set OPENAI_API_KEY, or name a model in the settings; "
+        "summarize-document needs none.",
     ),
     (
         errors.PromptNotFilledIn("git:log", "it is down"),

@@ -118,7 +118,7 @@ NAMED = {
 # Objects whose keys are data.
 MAPS = {
     *("corrections", "env", "files", "keys", "mcpServers"),
-    *("metadata", "timings", "usage", "weights", "writes"),
+    *("by_document", "metadata", "timings", "usage", "weights", "writes"),
 }
 
 

@@ -12,6 +12,8 @@ import httpx2
 import pytest
 from anyio import to_thread
 
+from ragchat.commands.mcp import _lines
+from ragchat.servers.managed import ServerState
 from tests.support.authorization_server import protected
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.program import Program, program_in
@@ -78,6 +80,11 @@ def test_a_server_that_does_not_start_fails_the_test_with_its_reason(ragchat: Pr
     done = ragchat("mcp", "test")
     assert done.code == 1
     assert "there is no such program" in done.out
+
+
+def test_one_tool_is_counted_as_one() -> None:
+    tried = {"name": "calc", "state": ServerState.READY, "tools": ["add"]}
+    assert [*_lines(tried)] == ["calc: 1 tool: add"]
 
 
 def test_names_that_are_taken_or_unknown_are_refused(ragchat: Program) -> None:

@@ -334,7 +334,9 @@ def test_questions_share_a_session_that_is_kept_and_found_again(ragchat: Program
     assert "two minutes" in ragchat("session", "export", first["session_id"]).out
     [match] = ragchat("session", "search", "espresso", "--json").json["matches"]
     assert match["turn_id"] == second["turn_id"]
-    assert ragchat("session", "rm", first["session_id"]).code == 0
+    ragchat("notebook", "new", "thesis")
+    assert "The notebook thesis has no past" in ragchat("session", "ls", "--notebook", "thesis").err
+    assert ragchat("session", "rm", first["session_id"], first["session_id"]).code == 0
     assert ragchat("session", "ls", "--json").json == {"sessions": []}
     gone = ragchat("ask", "x", "--session", first["session_id"], "--json")
     assert (gone.code, gone.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
@@ -480,6 +482,7 @@ def test_chosen_writes_are_undone(ragchat: Program) -> None:
     for name in ("tea.md", "coffee.md"):
         ragchat("inject", name)
     assert ragchat("memory", "undo", "1").out == "Undone: tea.md was added.\n"
+    assert "  undone  " in ragchat("memory", "log").out
     refused = ragchat("memory", "undo", "99", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (1, "NOT_UNDOABLE")
     assert ragchat("memory", "undo", "1", "--since", "1h").code == 2

@@ -39,7 +39,7 @@ def test_an_answer_has_cards_with_their_places_and_what_answers_most_likely(ragc
     assert "> The boiler needs 1.2 bar." in answered["answer"]
     done = ragchat("ask", "--offline", "How many bar does the boiler need?")
     assert done.out.strip() == answered["answer"]
-    assert done.err.count("No language model is configured") == 1
+    assert done.err.count("No language model is in use") == 1
 
 
 def test_a_question_for_all_of_something_gets_the_whole_list_of_a_document(ragchat: Program) -> None:

@@ -137,7 +137,7 @@ def test_without_a_model_the_findings_are_ranked_cited_and_grouped_by_document(
     report = done.json
     assert "## tea.md" in report["answer"]
     assert "## coffee.md" in report["answer"]
-    assert "No language model is configured" in done.err
+    assert "No language model is in use" in done.err
     assert {one["n"] for one in report["citations"]} == {1, 2}
     assert all(one["verified"] for one in report["citations"])
     assert report["grounded"]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
+
 from ragchat.arguments.declaring import Command, argument, flag, option, text_value
-from ragchat.arguments.questions import MODEL_CHOICE, SCOPE
+from ragchat.arguments.questions import SCOPE
 
 _NAME = argument("name", metavar="NAME", help="its name: letters, digits, - and _")
 _VALUES = (
     SCOPE,
     argument("--instructions", metavar="TEXT", help="what you want of every answer"),
-    MODEL_CHOICE[0],
+    argument(
+        "--model",
+        metavar="M",
+        default=SUPPRESS,  # it may stand before the command, too
+        help='the language model to ask; "" takes it back',
+    ),
 )
 
 COMMANDS = (

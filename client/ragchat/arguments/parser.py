@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and action.choices is not None and value not in action.choices:
-            self.error(f"there is no command {value}; {self._guess(value, action.choices)}")
+            self.error(f"there is no command {value!r}; {self._guess(value, action.choices)}")
         super()._check_value(action, value)
 
     def _guess(self, word: str, known: Iterable[str]) -> str:
@@ -74,7 +74,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 def _checked(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     arguments = parser.parse_args(words)
     if message := usage_error(arguments):
-        parser.error(message)
+        arguments.parser.error(message)
     return arguments
 
 
@@ -90,7 +90,7 @@ def make_parser(words: Sequence[str] | None = None) -> Parser:
     _add_globals(parser, top=True)
     for argument in CONVERSATION:
         parser.add_argument(*argument.names, **argument.options)
-    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=lambda _: "")
+    parser.set_defaults(target="chat:chat", json=False, top_k=None, check=lambda _: "", parser=parser)
     wants_all = words is None or not {"-h", "--help"}.isdisjoint(words)
     if wants_all or words:
         _add_commands(parser, None if wants_all else words)
@@ -147,7 +147,7 @@ def _add_command(commands: Any, name: str, command: Command) -> None:
         parser.add_argument(*argument.names, **options)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     _add_globals(parser, top=False)
-    parser.set_defaults(target=command.target, check=command.check)
+    parser.set_defaults(target=command.target, check=command.check, parser=parser)
 
 
 def usage_error(arguments: argparse.Namespace) -> str:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ragchat.arguments.memory import LAST
 from ragchat.commands.invocation import Invocation
 from ragchat.console import is_styled
 from ragchat.formatting import local
 from ragchat.memory.history import can_restore, next_sync, restored, sentences, size
-from ragchat.memory.matching import about_one
+from ragchat.memory.matching import about_past
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.progress import counting_bar
-
-if TYPE_CHECKING:
-    pass
-
 
 # By the beginnings of lines, the longer ones first.
 DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
@@ -23,7 +17,7 @@ DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "gre
 
 async def versions(run: Invocation) -> int:
     async with run.memory() as memory:
-        found = await about_one(
+        found = await about_past(
             memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
         )
     rows = [
@@ -43,7 +37,7 @@ async def versions(run: Invocation) -> int:
 async def diff(run: Invocation) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
-        found = await about_one(
+        found = await about_past(
             memory,
             arguments.document,
             lambda document: memory.difference(document, arguments.before, arguments.after),
@@ -74,7 +68,7 @@ def _print_diff(run: Invocation, diff: str) -> None:
 
 async def restore(run: Invocation) -> int:
     async with run.memory() as memory:
-        done = await about_one(
+        done = await about_past(
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
         )
         advice = await next_sync(memory, done) if done.next_sync and not run.console.json else ""

@@ -14,6 +14,7 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
+from ragchat.formatting import counted
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
@@ -203,7 +204,7 @@ def _test_result(connection: Connection) -> dict[str, Any]:
 def _lines(result: dict[str, Any]) -> Iterator[str]:
     name, state, tools = result["name"], result["state"], result["tools"]
     if state is ServerState.READY:
-        yield f"{name}: {len(tools)} tools: {', '.join(tools)}"
+        yield f"{name}: {counted(len(tools), 'tool')}: {', '.join(tools)}"
         return
     yield f"{name}: {state}"
     if state is ServerState.UNASKED:

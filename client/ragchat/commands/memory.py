@@ -12,7 +12,7 @@ from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
-from ragchat.memory.history import can_restore, new_group, writer
+from ragchat.memory.history import can_restore, new_group, what, writer
 from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.servers.memory.process import environment, program
 from ragchat.ui.render.progress import counting_bar
@@ -55,7 +55,7 @@ async def rm(run: Invocation) -> int:
             names += _confirmed(run, words, await to_remove(memory, words))
         return await remove_each(
             run,
-            list(dict.fromkeys(names)),
+            names,
             partial(memory.forget, group=new_group()),
             kind="document",
             expected=(MemoryRefused,),
@@ -82,7 +82,7 @@ async def log(run: Invocation) -> int:
         (
             entry.seq,
             local(entry.at),
-            f"{entry.action} (undone)" if entry.undone else entry.action,
+            f"{what(entry)} (undone)" if entry.undone else what(entry),
             writer(entry.origin),
             entry.origin.session,
             entry.origin.group,

@@ -201,7 +201,8 @@ async def rm(run: Invocation) -> int:
             expected=(UnknownNotebook, NotebookNameRefused),
             sentence=lambda removed: (
                 f"Removed the notebook {removed['name']}. Its documents stay in memory, and "
-                f"{counted(removed['sessions'], 'conversation')} in `ragchat session ls`."
+                f"{counted(removed['sessions'], 'conversation')} in `ragchat session ls`; these ask all "
+                "documents from now on."
             ),
         )
 

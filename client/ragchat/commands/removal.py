@@ -25,7 +25,7 @@ async def remove_each(
     """The exit code: 1 if `remove` raised an `expected` error. `kind` is the key of a name in JSON."""
     removed, failed = [], []
     failure: Failure | None = None
-    for name in names:
+    for name in dict.fromkeys(names):
         try:
             removed.append(await remove(name))
         except expected as error:

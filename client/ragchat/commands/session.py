@@ -38,7 +38,8 @@ def _notebook(run: Invocation) -> str:
 
 async def ls(run: Invocation) -> int:
     async with _store(run) as store:
-        sessions = await store.list(run.arguments.limit, notebook=_notebook(run))
+        sessions = await store.list(run.arguments.limit, notebook=(notebook := _notebook(run)))
+    empty = f"The notebook {notebook} has" if notebook else "There are"
     header = ["session", "last used", "turns", "first question"]
     rows: list[Sequence[object]] = [
         (info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions
@@ -46,7 +47,7 @@ async def ls(run: Invocation) -> int:
     if any(info.notebook for info in sessions):
         header.insert(3, "notebook")
         rows = [(*row[:3], info.notebook, row[3]) for row, info in zip(rows, sessions, strict=True)]
-    run.console.listing({"sessions": sessions}, header, rows, "There are no past conversations yet.")
+    run.console.listing({"sessions": sessions}, header, rows, f"{empty} no past conversations yet.")
     return 0
 
 

@@ -41,7 +41,7 @@ class Outcome(Struct, frozen=True):
 
     `right`: the answer is as it should be. `screen`, `prompt`: the right place is on the first screen of the
     answer, and among the passages of the prompt, which without a model is not sent. `declined`: the answer
-    says that the documents do not hold it. `failures` are sentences. `failed`: it could not be asked.
+    is not grounded. `failures` are sentences. `failed`: it could not be asked.
     """
 
     case_id: str

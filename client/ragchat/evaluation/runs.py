@@ -53,6 +53,16 @@ class Run(Struct, frozen=True):
     def worse(self) -> list[Change]:
         return [change for change in self.changes if not change.better]
 
+    @property
+    def known(self) -> int:
+        """The cases of which it is known whether the answer is right."""
+        return sum(outcome.right is not None for outcome in self.outcomes)
+
+    @property
+    def places(self) -> int:
+        """The cases whose right place is known."""
+        return sum(outcome.screen is not None for outcome in self.outcomes)
+
     def public(self) -> dict[str, Any]:
         """The shape of `ragchat eval --json`."""
         return {
@@ -71,12 +81,10 @@ class Run(Struct, frozen=True):
 
     def summary(self) -> Iterator[str]:
         """The counts, and what differs from the last run, as lines."""
-        known = sum(outcome.right is not None for outcome in self.outcomes)
-        places = sum(outcome.screen is not None for outcome in self.outcomes)
         failed = self.count("failed")
-        unknown = len(self.outcomes) - known - failed
+        unknown = len(self.outcomes) - self.known - failed
         yield (
-            f"{self.count('right')} of {known} right; of {counted(places, 'right place')} "
+            f"{self.count('right')} of {self.known} right; of {counted(self.places, 'right place')} "
             f"{self.count('screen')} on the first screen, {self.count('prompt')} in the prompt; "
             f"{self.count('declined')} declined"
             + (f"; {unknown} not known" if unknown else "")

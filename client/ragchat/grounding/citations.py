@@ -188,17 +188,18 @@ def _attributed(
     """The passage number that a quotation is attributed to, and whether it is verbatim; None: no passage.
 
     Both `"…" [1]` and `[1] says "…"` occur. With markers on both sides, the quotation is attributed to the
-    passage that contains it, so that word order alone never makes it wrong.
+    passage that contains it, so that word order alone never makes it wrong. Before a marker that names no
+    passage, a wrong one is attributed to none.
     """
-    near = [*paragraphs.markers_after(quotation), *paragraphs.marker_before(quotation)]
-    numbers = [number for marker in near for number in marker.numbers if number in texts]
-    if not numbers:
-        return None
+    after = [number for marker in paragraphs.markers_after(quotation) for number in marker.numbers]
+    before = [number for marker in paragraphs.marker_before(quotation) for number in marker.numbers]
+    numbers = [number for number in (*after, *before) if number in texts]
     parts = _parts(quotation.text)
     for number in numbers:
         if _occur(parts, texts[number]):
             return number, True
-    return numbers[0], False
+    is_of_none = not numbers or (after and numbers[0] not in after)
+    return None if is_of_none else (numbers[0], False)
 
 
 class _Paragraphs:

@@ -28,8 +28,22 @@ T = TypeVar("T")
 
 UNAUTHORIZED, TOO_LARGE = 401, 413
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
-# A shared server may offer fewer toolsets than our own process.
-TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
+RIGHT_HINT = "Use one with that right, in RAGMEMORY_TOKEN or the file that memory_server.token_file names."
+# A shared server may offer fewer toolsets than our own process, which has those of all tools that we call.
+TOOLSETS = {
+    "search": {"compare_texts"},
+    "documents": {"list_documents", "list_folders", "get_document", "delete_document", "map_documents"},
+    "history": {"list_journal", "list_versions", "diff_versions", "restore_version", "undo_writes"},
+    "ingestion": {
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
+        *("add_sources", "list_sources", "remove_source", "sync_sources"),
+    },
+    "code": {"trace_symbol"},
+    "maintenance": {
+        *("get_memory_stats", "verify_memory", "repair_memory", "list_embedders", "prepare_embedder"),
+        *("reembed_memory", "discard_embeddings", "backup_memory", "export_documents", "import_documents"),
+    },
+}
 
 
 class FailureDetails(Struct, frozen=True):
@@ -78,7 +92,7 @@ def mapped_errors(tool: str) -> Iterator[None]:
     try:
         yield
     except WireError as error:
-        hint = TOOLSETS_HINT if error.error_code == "TOOL_NOT_FOUND" else ""
+        hint = _toolset_hint(tool) if error.error_code == "TOOL_NOT_FOUND" else ""
         raise MemoryRefused(error.error_code or str(error.code), str(error), hint) from error
     except LocalProtocolError as error:
         raise MemoryRefused(error.code, str(error), error.hint) from error
@@ -89,11 +103,18 @@ def mapped_errors(tool: str) -> Iterator[None]:
     except HttpRefused as error:
         if error.status == TOO_LARGE:
             raise MemoryRefused(error.code, str(error), error.hint) from error
+        if error.error_code == "INSUFFICIENT_SCOPE":
+            raise MemoryRefused(error.error_code, f"{error.reason}.", RIGHT_HINT) from error
         unavailable = MemoryUnavailable(str(error))
         unavailable.hint = TOKEN_HINT if error.status == UNAUTHORIZED else error.hint
         raise unavailable from error
     except RagMcpError as error:
         raise MemoryUnavailable(str(error)) from error
+
+
+def _toolset_hint(tool: str) -> str:
+    toolset = next((name for name, tools in TOOLSETS.items() if tool in tools), "")
+    return f'The setting memory.toolsets of that server must have "{toolset}".' if toolset else ""
 
 
 def refusal(result: ToolCallResult) -> MemoryRefused:

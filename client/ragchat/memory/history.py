@@ -14,7 +14,7 @@ from ragcommon.files.uris import path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
-    from ragcommon.contract.history import Origin, Restored, Undone, Version
+    from ragcommon.contract.history import Entry, Origin, Restored, Undone, Version
     from ragconfig.settings import Settings
 
 _NAMED = 3
@@ -33,6 +33,11 @@ def can_restore(settings: Settings) -> bool:
 def writer(origin: Origin) -> str:
     """The program that wrote, with its machine if that is another one."""
     return f"{origin.client} ({origin.host})" if origin.host else origin.client
+
+
+def what(entry: Entry) -> str:
+    """What an entry of the journal did. An undo is recorded as "restored", also that of an addition."""
+    return "undone" if entry.action == "restored" else entry.action
 
 
 def size(version: Version) -> str:
@@ -67,13 +72,14 @@ async def next_sync(memory: MemoryClient, done: Restored) -> str:
 
 def sentences(undone: Undone) -> Iterator[str]:
     """What was undone, and what was not."""
-    if sum(undone.writes.values()) == 1:
-        back = " It is back in memory." if undone.entry.action == "removed" else ""
-        yield f"Undone: {short_uri(undone.entry.uri)} was {undone.entry.action}.{back}"
+    done = undone.by_document or undone.writes  # of an older server
+    (first, count), *others = done.items()
+    if count == 1 and not others:
+        back = " It is back in memory." if first == "removed" else ""
+        yield f"Undone: {short_uri(undone.entry.uri)} was {first}.{back}"
     else:
-        (first, count), *others = undone.writes.items()
         parts = [f"{counted(count, 'document')} {'was' if count == 1 else 'were'} {first}"]
-        back = " What was removed is back in memory." if undone.writes.get("removed") else ""
+        back = " What was removed is back in memory." if "removed" in done else ""
         yield f"Undone: {', '.join(parts + [f'{count:,} {action}' for action, count in others])}.{back}"
     if undone.kept:
         names = [short_uri(uri) for uri in undone.kept[:_NAMED]]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
 
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
+from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.types import DocumentText
 from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references, short_uri
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
@@ -102,10 +104,32 @@ async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitabl
         found = await match(memory, words, limit=MAX_NAMED)
     except NoDocumentMatches:
         raise unknown from None
-    if found.total > 1:
-        names = [short_uri(one.uri, one.title) for one in found.documents]
-        raise NotOneDocument(words, names + ["…"] * (found.total > len(names)), found.total)
-    return await ask(found.documents[0].document_id)
+    return await ask(_only(words, [(one.uri, one.title) for one in found.documents], found.total))
+
+
+async def about_past(memory: MemoryClient, words: str, ask: Callable[[str], Awaitable[T]]) -> T:
+    """Like `about_one`, also for a document that was removed, by the end of its path.
+
+    Those of the last MAX_DOCUMENTS writes are known.
+    """
+    try:
+        return await about_one(memory, words, ask)
+    except MemoryRefused as error:
+        if error.word != DOCUMENT_NOT_FOUND:
+            raise
+        end = f"/{quote(words, safe='/~')}"
+        ending = {entry.uri: "" for entry in await memory.journal(MAX_DOCUMENTS) if entry.uri.endswith(end)}
+        if not ending:
+            raise
+    return await ask(_only(words, [*ending.items()], len(ending)))
+
+
+def _only(words: str, documents: Sequence[tuple[str, str]], total: int) -> str:
+    """The URI of the only document. Raises NotOneDocument, which names the first by URI and title."""
+    if total > 1:
+        names = [short_uri(*one) for one in documents[:MAX_NAMED]]
+        raise NotOneDocument(words, names + ["…"] * (total > len(names)), total)
+    return documents[0][0]
 
 
 async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:

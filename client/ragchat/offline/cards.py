@@ -12,7 +12,7 @@ from ragchat.grounding.evidence import Evidence, Piece, names_of
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
-from ragchat.uris import short_names
+from ragchat.uris import kind_of, short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
 from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, is_row, is_rule
@@ -327,7 +327,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     # The lines of the whole card; the page, paragraph or row of the best piece.
     if not hit.places:
         lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
-    where = location(name, [lines], hit.places)
+    where = kind_of(hit.uri) + location(name, [lines], hit.places)
     return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, is_code(hit)), citations
 
 

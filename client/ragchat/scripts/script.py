@@ -118,7 +118,7 @@ def load_script(path: Path) -> Script:
     try:
         tree = read_toml(path, MAX_BYTES)
     except OSError as error:
-        raise ScriptInvalid(str(path), f"it cannot be read: {error.strerror}") from None
+        raise ScriptInvalid(str(path), str(error.strerror)) from None
     except NotToml as error:
         raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
     try:

@@ -16,7 +16,7 @@ from ragchat.turn.events import Delta, Emit, Notice, Retrieved
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, TurnLimits
 from ragchat.turn.passages import ATTACHED, markers
-from ragchat.turn.past_turns import NOT_GROUNDED
+from ragchat.turn.past_turns import NOT_GROUNDED, NOT_SEARCHED
 from ragchat.turn.prompt import Prompt, build
 from ragchat.turn.rounds import Answerer, Exchange, Rounds
 from ragchat.turn.types import Turn
@@ -71,7 +71,7 @@ async def generate(
         emit(Notice(UNCITED))
     if missing and cited and not grounded:
         emit(Notice(f"Not mentioned in the cited passages: {', '.join(missing)}."))
-    ungrounded = "" if hits else f"\n\n{NOT_GROUNDED}"
+    ungrounded = "" if hits else f"\n\n{NOT_GROUNDED if grounding.was_searched else NOT_SEARCHED}"
     if ungrounded:
         emit(Delta(ungrounded))
     return Answer(

@@ -34,6 +34,7 @@ class Grounding:
     """The `judgement` of the best passages, and their best `windows`. `candidates` are all hits.
 
     `memory` may take `seconds` for a comparison. `is_attached`: the user attached whole documents.
+    `was_searched`: memory answered.
     """
 
     question: Question
@@ -43,6 +44,7 @@ class Grounding:
     memory: TextComparer | None = None
     seconds: float = inf
     is_attached: bool = False
+    was_searched: bool = True
 
     @property
     def state(self) -> Closeness:
@@ -89,7 +91,8 @@ async def judge_passages(
     windows = ranked(await gather(asked, hits, memory, seconds))
     judgement = judge(asked, evidence_of(windows))
     used = _used(judgement, retrieval.candidates, windows)
-    return Grounding(asked, judgement, used, windows, memory, seconds)
+    was_searched = retrieval.failure is None
+    return Grounding(asked, judgement, used, windows, memory, seconds, was_searched=was_searched)
 
 
 def evidence_of(windows: Sequence[Window]) -> list[Evidence]:

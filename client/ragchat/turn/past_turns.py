@@ -10,11 +10,12 @@ from ragchat.llm import tokens
 from ragchat.llm.types import Message
 from ragchat.turn.types import Turn
 
-# Appended to a model's answer if memory had nothing relevant: models do not reliably say so. Stored sessions
-# contain this sentence, and prompts leave it out: do not change it.
+# Appended to a model's answer if memory had nothing relevant, or did not answer: models do not reliably say
+# so. Stored sessions contain these sentences, and prompts leave them out: do not change them.
 NOT_GROUNDED = (
     "*Nothing in memory is relevant to this question; this answer does not rest on your documents.*"
 )
+NOT_SEARCHED = "*Memory did not answer; this answer does not rest on your documents.*"
 _MARKERS = re.compile(rf"\s?{MARKER.pattern}")
 
 
@@ -28,8 +29,9 @@ def history_messages(turns: Sequence[Turn]) -> list[Message]:
 
 
 def bare_answer(turn: Turn) -> str:
-    """The answer without NOT_GROUNDED and markers [n], whose numbers are valid in its own turn only."""
-    return _MARKERS.sub("", turn.answer.text.removesuffix(NOT_GROUNDED)).strip()
+    """The answer without our own last line and markers [n], whose numbers are valid in its own turn only."""
+    text = turn.answer.text.removesuffix(NOT_GROUNDED).removesuffix(NOT_SEARCHED)
+    return _MARKERS.sub("", text).strip()
 
 
 def turn_tokens(turn: Turn) -> int:

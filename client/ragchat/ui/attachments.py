@@ -60,7 +60,7 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
     if await context.conversation.model.find() is None:
         first = found[0]
         name = short_path(first) if isinstance(first, Path) else short_uri(first.uri).removeprefix("@")
-        raise AttachmentUnusable(name, "needs a language model, and none is configured")
+        raise AttachmentUnusable(name, "needs a language model, and none is in use")
     documents = [one for one in found if not isinstance(one, Path)]
     if files := [one for one in found if isinstance(one, Path)]:
         from ragchat.ingest.question_files import read_question_files

@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 
 from ragchat.formatting import local
-from ragchat.memory.history import can_restore, next_sync, restored, sentences, size, writer
+from ragchat.memory.history import can_restore, next_sync, restored, sentences, size, what, writer
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import short_uri
 from ragchat.web.errors import BadRequest
@@ -109,7 +109,7 @@ async def journal(site: Site, request: Request) -> dict[str, Any]:
             {
                 "number": entry.seq,
                 "at": local(entry.at),
-                "action": entry.action,
+                "action": what(entry),
                 "document": entry.document_id,
                 "name": copy_name(entry.uri, copies) or short_uri(entry.uri),
                 "by": one_line(writer(entry.origin)),

@@ -87,8 +87,9 @@ def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
 def _run(run: Run) -> dict[str, Any]:
     return {
         "at": local(run.at),
-        "of": len(run.outcomes),
+        "known": run.known,
         "right": run.count("right"),
+        "places": run.places,
         "screen": run.count("screen"),
         "model": one_line(run.conditions.model),
         "differs": [one_line(line) for line in run.differs],

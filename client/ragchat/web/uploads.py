@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,17 +23,19 @@ from urllib.parse import unquote
 
 import msgspec
 from anyio import to_thread
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
 from ragchat.formatting import counted
 from ragchat.ingest.loading import load_files
-from ragchat.ingest.report import InjectReport
+from ragchat.ingest.report import InjectReport, OnProgress
 from ragchat.sanitize import one_line
 from ragchat.settings import WebSettings
 from ragchat.web.errors import BadRequest, CopyFailed, TooLarge
 from ragchat.web.site import Site, body, route
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
+from ragcommon.files.uris import path_of
 from ragcommon.files.writing import appearing, private_folder
 
 # Of one part of a name, in bytes. File systems allow 255, and a hidden name is longer by 18.
@@ -143,7 +146,20 @@ async def load(site: Site, request: Request) -> dict[str, Any]:
     paths = [copy_path(folder_of(site), name) for name in names]
     what = one_line(names[0]) if len(names) == 1 else counted(len(names), "dropped file")
     report = InjectReport()
-    return {"job": site.loads.start(what, report, partial(load_files, site.memory, paths, report=report))}
+    return {"job": site.loads.start(what, report, partial(_load, site, paths, report))}
+
+
+async def _load(site: Site, paths: Sequence[Path], report: InjectReport, on_progress: OnProgress) -> None:
+    """Load copies, name them in the report by their own names, and remove those that cannot be read."""
+    try:
+        await load_files(site.memory, paths, on_progress, report)
+    finally:
+        copies = copies_of(site)
+        for at, outcome in enumerate(report.outcomes):
+            if outcome.reason and (path := path_of(outcome.uri)) in paths:
+                with suppress(OSError):
+                    path.unlink()
+            report.outcomes[at] = replace(outcome, uri=copy_name(outcome.uri, copies))
 
 
 ROUTES = (

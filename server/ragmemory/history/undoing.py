@@ -75,7 +75,13 @@ async def undo(
         done += len(batch)
         if on_progress:
             await on_progress(done, len(entries))
-    return Undone(replace(entries[0], undone=True), Counter(entry.action for entry in entries), kept)
+    first = {entry.uri: entry.action for entry in entries}  # of each document: the newest entry comes first
+    return Undone(
+        replace(entries[0], undone=True),
+        Counter(entry.action for entry in entries),
+        kept,
+        by_document=Counter(first.values()),
+    )
 
 
 def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

@@ -91,3 +91,4 @@ class Undone(Struct, frozen=True):
     writes: dict[str, int]  # how many were undone, by action
     kept: list[str]  # uris of the same group that were not undone: they were written again, by others
     more_kept: int = 0  # uris that are left out of `kept`
+    by_document: dict[str, int] = {}  # like `writes`, but of each document only the first one that was undone

@@ -298,9 +298,10 @@ class Response:
         message = jsonrpc.parse(body)
         url = shown(self._http.url)
         if isinstance(message, Failure):
+            error = message.error.as_error(self.status)
             if self.status in ACCESS_STATUSES:
-                return HttpRefused(url, self.status, message.error.message.rstrip("."))
-            return message.error.as_error(self.status)
+                return HttpRefused(url, self.status, error.message.rstrip("."), error.error_code)
+            return error
         page = " ".join(body[:PAGE_BYTES].decode(errors="replace").split())
         plain = page if page and "<" not in page else self._response.reason_phrase
         return HttpRefused(url, self.status, plain.rstrip(".") or "no reason given")

@@ -142,11 +142,15 @@ HINTS: Mapping[int, str] = {
 
 
 class HttpRefused(RagMcpError):
-    """The server answered with an HTTP status instead of an MCP message."""
+    """The server answered with an HTTP status instead of an MCP message.
+
+    `error_code` is the stable word of our own servers, "" from others.
+    """
 
     url: str
     status: int
     reason: str
+    error_code: str = ""
     code: ClassVar[str] = "HTTP_REFUSED"
     sentence = "The server at {url} answered with HTTP status {status}: {reason}."
     hint = "{advice}"

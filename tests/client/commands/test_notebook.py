@@ -49,6 +49,16 @@ async def test_a_scope_that_cannot_be_used_creates_and_changes_no_notebook(
     assert load(folder_of(run.settings), "mine") == Notebook("mine")
 
 
+async def test_an_empty_model_takes_that_of_a_notebook_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path))
+    await notebook.new(run := run_of("notebook", "new", "mine", "--model", "qwen3:8b"))
+    assert load(folder_of(run.settings), "mine").model == "qwen3:8b"
+    await notebook.edit(run_of("notebook", "edit", "mine", "--model", ""))
+    assert load(folder_of(run.settings), "mine").model == ""
+
+
 @pytest.mark.full
 def test_a_notebook_is_made_asked_in_and_carried_to_another_memory(tmp_path: Path) -> None:
     for name in ("mine", "theirs"):

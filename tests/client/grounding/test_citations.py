@@ -65,6 +65,11 @@ def test_a_number_that_names_no_passage_is_reported() -> None:
     assert [citation.n for citation in result.citations] == [1]
 
 
+def test_a_wrong_quotation_before_a_number_that_names_no_passage_is_not_blamed_on_another_one() -> None:
+    assert checked('Foxes jump [1], "made up words here" [9].') == [(1, "", None)]
+    assert checked('In [1] "The quick brown fox" [9].') == [(1, "The quick brown fox", True)]
+
+
 def test_a_mark_before_its_quotation_is_taken_where_none_follows() -> None:
     assert checked('In [1] stands "The quick brown fox".') == [(1, "The quick brown fox", True)]
 

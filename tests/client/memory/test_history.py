@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.memory.history import new_group, sentences
 from ragcommon.contract.history import Action, Entry, Origin, Undone
@@ -22,6 +23,11 @@ from ragcommon.contract.history import Action, Entry, Origin, Undone
 )
 def test_undo_says_what_was_undone(writes: dict[Action, int], sentence: str) -> None:
     assert list(sentences(undone(writes))) == [sentence]
+
+
+def test_undo_counts_a_document_with_several_writes_once() -> None:
+    several = replace(undone({"updated": 3, "added": 11}), by_document={"added": 11})
+    assert list(sentences(several)) == ["Undone: 11 documents were added."]
 
 
 def test_undo_names_what_others_have_changed_since() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.matching import about_one, filter_of, match
+from ragchat.memory.matching import about_one, about_past, filter_of, match
 from tests.support.memory import memory_in
 
 NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
@@ -105,3 +105,18 @@ async def test_a_part_of_a_name_means_the_one_document_that_is_listed_with_it(
         await memory.forget("notes/garden.md")
         removed = await about_one(memory, "notes/garden.md", memory.versions)
         assert removed.versions[0].action == "removed"
+
+
+async def test_a_document_that_was_removed_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as memory:
+        await memory.inject("This is another garden.", {"uri": (tmp_path / "old/garden.md").as_uri()})
+        for name in ("notes/garden.md", "old/garden.md", "my [x] dir/Öl.md"):
+            await memory.forget(str(tmp_path / name))
+        for words in ("Öl.md", "my [x] dir/Öl.md"):
+            restored = await about_past(memory, words, lambda found: memory.restore(found, None))
+            assert restored.uri == (tmp_path / "my [x] dir/Öl.md").as_uri()
+            await memory.forget(restored.uri)
+        with pytest.raises(NotOneDocument, match=r"garden\.md matches 2 documents"):
+            await about_past(memory, "garden.md", memory.versions)
+        with pytest.raises(MemoryRefused, match=r"no document arden\.md in memory"):
+            await about_past(memory, "arden.md", memory.versions)

@@ -171,13 +171,13 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, reason: st
 
 
 def test_a_missing_script_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(ScriptInvalid, match="cannot be read: No such file"):
+    with pytest.raises(ScriptInvalid, match="cannot be used: No such file"):
         load_script(tmp_path / "gone.toml")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 def test_a_script_is_a_regular_file() -> None:
-    with pytest.raises(ScriptInvalid, match="cannot be read: it is not a regular file"):
+    with pytest.raises(ScriptInvalid, match="cannot be used: it is not a regular file"):
         load_script(Path("/dev/zero"))
 
 

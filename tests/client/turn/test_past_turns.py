@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from ragchat.turn.past_turns import NOT_GROUNDED, history_messages, newest_that_fit, turn_tokens
+import pytest
+
+from ragchat.turn.past_turns import (
+    NOT_GROUNDED,
+    NOT_SEARCHED,
+    history_messages,
+    newest_that_fit,
+    turn_tokens,
+)
 from tests.support.turns import turn
 
 
@@ -23,8 +31,9 @@ def test_marks_of_old_passages_are_taken_out_but_links_and_years_stay() -> None:
     )
 
 
-def test_our_own_line_is_not_put_into_the_models_mouth() -> None:
-    assert history_messages([turn("?", f"Hello.\n\n{NOT_GROUNDED}")])[1]["content"] == "Hello."
+@pytest.mark.parametrize("line", [NOT_GROUNDED, NOT_SEARCHED])
+def test_our_own_line_is_not_put_into_the_models_mouth(line: str) -> None:
+    assert history_messages([turn("?", f"Hello.\n\n{line}")])[1]["content"] == "Hello."
 
 
 def test_the_newest_turns_that_fit_are_kept_without_a_gap() -> None:

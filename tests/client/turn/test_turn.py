@@ -38,7 +38,7 @@ from ragchat.turn.events import (
 )
 from ragchat.turn.generation import UNCITED
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
-from ragchat.turn.past_turns import NOT_GROUNDED
+from ragchat.turn.past_turns import NOT_GROUNDED, NOT_SEARCHED
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.rounds import (
     LIMIT_REACHED,
@@ -418,7 +418,7 @@ async def test_an_answer_from_an_empty_memory_says_so() -> None:
 async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
-    assert answered.answer.text.startswith("Because.")
+    assert answered.answer.text == f"Because.\n\n{NOT_SEARCHED}"
     assert notices(events) == [
         "Memory is not available: it is gone. This answer does without memory. `ragchat doctor` says more."
     ]

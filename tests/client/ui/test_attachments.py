@@ -206,7 +206,7 @@ async def test_without_a_model_nothing_can_be_attached(room: Room) -> None:
     settings.name = "offline"
     room.context.conversation.model = ModelSelection(settings, {})
     shown = await failure(room, "What does @tea.md say?")
-    assert str(AttachmentUnusable("tea.md", "needs a language model, and none is configured")) in shown
+    assert str(AttachmentUnusable("tea.md", "needs a language model, and none is in use")) in shown
 
 
 async def test_a_resource_is_attached_and_is_foreign_text(served: Room, server: OpenAIServer) -> None:

@@ -35,7 +35,7 @@ async def test_an_answer_is_judged_asked_again_and_marked(browser: Browser, prog
 
         await page.get_by_role("link", name="Evaluation").click()
         await page.get_by_role("button", name="Ask all again").click()
-        await expect(page.get_by_text("0 of 1 right")).to_be_visible()
+        await expect(page.get_by_text("0 of 1 right · 0 of 1 on the screen")).to_be_visible()
         await expect(page.get_by_role("cell", name="note:tea:3", exact=True)).to_be_visible()
         await axe(page)
         await page.get_by_role("button", name="Remove").click()

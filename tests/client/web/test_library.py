@@ -87,6 +87,16 @@ async def test_a_file_that_is_dropped_again_is_the_same_document(program: Progra
     assert "And cups." not in program("memory", "show", "tea.md").out
 
 
+async def test_the_copy_of_a_file_that_cannot_be_read_is_removed_and_named_as_it_was_dropped(
+    program: Program,
+) -> None:
+    async with serving(program) as web:
+        with web.signed_in() as client:
+            job = dropped(client, **{"notes/bin.dat": "\0\1", "none.md": "", "tea.md": TEA})
+    assert job["failures"] == ["failed: notes/bin.dat is not text.", "skipped: none.md is empty"]
+    assert {path.name for path in program.home.rglob("*.db-files/**/*.*")} == {"tea.md"}
+
+
 async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: Program) -> None:
     async with serving(program) as web:
         with web.signed_in() as client:
@@ -100,7 +110,7 @@ async def test_what_is_forgotten_and_what_a_load_has_written_is_undone(program: 
             asked(client, "undo", group=job["group"])
             assert names(client) == []
             entries = client.get("/api/library/journal").json()["entries"]
-            assert [entry["action"] for entry in entries].count("restored") >= 1
+            assert [entry["action"] for entry in entries].count("undone") >= 1
             assert not any(entry["can_undo"] for entry in entries)
 
 
@@ -295,3 +305,12 @@ async def test_the_library_begins_empty_and_is_used_by_keyboard(browser: Browser
         await expect(page.get_by_text("The memory is intact.")).to_be_visible()
         await axe(page)
         assert not await scrolls_sideways(page)
+
+
+async def test_a_long_name_stays_within_the_dialog_on_a_phone(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", f"note:{'w' * 120}", stdin=TEA)
+    phone = {"width": 360, "height": 740}
+    async with serving(program) as web, visiting(browser, web, viewport=phone) as page:
+        await page.goto(web.origin + "/library")
+        await page.get_by_role("button", name="Forget Tea").click()
+        assert await page.get_by_role("dialog").evaluate("one => one.scrollWidth <= one.clientWidth")

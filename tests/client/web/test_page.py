@@ -82,6 +82,13 @@ async def test_every_view_fits_each_window_and_can_be_read_by_everyone(
                 await axe(page)
 
 
+async def test_each_view_has_a_title_of_its_own(browser: Browser, tea: Program) -> None:
+    async with serving(tea) as web, visiting(browser, web) as page:
+        for name in ("Search", "Library", "Map", "Evaluation", "Set-up"):
+            await page.get_by_role("navigation", name="Views").get_by_role("link", name=name).click()
+            await expect(page).to_have_title(name)
+
+
 async def test_a_long_word_in_a_question_and_its_answer_stays_within_a_narrow_window(
     browser: Browser, tea: Program
 ) -> None:

@@ -7,17 +7,19 @@ Covers all modules of `ragcommon.contract`: `code`, `documents`, `errors`, `file
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
 from msgspec import UNSET, Struct
 
+from ragchat.memory.answers import TOOLSETS
 from ragcommon.contract import documents, files, history, maintenance
 from ragcommon.contract.code import TracePage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
 from ragcommon.contract.search import Comparison, QueryResult
 from ragmemory import errors
+from ragmemory.mcp.toolsets import make_tools
 
 ANSWERS: dict[str, dict[str, Any]] = msgspec.json.decode(
     Path(__file__).with_name("earlier_answers.json").read_bytes()
@@ -105,3 +107,11 @@ def test_every_code_that_the_chat_acts_on_is_one_of_an_error_of_the_memory() -> 
     kinds = (kind for kind in vars(errors).values() if isinstance(kind, type))
     codes = {kind.code for kind in kinds if issubclass(kind, errors.RagMemoryError)}
     assert {*FATAL, DOCUMENT_NOT_FOUND} <= codes
+
+
+@pytest.mark.parametrize("toolset", TOOLSETS)
+def test_the_toolset_that_the_chat_names_for_a_tool_has_it(toolset: str) -> None:
+    async def no_memory() -> NoReturn:
+        raise AssertionError
+
+    assert TOOLSETS[toolset] <= {tool.name for tool in make_tools(no_memory, [toolset])}

@@ -90,7 +90,8 @@ async def test_the_same_document_twice_in_a_load_gets_its_first_text_back(memory
     for text in (PIE, "A third text."):
         await memory.writer.inject(text, {"uri": "page"}, LOAD)
     await memory.writer.forget("page", LOAD)
-    assert (await memory.history.undo(ORIGIN)).writes == {"removed": 1, "updated": 2}
+    undone = await memory.history.undo(ORIGIN)
+    assert (undone.writes, undone.by_document) == ({"removed": 1, "updated": 2}, {"updated": 1})
     assert await texts_in(memory) == {"page": FOX}
 
 

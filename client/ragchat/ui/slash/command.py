@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,13 @@ Action = Callable[["ChatContext", str], Awaitable[None]]
 Obstacle = Callable[["ChatContext"], str]
 # The completions of an argument; the context is None while the chat is starting.
 Complete = Callable[["ChatContext | None", str], AsyncIterable["Completion"]]
+# A value in quotation marks between spaces: an apostrophe within a word does not start one.
+QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])(?:(?!\1).)*\1(?!\S)""")
+
+
+def unquoted(value: str) -> str:
+    """A value without the quotation marks around it."""
+    return value[1:-1] if QUOTED.fullmatch(value) else value
 
 
 class SlashCommand(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group, sentences
+from ragchat.ui.slash.command import unquoted
 from ragchat.uris import short_uri
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
@@ -92,7 +93,7 @@ async def narrow(context: ChatContext, documents: str) -> None:
     scope = context.conversation.scope
     if documents:
         try:
-            await scope.narrow(documents)
+            await scope.narrow(unquoted(documents))
         except NoDocumentMatches as error:
             error.hint = "/memory lists the documents; /in * asks all of them."
             raise

@@ -14,6 +14,7 @@ from ragchat.errors import PromptArgumentRefused, PromptIncomplete, RagChatError
 from ragchat.formatting import counted
 from ragchat.sanitize import one_line
 from ragchat.servers.prompts import Prompt, as_word, chosen, of_memory, of_servers
+from ragchat.ui.slash.command import QUOTED, unquoted
 from ragchat.uris import short_uri
 from ragconfig.prompt_files import FOLDER, broken_in
 from ragmcp.errors import RagMcpError
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _MAX_COMPLETIONS = 50
 _QUOTES = ('"', "'")
-# A value in quotation marks between spaces: an apostrophe within a word does not start one.
-_QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])(?:(?!\1).)*\1(?!\S)""")
 
 
 async def prompt(context: ChatContext, words: str) -> None:
@@ -89,23 +88,19 @@ def values_in(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
 
     A value may stand in quotation marks, which it needs if it holds ` name=` itself.
     """
-    return [(name, _unquoted(value)) for name, value in _quoted_values(text, names)]
+    return [(name, unquoted(value)) for name, value in _quoted_values(text, names)]
 
 
 def _quoted_values(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """The values with their quotation marks."""
     if not text.strip() or not names:
         return []
-    plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    plain = QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
     found = [*re.finditer(rf"(?:^|\s)({'|'.join(map(re.escape, names))})=", plain)]
     ends = [*(one.start() for one in found), len(text)]
     values = [(one[1], text[one.end() : end].strip()) for one, end in zip(found, ends[1:], strict=True)]
     first = text[: ends[0]].strip()
     return [(names[0], first), *values] if first else values
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if _QUOTED.fullmatch(value) else value
 
 
 async def _ask(context: ChatContext, chosen: Prompt, values: dict[str, str]) -> dict[str, str] | None:
@@ -126,7 +121,7 @@ async def _ask(context: ChatContext, chosen: Prompt, values: dict[str, str]) -> 
         if value is None or (one.required is True and not value.strip()):
             return None
         if value.strip():  # Otherwise the server uses its own default.
-            values[one.name] = _unquoted(value.strip())
+            values[one.name] = unquoted(value.strip())
     return values
 
 
@@ -197,6 +192,6 @@ async def _complete(known: Iterable[Prompt], typed: str) -> AsyncIterator[Comple
             yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
         elif space and one.name == name and (names := [argument.name for argument in one.arguments]):
             *others, (argument, value) = _quoted_values(given, names) or [(names[0], "")]
-            known_values = {name: _unquoted(other) for name, other in others}
+            known_values = {name: unquoted(other) for name, other in others}
             async for completion in _values(one, argument, value, known_values):
                 yield completion

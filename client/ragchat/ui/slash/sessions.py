@@ -8,6 +8,7 @@ from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, Not
 from ragchat.formatting import counted, local
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
+from ragchat.ui.slash.command import unquoted
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -76,7 +77,7 @@ async def export(context: ChatContext, argument: str) -> None:
     import anyio
 
     session = context.conversation.session
-    path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
+    path = await anyio.Path(unquoted(argument) or f"ragchat-{session.session_id}.md").expanduser()
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))

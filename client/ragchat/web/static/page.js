@@ -26,8 +26,10 @@ async function showAddress() {
   const [match, name] = VIEWS.map(([path, name]) => [path.exec(pathname), name]).find(([match]) => match) ?? [];
   for (const link of document.querySelectorAll("header nav a")) {
     const isHere = name === "chat" ? link.pathname === "/" : link.pathname === pathname;
-    if (isHere) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (isHere) {
+      link.setAttribute("aria-current", "page");
+      document.title = link.textContent;  // A view may set a better one.
+    } else link.removeAttribute("aria-current");
   }
   try {
     if (!match) throw { message: "There is no such page.", hint: "" };

@@ -26,6 +26,7 @@ from ragconfig.errors import SettingsError
 from ragconfig.settings import Settings, fingerprint, load_settings
 from tests.support.http_memory import HttpMemory, http_memory
 from tests.support.processes import LONGEST_SECONDS, memory_command
+from tests.support.team_memory import team_memory, token_of
 
 TOKEN = "correct-horse"
 
@@ -219,10 +220,22 @@ async def test_a_named_server_offers_what_its_settings_say(tmp_path: Path) -> No
             assert len((await memory.query("tea")).hits) == 1
             with pytest.raises(MemoryRefused, match="get_memory_stats") as caught:
                 await memory.stats()
-            assert "memory.toolsets" in caught.value.hint
+            assert caught.value.hint == 'The setting memory.toolsets of that server must have "maintenance".'
     with http_memory(tmp_path, "--toolsets", "memory,maintenance") as server:
         async with open_memory(stranger_to(server, tmp_path)) as memory:
             assert (await memory.stats()).documents == 1
+
+
+@pytest.mark.full
+async def test_a_token_without_the_right_for_a_tool_does_not_make_memory_unavailable(tmp_path: Path) -> None:
+    (token := tmp_path / "token").touch(0o600)
+    token.write_text(token_of("notes", "write"), "utf-8")
+    with team_memory(tmp_path, "--toolsets", "memory,ingestion") as team:
+        flags = {"memory_server__url": team.url("notes"), "memory_server__token_file": str(token)}
+        async with open_memory(settings_in(tmp_path / "stranger", **flags)) as memory:
+            with pytest.raises(MemoryRefused, match="start_ingestion, which needs the right") as caught:
+                await memory.start_ingestion([str(tmp_path)])
+    assert caught.value.hint.startswith("Use one with that right")
 
 
 @pytest.mark.parametrize("address", ["{}", "{}/", "{}/mcp"])

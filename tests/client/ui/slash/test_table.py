@@ -188,6 +188,7 @@ async def test_only_some_documents_can_be_asked(asked: Room) -> None:
     assert "All documents are asked." in await asked.run("/in")
     shown = await asked.run("/in coffee")
     assert shown == "Only coffee is asked (1 document). /in * asks all documents again.\n"
+    assert await asked.run('/in "coffee"') == shown
     assert asked.context.status.scope == "coffee"
     assert "Green tea" not in await asked.run("/query green tea")
     await asked.say("How hot is green tea brewed?")
@@ -508,7 +509,7 @@ async def test_an_unknown_name_hints_at_a_command_of_the_chat(asked: Room, line:
 
 
 async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room, tmp_path: Path) -> None:
-    await asked.run("/export talk.md")
+    await asked.run('/export "talk.md"')
     assert "How hot is green tea brewed?" in (tmp_path / "talk.md").read_text("utf-8")
     await asked.run("/export talk.json")
     assert json.loads((tmp_path / "talk.json").read_text("utf-8"))

@@ -14,6 +14,7 @@ export async function show(main, { query, signal, navigate }) {
   const part = chunk
     ? await get(address("/api/source", { id, chunk, line: wanted }), signal) // a passage that was found
     : await get(address("/api/document", cursor ? { id, cursor } : { id, line }), signal);
+  document.title = part.title;
   const facts = [
     part.name !== part.title && part.name,
     `${part.characters.toLocaleString("en")} characters`,

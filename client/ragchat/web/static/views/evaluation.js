@@ -33,7 +33,7 @@ export async function show(main, { signal }) {
         if (event.type === "progress") progress.textContent = `${event.done} of ${event.total}`;
         if (event.type === "done") {
           draw(event);
-          say(`${event.runs[0].right} of ${event.runs[0].of} are right.`);
+          say(`${event.runs[0].right} of ${event.runs[0].known} are right.`);
         }
       }
     } catch (error) {
@@ -71,14 +71,14 @@ function chart(runs) {
     h("figcaption", {}, "Right answers; below them, right places on the first screen"),
     h("ol", {}, runs.map((run) => h("li", {},
       h("span", { class: "name" }, run.at),
-      bar(run.right / run.of, "used"), bar(run.screen / run.of, "used thin"),
-      h("span", { class: "dim" }, [`${run.right} of ${run.of} right`, `${run.screen} on the screen`, run.model, ...run.differs].join(" · ")))))));
+      bar(run.right / run.known, "used"), bar(run.screen / run.places, "used thin"),
+      h("span", { class: "dim" }, [`${run.right} of ${run.known} right`, `${run.screen} of ${run.places} on the screen`, run.model, ...run.differs].join(" · ")))))));
 }
 
 // The width is set by the script: the content security policy forbids it in markup.
 function bar(share, kind) {
   const filled = h("span", { class: kind });
-  filled.style.width = `${Math.round(100 * share)}%`;
+  filled.style.width = `${Math.round(100 * share) || 0}%`;
   return h("span", { class: "bar", "aria-hidden": "true" }, filled);
 }
 

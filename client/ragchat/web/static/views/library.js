@@ -10,7 +10,6 @@ const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 export async function show(main, { query, signal }) {
-  document.title = "Library";
   const library = await get("/api/library", signal);
   const part = query.get("document") ? "document" : query.get("show") ?? "";
   const said = h("div", { class: "said", role: "status" });
