@@ -37,8 +37,8 @@ class Card(Struct, frozen=True):
 
     @property
     def headings(self) -> str:
-        """`heading` as it is shown: `Setup › Ports`."""
-        return self.heading.replace(" > ", " › ")
+        """`heading` as it is shown: `Setup › Ports`; "" if the location has it."""
+        return "" if self.heading in self.location else self.heading.replace(" > ", " › ")
 
 
 class Further(Struct, frozen=True):

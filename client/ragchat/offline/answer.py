@@ -61,7 +61,7 @@ def markdown(cards: Sequence[Card], *, grounded: bool, missing: Sequence[str]) -
 
 
 def markdown_of(card: Card) -> str:
-    heading = f"  {card.headings}" if card.heading else ""
+    heading = f"  {card.headings}" if card.headings else ""
     return f"[{card.n}] {card.location}{heading}\n\n{quoted(card)}"
 
 

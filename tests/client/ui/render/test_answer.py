@@ -29,7 +29,7 @@ from ragchat.turn.events import (
     ToolStarted,
 )
 from ragchat.turn.types import Trace, Turn
-from ragchat.ui.render.answer import AnswerView
+from ragchat.ui.render.answer import MAX_SOURCES, AnswerView
 from ragchat.ui.render.screen import Screen
 from ragchat.ui.render.why import why
 from ragcommon.contract.search import Hit
@@ -157,6 +157,16 @@ async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
     assert "[1] tea.md:2–4" in file.shown
     assert uri in file.getvalue()
     assert here.uri not in file.getvalue()
+
+
+async def test_of_very_many_sources_only_the_number_is_shown_and_how_to_see_them() -> None:
+    cited = [
+        Citation(n, n, "d", "file:///a/crane.md", "Crane", "", n, n, "", True)
+        for n in range(1, MAX_SOURCES + 2)
+    ]
+    shown = await on_terminal(taking(turn("q", cited=cited), Retrieved([])))
+    assert f"/sources lists {MAX_SOURCES + 1} sources." in shown
+    assert "crane.md" not in shown
 
 
 async def test_the_link_of_a_pdf_names_its_page() -> None:

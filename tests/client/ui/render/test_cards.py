@@ -64,6 +64,11 @@ def test_the_place_of_a_card_is_one_line_on_a_narrow_screen(location: str, headi
     assert "…" in lines[0]
 
 
+def test_a_heading_that_the_place_has_is_not_repeated() -> None:
+    _, lines, _ = shown(card("Text.", location="pump.docx Faults > Dry run ¶ 1", heading="Faults > Dry run"))
+    assert lines[0] == "[1] pump.docx Faults > Dry run ¶ 1"
+
+
 def test_the_line_numbers_of_a_long_place_are_kept() -> None:
     _, lines, _ = shown(card("Text.", location=f"{'a' * 60}.md:1204–1217"), columns=40)
     assert lines[0].endswith(".md:1204–1217")
