@@ -37,8 +37,9 @@ def _notebook(run: Invocation) -> str:
 
 
 async def ls(run: Invocation) -> int:
+    notebook = _notebook(run)
     async with _store(run) as store:
-        sessions = await store.list(run.arguments.limit, notebook=(notebook := _notebook(run)))
+        sessions = await store.list(run.arguments.limit, notebook=notebook)
     empty = f"The notebook {notebook} has" if notebook else "There are"
     header = ["session", "last used", "turns", "first question"]
     rows: list[Sequence[object]] = [
