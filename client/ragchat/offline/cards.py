@@ -75,9 +75,10 @@ class Window:
     def span(self) -> Span:
         """Offsets in the passage's `full_text`, of whole lines unless they are long."""
         text, start, end = f"\n{self.hit.full_text}\n", self.pieces[0].start, self.pieces[-1].end
+        # The lines in which it begins and ends.
         first, last = ((text.rindex("\n", 0, at + 1), text.index("\n", at + 1) - 1) for at in (start, end))
-        is_long, ends_long = (after - before > MAX_LINE for before, after in (first, last))
-        return start if is_long else first[0], end if ends_long else last[1]
+        begins_long, ends_long = (stop - begin > MAX_LINE for begin, stop in (first, last))
+        return start if begins_long else first[0], end if ends_long else last[1]
 
     @property
     def text(self) -> str:
