@@ -1,4 +1,4 @@
-"""Words for numbers and months, from `ragconfig/words.toml`, with and without accents. Pure."""
+"""Words for numbers, months and units, from `ragconfig/words.toml`, with and without accents. Pure."""
 
 from __future__ import annotations
 
