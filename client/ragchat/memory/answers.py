@@ -30,7 +30,7 @@ UNAUTHORIZED, TOO_LARGE = 401, 413
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
 RIGHT_HINT = "Use one with that right, in RAGMEMORY_TOKEN or the file that memory_server.token_file names."
 # A shared server may offer fewer toolsets than our own process, which has those of all tools that we call.
-TOOLSETS = {
+TOOLS_BY_TOOLSET = {
     "search": {"compare_texts"},
     "documents": {"list_documents", "list_folders", "get_document", "delete_document", "map_documents"},
     "history": {"list_journal", "list_versions", "diff_versions", "restore_version", "undo_writes"},
@@ -113,7 +113,7 @@ def mapped_errors(tool: str) -> Iterator[None]:
 
 
 def _toolset_hint(tool: str) -> str:
-    toolset = next((name for name, tools in TOOLSETS.items() if tool in tools), "")
+    toolset = next((name for name, tools in TOOLS_BY_TOOLSET.items() if tool in tools), "")
     return f'The setting memory.toolsets of that server must have "{toolset}".' if toolset else ""
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, Struct
 
-from ragchat.memory.answers import TOOLSETS
+from ragchat.memory.answers import TOOLS_BY_TOOLSET
 from ragcommon.contract import documents, files, history, maintenance
 from ragcommon.contract.code import TracePage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
@@ -109,9 +109,9 @@ def test_every_code_that_the_chat_acts_on_is_one_of_an_error_of_the_memory() -> 
     assert {*FATAL, DOCUMENT_NOT_FOUND} <= codes
 
 
-@pytest.mark.parametrize("toolset", TOOLSETS)
+@pytest.mark.parametrize("toolset", TOOLS_BY_TOOLSET)
 def test_the_toolset_that_the_chat_names_for_a_tool_has_it(toolset: str) -> None:
     async def no_memory() -> NoReturn:
         raise AssertionError
 
-    assert TOOLSETS[toolset] <= {tool.name for tool in make_tools(no_memory, [toolset])}
+    assert TOOLS_BY_TOOLSET[toolset] <= {tool.name for tool in make_tools(no_memory, [toolset])}
