@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 
-from ragchat.grounding.pieces import Span
+from ragchat.grounding.pieces import blanked
 from ragchat.grounding.quotes import ELLIPSIS
 from ragchat.grounding.types import Citation
 from ragcommon.contract.search import Hit
@@ -133,14 +133,6 @@ def without_quotations(answer: str) -> str:
     """The answer with its quotations and code blocks blanked out; offsets stay the same."""
     text = _CODE.sub(lambda code: " " * len(code.group()) if code["fence"] else code.group(), answer)
     return blanked(text, ((quotation.start, quotation.end) for quotation in _quotations(text)))
-
-
-def blanked(text: str, spans: Iterable[Span]) -> str:
-    """The text with spaces instead of these spans, except for line breaks; offsets stay the same."""
-    signs = list(text)
-    for start, end in spans:
-        signs[start:end] = re.sub(r"[^\n]", " ", text[start:end])
-    return "".join(signs)
 
 
 def marked_numbers(text: str) -> tuple[int, ...]:

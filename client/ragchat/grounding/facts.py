@@ -11,11 +11,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
-from ragchat.grounding.citations import MARKER, blanked, marked_numbers, without_quotations
+from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
 from ragchat.grounding.number_words import MAGNITUDES, MEASURES, MONTHS, NUMBER_WORDS, NUMBERED_THINGS, PARTS
-from ragchat.grounding.pieces import sentence_spans
+from ragchat.grounding.pieces import blanked, sentence_spans
 from ragchat.grounding.types import Unsupported
 from ragchat.grounding.words import content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
@@ -100,7 +99,7 @@ def unsupported(
 def lacking(text: str, *others: str) -> list[str]:
     """The facts of a text that none of the others contains, each once, in its order."""
     known, has_names = _Known.of("\n".join(others)), not is_german(text)
-    sentences = chain.from_iterable(map(_split, MARKER.sub("", text).splitlines()))
+    sentences = [one for line in MARKER.sub("", text).splitlines() for one in _split(line)]
     return [*dict.fromkeys(fact for one in sentences for fact in _lacking(one, known, has_names=has_names))]
 
 

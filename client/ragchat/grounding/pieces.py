@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from ragcommon.text.rules import ITEM
@@ -47,7 +47,7 @@ def paragraph_spans(text: str) -> Iterator[Span]:
     first = None
     for line, below in zip_longest(lines, lines[1:]):
         first = first or line
-        if not below or not _is_wrapped(text, line, below, width):
+        if not (MIN_WIDTH <= width <= MAX_LINE and below and _is_wrapped(text, line, below, width)):
             yield first[0], line[1]
             first = None
 
@@ -58,8 +58,7 @@ def _is_wrapped(text: str, line: Span, below: Span, width: int) -> bool:
     item = ITEM.match(upper)
     indent = item.end() if item else len(upper) - len(upper.lstrip())
     return (
-        MIN_WIDTH <= width <= MAX_LINE
-        and len(upper) + len(lower.split()[0]) >= FULL * width
+        len(upper) + len(lower.split()[0]) >= FULL * width
         and indent == len(lower) - len(lower.lstrip())
         and not _NO_PROSE.search(text[line[0] : below[1]])
     )
@@ -76,3 +75,11 @@ def sentence_spans(text: str) -> list[Span]:
             spans.append((start, begin + len(part.rstrip())))
             begin = end
     return spans
+
+
+def blanked(text: str, spans: Iterable[Span]) -> str:
+    """The text with spaces instead of these spans, except for line breaks; offsets stay the same."""
+    signs = list(text)
+    for start, end in spans:
+        signs[start:end] = re.sub(r"[^\n]", " ", text[start:end])
+    return "".join(signs)

@@ -94,8 +94,7 @@ class Window:
         return frozenset(index_terms(self.text))
 
     def overlaps(self, other: Window) -> bool:
-        same = self.evidence is other.evidence
-        return same and self.first <= other.last and other.first <= self.last
+        return self.evidence is other.evidence and self.first <= other.last and other.first <= self.last
 
 
 def best_window(evidence: Evidence, size: int) -> Window | None:
@@ -134,10 +133,18 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         was_named = is_named
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
         score = evidence.late([piece, *above]) + own
-        first, last = _header(evidence.hit, piece.start, piece.end)
-        is_title = is_named or _is_atx(evidence, place) or first <= piece.start < last
+        is_title = is_named or _is_atx(evidence, place) or _is_header(evidence, place)
         scores.append(0.0 if is_title else score)
     return scores
+
+
+def _is_header(evidence: Evidence, place: int) -> bool:
+    """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
+    hit = evidence.hit
+    lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
+    if place == 0 and hit.start_line == 1 and _RECORDS.search(hit.format_uri):
+        return True
+    return is_row(lines[0]) and any(map(is_rule, lines))
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
@@ -214,8 +221,7 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
         return True
     if text.count("\n", above.end, below.start) > 1:
         return False
-    is_below = _indent(lower) > _indent(upper)
-    if _OPTION.match(upper) and is_below:
+    if _OPTION.match(upper) and _indent(lower) > _indent(upper):
         return True
     if upper.count("(") > upper.count(")") or (is_code(evidence.hit) and _COMMENT.match(upper) is not None):
         return True

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragchat.grounding.evidence import Evidence, names_of
-from ragchat.grounding.pieces import Span, sentence_spans
+from ragchat.grounding.pieces import Span, blanked, sentence_spans
 from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
@@ -37,7 +37,7 @@ _ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]ein
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
-_FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1[^\n]*|\Z)", re.MULTILINE | re.DOTALL)
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -156,7 +156,7 @@ def outline(document: str, places: Sequence[Place] = ()) -> list[OutlineEntry]:
 
     `places` are the lines and paths of headings that memory found in a text that is not Markdown.
     """
-    text = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), document)
+    text = blanked(document, map(re.Match.span, _FENCED.finditer(document)))
     headings = list(_headings(text))
     if len(headings) < 2:
         headings = list(_placed(text, places))
