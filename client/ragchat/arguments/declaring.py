@@ -73,16 +73,6 @@ def pair(separator: str) -> Callable[[str], tuple[str, str]]:
     return pair
 
 
-def is_address(url: str) -> bool:
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 LIMIT = argument(
     "-n",
     "--limit",

@@ -6,7 +6,8 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from ragchat.arguments.declaring import Command, argument, flag, is_address, option, pair, text_value
+from ragchat.arguments.declaring import Command, argument, flag, option, pair, text_value
+from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import HOSTS
 
 HOST_ALIASES = {
@@ -48,7 +49,7 @@ class ReplacesPositionals(argparse.Action):
 def _check_add(arguments: Namespace) -> str:
     if arguments.recipe is not None and arguments.command:
         return "--recipe has the command: they cannot be combined"
-    if arguments.command and "://" in arguments.command[0] and not is_address(arguments.command[0]):
+    if arguments.command and "://" in arguments.command[0] and not is_http_url(arguments.command[0]):
         return f"{arguments.command[0]!r} is not the address of a server, such as https://example.org/mcp"
     return ""
 
@@ -58,7 +59,7 @@ def _check_config(arguments: Namespace) -> str:
         return "--repository has a memory of its own: it needs no --url or --memory"
     if arguments.token_file and not arguments.url:
         return "--token-file belongs to a running server: it needs --url"
-    if arguments.url and not is_address(arguments.url):
+    if arguments.url and not is_http_url(arguments.url):
         return f"{arguments.url!r} is not the address of a server, such as http://127.0.0.1:8765/mcp"
     return ""
 

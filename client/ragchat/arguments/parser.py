@@ -8,8 +8,9 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
-from ragchat.arguments.declaring import Command, flag, is_address, option
+from ragchat.arguments.declaring import Command, flag, option
 from ragchat.arguments.questions import CONVERSATION
+from ragcommon.files.uris import is_http_url
 
 
 class WrongUsage(Exception):
@@ -154,7 +155,7 @@ def usage_error(arguments: argparse.Namespace) -> str:
     """What argparse cannot check, because flags may stand on both sides of the command; "" if nothing."""
     if arguments.memory and arguments.server:
         return "--memory and --server cannot be combined"
-    if arguments.server and not is_address(arguments.server):
+    if arguments.server and not is_http_url(arguments.server):
         return f"{arguments.server!r} is not the address of a server, such as http://127.0.0.1:8765"
     if arguments.no_tools and arguments.yes_read_only:
         return "--no-tools and --yes-read-only cannot be combined"

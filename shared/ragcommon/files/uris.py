@@ -16,6 +16,15 @@ def is_address(words: str) -> bool:
     return _ADDRESS.match(words) is not None
 
 
+def is_http_url(url: str) -> bool:
+    """Whether a program can connect to this address over HTTP."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def without_userinfo(value: Any) -> Any:
     """An address with its user name and password, which must not be stored, replaced by `***`.
 

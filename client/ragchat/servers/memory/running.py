@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.servers.supervisor import Supervised
+from ragcommon.files.uris import is_http_url
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
 from ragconfig.errors import InvalidSetting
 from ragconfig.keys import find_token
@@ -90,12 +91,8 @@ async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIt
 def _root(settings: Settings) -> str:
     """The base URL of the server that the settings name. Raises InvalidSetting."""
     url: str = settings.tables["memory_server"]["url"]
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address or parts.username or parts.query or parts.fragment:
+    parts = urlsplit(url if is_http_url(url) else "")
+    if not parts.netloc or parts.username or parts.query or parts.fragment:
         reason = "it must be the address of a server, such as http://127.0.0.1:8765"
         raise InvalidSetting("memory_server.url", reason, settings.origins.get("memory_server.url", ""))
     netloc = f"127.0.0.1:{parts.port}" if parts.hostname == "localhost" and parts.port else parts.netloc
