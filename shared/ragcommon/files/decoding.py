@@ -54,9 +54,18 @@ class Text(NamedTuple):
     encoding: str
     is_guessed: bool = False
 
+    @property
+    def note(self) -> str:
+        """What is uncertain about the text, as the end of a sentence about the file; "" if nothing."""
+        if not self.is_guessed:
+            return ""
+        if self.encoding == "utf-8":
+            return "has bytes that are not UTF-8; they are read as \ufffd"
+        return f"is not UTF-8; it was read as {self.encoding}"
+
 
 def decode(data: bytes) -> Text:
-    """UTF-8; UTF-16 and UTF-32; else the usual encoding of its language; else Windows-1252, or Latin-1.
+    """UTF-8, also with damage; UTF-16 and UTF-32; the usual encoding of its language; Windows-1252; Latin-1.
 
     Raises NoText, and EmptyText if there is only white space.
     """
@@ -79,10 +88,22 @@ def _decode(data: bytes) -> Text:
         raise NoText("is not text")
     with suppress(UnicodeDecodeError):
         return Text(data.decode("utf-8"), "utf-8")
+    if (text := _mostly_utf_8(data)) is not None:
+        return Text(text, "utf-8", True)
     for encoding in (_foreign(head), "cp1252"):
         with suppress(UnicodeDecodeError):
             return Text(data.decode(encoding), encoding, True)
     return Text(data.decode("latin-1"), "latin-1", True)
+
+
+def _mostly_utf_8(data: bytes) -> str | None:
+    """The text if more of its letters are in UTF-8 than are damaged, which become U+FFFD; else None.
+
+    In other encodings, at most one letter in three happens to be valid.
+    """
+    text = data.decode("utf-8", errors="replace")
+    damaged, others = text.count("\ufffd"), len(text) - len(text.encode("ascii", errors="ignore"))
+    return text if others > 2 * damaged else None
 
 
 def _utf_16(head: bytes) -> str:

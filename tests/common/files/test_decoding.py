@@ -32,6 +32,8 @@ FOREIGN = [
         ("“Zürich”".encode("cp1252"), ("“Zürich”", "cp1252")),
         (b"caf\xe9 \x81", ("café \x81", "latin-1")),
         *((text.encode(encoding), (text, encoding)) for text, encoding in FOREIGN),
+        ("Zürich, Genève".encode() + b" caf\xe9", ("Zürich, Genève caf\ufffd", "utf-8")),
+        ("Zürich".encode() + b", Gen\xe8ve, caf\xe9", ("ZÃ¼rich, Genève, café", "cp1252")),
         (b"a\r\nb\rc\n", ("a\nb\nc\n", "utf-8")),
     ],
 )
@@ -44,6 +46,13 @@ def test_only_an_encoding_that_the_file_does_not_state_is_guessed(text: str, enc
     assert decode(text.encode(encoding)).is_guessed
     assert not decode(text.encode()).is_guessed
     assert not decode(text.encode("utf-16")).is_guessed
+
+
+def test_a_text_says_whether_its_encoding_is_uncertain() -> None:
+    assert decode("Zürich".encode()).note == ""
+    assert decode("Zürich".encode("cp1252")).note == "is not UTF-8; it was read as cp1252"
+    damaged = "Zürich, Genève, Köln".encode() + b" \xe9"
+    assert decode(damaged).note == "has bytes that are not UTF-8; they are read as \ufffd"
 
 
 def test_a_long_text_is_read_whole_in_the_encoding_of_its_beginning() -> None:

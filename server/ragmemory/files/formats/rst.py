@@ -18,8 +18,8 @@ MAX_LEVELS = 6
 
 def read(path: Path, data: bytes) -> FileText:
     """The text with Markdown headings. Raises NotText."""
-    text, encoding, is_guessed = decode(data)
-    lines = text.split("\n")
+    decoded = decode(data)
+    lines = decoded.text.split("\n")
     levels: list[str] = []  # adornments in order of first use, which defines the levels
     title = ""
     at = 0
@@ -37,8 +37,7 @@ def read(path: Path, data: bytes) -> FileText:
         lines[at : at + count] = ["" if row != count - 2 else f"{'#' * level} {name}" for row in range(count)]
         title = title or name
         at += count
-    note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
-    return FileText("\n".join(lines), title or path.name, note, media_type=MARKDOWN)
+    return FileText("\n".join(lines), title or path.name, decoded.note, media_type=MARKDOWN)
 
 
 def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:

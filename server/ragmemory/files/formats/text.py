@@ -19,13 +19,14 @@ MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
-    text, encoding, is_guessed = decode(data)
-    notes = [f"is not UTF-8; it was read as {encoding}"] if is_guessed else []
+    decoded = decode(data)
+    text, notes = decoded.text, [decoded.note]
     if ROFF.match(text):
         notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
     # A name says nothing about the text of a file without a known extension.
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN and not has_markdown(text)
-    return FileText(text, title_of(path, text), "; ".join(notes), media_type="text/plain" if is_plain else "")
+    note = "; ".join(filter(None, notes))
+    return FileText(text, title_of(path, text), note, media_type="text/plain" if is_plain else "")
 
 
 def title_of(path: Path, text: str) -> str:
