@@ -113,6 +113,10 @@ class MemoryService:
         self._indexing.stop()
         self._tasks.cancel_scope.cancel()
         try:
+            # An error of the body must not be wrapped in an exception group.
+            if isinstance(error[1], (Exception, KeyboardInterrupt, SystemExit)):
+                await self._tasks.__aexit__(None, None, None)
+                return False
             return await self._tasks.__aexit__(*error)
         finally:
             with anyio.CancelScope(shield=True):

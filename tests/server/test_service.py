@@ -18,9 +18,8 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from ragmemory.app import make_embedder
-from ragmemory.errors import (
-    NotAMemory,
-)
+from ragmemory.errors import BadArgument, NotAMemory
+from ragmemory.memory import Memory
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite.file import SqliteEngine
@@ -180,3 +179,12 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
     await to_thread.run_sync(tried.wait, 10)
     await anyio.wait_all_tasks_blocked()
     assert (await put(memory, FOX)).status == "added"
+
+
+async def test_an_error_of_a_program_that_has_the_memory_open_is_raised_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(BadArgument, match="is empty"):
+        async with Memory(tmp_path / "notes.db") as memory:
+            await memory.inject("")
+    with pytest.raises(KeyError, match="mine"):
+        async with Memory(tmp_path / "notes.db") as memory:
+            raise KeyError("mine")
