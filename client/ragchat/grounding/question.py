@@ -45,6 +45,8 @@ class Word:
 
     def share_in(self, terms: Set[str]) -> float:
         """The share of its terms that is among these, in [0, 1]."""
+        if len(self.text) == 1 and is_unspaced(self.text):  # texts have only pairs of such characters
+            return float(any(self.text in term for term in terms))
         return len(self.terms & terms) / len(self.terms)
 
     def is_in(self, terms: Set[str]) -> bool:

@@ -24,7 +24,7 @@ _WORD = re.compile(
     r"|(?>\d+(?:[.,]\d+)+)(?![^\W_]|['’.-][^\W_])"
     rf"|[^\W_{UNSPACED}]+(?:['’.-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*"
 )
-_PART_END = re.compile(PART_END)
+_PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
 _SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
@@ -124,7 +124,7 @@ def _terms_of(word: str) -> Sequence[str]:
     for part in word.split("-"):
         is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
         plain = re.sub(r"[.,]", "", part) if is_signed else part
-        parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # of an identifier such as retryAfter
+        parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
         found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
         if "," in plain:  # It may be two cells.
             found += plain.split(",")
@@ -141,7 +141,7 @@ def folded(word: str) -> str:
 
 def is_general(word: str) -> bool:
     """Whether a word says little about what a question asks."""
-    return not _general_terms().isdisjoint(index_terms(word))
+    return _general_terms().issuperset(index_terms(word))
 
 
 @functools.cache

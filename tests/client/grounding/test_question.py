@@ -46,6 +46,12 @@ def test_a_question_that_says_too_little_is_judged_by_the_words_before_it_too() 
     assert [word.text for word in asked.judged] == ["work", "boiler"]
 
 
+def test_an_unspaced_word_of_one_character_is_held_where_it_occurs() -> None:
+    [cat] = Question.of("猫").words
+    assert cat.is_in(terms("黒猫は毎朝六時に水を飲みます。"))
+    assert not cat.is_in(terms("犬は毎朝六時に水を飲みます。"))
+
+
 def test_unspaced_words_are_held_in_part() -> None:
     asked = Question.of("中国首都")
     assert asked.words[0].share_in(terms("首都北京")) == pytest.approx(1 / 3)

@@ -103,3 +103,15 @@ def test_an_acronym_is_no_function_word() -> None:
 def test_german_is_recognised_by_its_function_words() -> None:
     assert is_german("Wie heißt die Hauptstadt von Norwegen?")
     assert not is_german("Who was in Berlin?")
+
+
+def test_names_with_dots_are_compared_whole_and_in_parts() -> None:
+    assert {"trav"} < set(index_terms("engine.Traverse(cmd)"))
+    assert {"falcon", "exampl"} < set(index_terms("falcon.example.org:8443"))
+    assert "2" not in index_terms("v1.2.3")
+    assert "50" not in index_terms("10.50")
+
+
+def test_a_word_is_general_only_if_all_its_parts_are() -> None:
+    assert is_general("name")
+    assert not is_general("name.zone")
