@@ -7,7 +7,7 @@ Each piece of a passage is compared with each word of the question: late interac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,11 +109,10 @@ async def gather(
     ]
     words = question.all_words
     flat = [text for one in texts for text in one]
-    matches: Iterable[Matches] = repeat(())
+    matches: Iterator[Matches] = repeat(())
     with suppress(RagChatError), anyio.move_on_after(seconds):
         compared = await memory.compare("", flat, [word.text for word in words])
-        matches = compared.matches or matches
-    matches = iter(matches)
+        matches = iter(compared.matches or matches)
     found = []
     for hit, parts, own in zip(hits, spans, texts, strict=True):
         every = zip([(0, 0), *parts], own, matches, strict=False)

@@ -56,9 +56,8 @@ class Judgement:
     @property
     def recorded(self) -> dict[str, float]:
         """The probability and its signals, for /why."""
-        return {
-            name: round(value, 3) for name, value in {"probability": self.probability, **self.signals}.items()
-        }
+        values = {"probability": self.probability, **self.signals}
+        return {name: round(value, 3) for name, value in values.items()}
 
 
 def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:

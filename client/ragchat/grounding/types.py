@@ -47,7 +47,7 @@ class Citation(Struct, frozen=True):
         if quote and lines is None:
             lines = quoted_lines(quote, hit.text, hit.start_line)
         first, last = lines or (None, None)
-        places = hit.places
+        cited, places = lines or (hit.start_line, hit.end_line), hit.places
         if first is not None and first == last:
             row = hit.text.split("\n")[first - hit.start_line : first - hit.start_line + 1]
             places = with_cell(places, first, "".join(row), quote.strip())
@@ -64,9 +64,7 @@ class Citation(Struct, frozen=True):
             verified=verified if quote else None,
             quote_start_line=first,
             quote_end_line=last,
-            location=location(
-                file_name(hit.uri, hit.title), [lines or (hit.start_line, hit.end_line)], places
-            ),
+            location=location(file_name(hit.uri, hit.title), [cited], places),
             places=places,
         )
 

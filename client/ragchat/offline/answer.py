@@ -93,6 +93,5 @@ def _judged(candidate: Candidate, numbers: Mapping[int, int]) -> Candidate:
     if not n:
         reason = f"{candidate.reason}, but others come closer" if candidate.used else candidate.reason
         return Candidate(candidate.hit, False, reason)
-    return Candidate(
-        candidate.hit, True, "shown" if candidate.used else f"shown, though {candidate.reason}", n
-    )
+    reason = "shown" if candidate.used else f"shown, though {candidate.reason}"
+    return Candidate(candidate.hit, True, reason, n)

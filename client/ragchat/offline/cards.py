@@ -48,6 +48,8 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 _RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
+# Places whose texts do not go on in the next one.
+_PARTED = re.compile("(?:message|slide) ")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
@@ -300,7 +302,8 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
 def _is_adjacent(window: Window, other: Window) -> bool:
     """Whether two windows are from adjacent passages of one document, or from the same passage."""
     one, two = window.hit, other.hit
-    if one.document_id != two.document_id:
+    are_parted = one is not two and any(_PARTED.match(name) for _, name in one.places)
+    if one.document_id != two.document_id or are_parted:
         return False
     return one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
 

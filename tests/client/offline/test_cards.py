@@ -323,6 +323,16 @@ async def test_passages_far_apart_in_one_document_are_two_cards() -> None:
     assert [citation.n for citation in citations] == [1, 2]
 
 
+async def test_messages_and_slides_that_follow_one_another_are_cards_of_their_own() -> None:
+    one = replace(place("The boiler needs 1.2 bar.", chunk_id=1), places=[(1, "message 1")])
+    two = replace(place("The boiler had 1.6 bar.", chunk_id=2, start_line=2), places=[(2, "message 2")])
+    cards, _ = await cards_for("bar of the boiler", one, two)
+    assert sorted(card.location for card in cards) == ["a.md message 1", "a.md message 2"]
+    pages = [replace(hit, places=[(hit.start_line, f"p. {hit.start_line}")]) for hit in (one, two)]
+    cards, _ = await cards_for("bar of the boiler", *pages)
+    assert len(cards) == 1
+
+
 async def test_a_further_card_must_say_something_new_and_to_the_point() -> None:
     due = hit("The fee for the berth is due on 1 April.", chunk_id=1)
     twin = hit("The fee for the berth is due on 1 April!", chunk_id=2)
