@@ -1,4 +1,4 @@
-"""DOCX: headings, paragraphs, lists and tables in document order, then headers and footers."""
+"""DOCX: headings, paragraphs, lists, tables and notes in document order, then headers and footers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local
-from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line, stated_title
+from ragmemory.files.formats.file_text import (
+    MAX_REPEATED,
+    MAX_SPANNED,
+    Damaged,
+    FileText,
+    TextBuilder,
+    one_line,
+    stated_title,
+)
 from ragmemory.files.formats.office import open_office
 
 if TYPE_CHECKING:
@@ -19,20 +27,16 @@ if TYPE_CHECKING:
 KIND = "Word"
 HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 # Elements around paragraphs, rows and cells.
-WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "ins", "moveTo"))
+WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"))
 # Elements whose text is not shown, or repeats that of a sibling in another form.
 LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", "instrText", "Fallback"))
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-# Upper limit of the columns that one cell spans.
-MAX_SPANNED = 100
-# A longer cell is not repeated in each row that it spans.
-MAX_REPEATED = 200
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The text of a document, without comments and notes. Raises NotText."""
-    document, names = open_office(data, KIND, _open)
-    builder, title, items = TextBuilder(by_paragraph=True), "", list[str]()
+    """The text of a document, without comments. Raises NotText."""
+    document, names, notes = open_office(data, KIND, _open)
+    builder, title, items = TextBuilder(by_paragraph=True, notes=notes), "", list[str]()
     for block in _inner(document.element.body, "p", "tbl"):
         if local(block.tag) == "tbl":
             builder.add("\n".join(items))
@@ -49,14 +53,17 @@ def read(path: Path, data: bytes) -> FileText:
         builder.add(f"{'#' * min(level, 6)} {text}" if level and text else text)
     builder.add("\n".join(items))
     for kind in ("header", "footer"):
-        for text in _repeated(document, kind):
+        texts = (one_line(_text(one)) for one in _parts(document, kind))
+        for text in dict.fromkeys(text for text in texts if any(map(str.isalpha, text))):
             builder.add(f"{kind.capitalize()}: {text}", kind)
     stated = stated_title(document.core_properties.title or "")
-    return builder.build(stated or title or path.name)
+    has_comments = any(len(comments) for comments in _parts(document, "comments"))
+    note = "has comments, which were not read" if has_comments else ""
+    return builder.build(stated or title or path.name, note)
 
 
-def _open(file: IO[bytes]) -> tuple[Document, dict[str, str]]:
-    """The document, and the names of its styles by id."""
+def _open(file: IO[bytes]) -> tuple[Document, dict[str, str], dict[str, str]]:
+    """The document, the names of its styles by id, and its notes by their marks."""
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -64,9 +71,34 @@ def _open(file: IO[bytes]) -> tuple[Document, dict[str, str]]:
     try:
         document = docx.Document(file)
         # python-docx searches all styles for each paragraph.
-        return document, {style.styleId: style.name_val for style in document.styles.element.style_lst}
+        names = {style.styleId: style.name_val for style in document.styles.element.style_lst}
+        return document, names, _notes(document)
     except (OpcError, LxmlError):
         raise Damaged(KIND) from None
+
+
+def _parts(document: Document, kind: str) -> Iterator[Element]:
+    """The parts of the document of a kind such as "header"."""
+    from docx.oxml import parse_xml
+
+    for one in document.part.rels.values():
+        if one.reltype.endswith(f"/{kind}") and not one.is_external:
+            part = one.target_part
+            yield part.element if hasattr(part, "element") else parse_xml(part.blob)
+
+
+def _notes(document: Document) -> dict[str, str]:
+    """The notes by their marks, which take the places of the references to them."""
+    notes = {}
+    for kind, letter in (("footnote", ""), ("endnote", "e")):
+        found = (note for part in _parts(document, f"{kind}s") for note in part)
+        texts = {attribute(note, "id"): one_line(_text(note)) for note in found}
+        references = [one for one in document.element.body.iter() if local(one.tag) == f"{kind}Reference"]
+        for number, reference in enumerate(references, 1):
+            mark = f"[^{letter}{number}]"
+            notes[mark] = texts.get(attribute(reference, "id"), "")
+            reference.tag, reference.text = reference.tag.replace(f"{kind}Reference", "t"), mark
+    return notes
 
 
 def _inner(element: Element, *names: str) -> Iterator[Element]:
@@ -79,9 +111,13 @@ def _inner(element: Element, *names: str) -> Iterator[Element]:
             yield from _inner(child, *names)
 
 
+def _properties(element: Element, name: str) -> dict[str, Element]:
+    return {local(one.tag): one for one in next(_inner(element, name), ())}
+
+
 def _described(paragraph: Element, names: dict[str, str]) -> tuple[str, int, bool]:
     """The text of a paragraph, its level as a heading or 0, and whether it is an item of a list."""
-    properties = {local(one.tag): one for one in next(_inner(paragraph, "pPr"), ())}
+    properties = _properties(paragraph, "pPr")
     style = names.get(_value(properties.get("pStyle")), "")
     heading = HEADING.fullmatch(style)
     text = _text(paragraph).strip()
@@ -117,10 +153,10 @@ def _rows(grid: Element) -> list[list[str]]:
     """The cells. One that spans columns is given once; one that spans rows, in each of them."""
     rows, above = [], dict[int, str]()
     for row in _inner(grid, "tr"):
-        properties = {local(one.tag): one for one in next(_inner(row, "trPr"), ())}
+        properties = _properties(row, "trPr")
         cells = [""] * _count(properties.get("gridBefore"), 0)
         for cell in _inner(row, "tc"):
-            properties = {local(one.tag): one for one in next(_inner(cell, "tcPr"), ())}
+            properties = _properties(cell, "tcPr")
             is_below = "vMerge" in properties and _value(properties["vMerge"]) != "restart"
             column, text = len(cells), one_line(_text(cell))
             if is_below and len(shown := above.get(column, "")) <= MAX_REPEATED:
@@ -134,10 +170,3 @@ def _rows(grid: Element) -> list[list[str]]:
 def _count(property: Element | None, usual: int) -> int:
     value = _value(property)
     return min(int(value), MAX_SPANNED) if value.isdecimal() else usual
-
-
-def _repeated(document: Document, kind: str) -> list[str]:
-    """The distinct texts of the headers or footers, except those without letters."""
-    parts = [one for one in document.part.rels.values() if one.reltype.endswith(f"/{kind}")]
-    texts = (one_line(_text(one.target_part.element)) for one in parts if not one.is_external)
-    return list(dict.fromkeys(text for text in texts if any(map(str.isalpha, text))))
