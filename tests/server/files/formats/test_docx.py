@@ -132,6 +132,41 @@ def test_content_controls_text_boxes_and_insertions_are_read_and_deletions_are_n
     assert found.text == "A form\n\nThe new\nIn a box\n"
 
 
+NUMBERING = """
+<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">
+<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
+<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
+<w:lvl w:ilvl="2"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="6"><w:abstractNumId w:val="1"/>
+<w:lvlOverride w:ilvl="0"><w:startOverride w:val="4"/></w:lvlOverride></w:num></w:numbering>"""
+
+
+def test_numbered_items_keep_their_numbers() -> None:
+    def item(words: str, number: int, level: int) -> str:
+        numbers = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
+        return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
+
+    items = (
+        ("Trap", 5, 0),
+        ("bait", 5, 1),
+        ("wait", 5, 1),
+        ("roach", 5, 2),
+        ("Release", 5, 0),
+        ("rest", 5, 1),
+    )
+    body = "".join(item(*one) for one in items) + text("Later:") + item("Weigh", 5, 0) + item("Fourth", 6, 0)
+    found = read(FILE, with_body(body, {"word/numbering.xml": NUMBERING.lstrip()}))
+    assert found.text == (
+        "1. Trap\n  1. bait\n  2. wait\n    - roach\n2. Release\n  1. rest\n\nLater:\n\n3. Weigh\n4. Fourth\n"
+    )
+    document = docx.Document()
+    document.add_paragraph("Boil", style="List Number")
+    document.add_paragraph("Pour", style="List Number")
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "1. Boil\n2. Pour\n"
+
+
 def test_notes_follow_the_text_with_their_marks() -> None:
     main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
