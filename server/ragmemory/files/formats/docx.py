@@ -1,14 +1,22 @@
-"""DOCX: headings, paragraphs, lists and tables in document order, then headers and footers."""
+"""DOCX: headings, paragraphs, lists, tables and notes in document order, then headers and footers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ragmemory.files.formats.archives import attribute, local
-from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line, stated_title
+from ragmemory.files.formats.file_text import (
+    MAX_REPEATED,
+    MAX_SPANNED,
+    Damaged,
+    FileText,
+    TextBuilder,
+    one_line,
+    stated_title,
+)
 from ragmemory.files.formats.office import open_office
 
 if TYPE_CHECKING:
@@ -19,29 +27,33 @@ if TYPE_CHECKING:
 KIND = "Word"
 HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 # Elements around paragraphs, rows and cells.
-WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "ins", "moveTo"))
+WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"))
 # Elements whose text is not shown, or repeats that of a sibling in another form.
 LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", "instrText", "Fallback"))
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-# Upper limit of the columns that one cell spans.
-MAX_SPANNED = 100
-# A longer cell is not repeated in each row that it spans.
-MAX_REPEATED = 200
+# Levels of nested lists, from 0.
+MAX_LEVEL = 8
+MAX_DIGITS = 6
+# By the list and the level.
+Numbers: TypeAlias = dict[tuple[str, str], int]
+# The names of styles, and the numbering of their paragraphs, by id.
+Styles: TypeAlias = "dict[str, tuple[str, Element | None]]"
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The text of a document, without comments and notes. Raises NotText."""
-    document, names = open_office(data, KIND, _open)
-    builder, title, items = TextBuilder(by_paragraph=True), "", list[str]()
+    """The text of a document, without comments. Raises NotText."""
+    document, styles, first, notes = open_office(data, KIND, _open)
+    builder, title, items = TextBuilder(by_paragraph=True, notes=notes), "", list[str]()
+    last = Numbers()
     for block in _inner(document.element.body, "p", "tbl"):
         if local(block.tag) == "tbl":
             builder.add("\n".join(items))
             items = []
             builder.add_rows(_rows(block))
             continue
-        text, level, is_item = _described(block, names)
-        if is_item and text:
-            items.append(f"- {text}")
+        text, level, marker = _described(block, styles, first, last)
+        if marker and text:
+            items.append(f"{marker} {text}")
             continue
         builder.add("\n".join(items))
         items = []
@@ -49,14 +61,17 @@ def read(path: Path, data: bytes) -> FileText:
         builder.add(f"{'#' * min(level, 6)} {text}" if level and text else text)
     builder.add("\n".join(items))
     for kind in ("header", "footer"):
-        for text in _repeated(document, kind):
+        texts = (one_line(_text(one)) for one in _parts(document, kind))
+        for text in dict.fromkeys(text for text in texts if any(map(str.isalpha, text))):
             builder.add(f"{kind.capitalize()}: {text}", kind)
     stated = stated_title(document.core_properties.title or "")
-    return builder.build(stated or title or path.name)
+    has_comments = any(len(comments) for comments in _parts(document, "comments"))
+    note = "has comments, which were not read" if has_comments else ""
+    return builder.build(stated or title or path.name, note)
 
 
-def _open(file: IO[bytes]) -> tuple[Document, dict[str, str]]:
-    """The document, and the names of its styles by id."""
+def _open(file: IO[bytes]) -> tuple[Document, Styles, Numbers, dict[str, str]]:
+    """The document, its styles by id, the first numbers of its lists, and its notes by their marks."""
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -64,9 +79,53 @@ def _open(file: IO[bytes]) -> tuple[Document, dict[str, str]]:
     try:
         document = docx.Document(file)
         # python-docx searches all styles for each paragraph.
-        return document, {style.styleId: style.name_val for style in document.styles.element.style_lst}
+        styles = {
+            style.styleId: (style.name_val or "", _properties(style, "pPr").get("numPr"))
+            for style in document.styles.element.style_lst
+        }
+        return document, styles, _first_numbers(document), _notes(document)
     except (OpcError, LxmlError):
         raise Damaged(KIND) from None
+
+
+def _parts(document: Document, kind: str) -> Iterator[Element]:
+    """The parts of the document of a kind such as "header"."""
+    from docx.oxml import parse_xml
+
+    for one in document.part.rels.values():
+        if one.reltype.endswith(f"/{kind}") and not one.is_external:
+            part = one.target_part
+            yield part.element if hasattr(part, "element") else parse_xml(part.blob)
+
+
+def _first_numbers(document: Document) -> Numbers:
+    """The first number of each level that has decimal numbers."""
+    defined, first = dict[str, dict[str, int]](), Numbers()
+    for one in (one for part in _parts(document, "numbering") for one in part):
+        levels = {attribute(level, "ilvl"): _children(level) for level in _inner(one, "lvl", "lvlOverride")}
+        if local(one.tag) == "abstractNum":
+            decimal = {at: level for at, level in levels.items() if _value(level.get("numFmt")) == "decimal"}
+            starts = {at: _count(level.get("start"), 1) for at, level in decimal.items()}
+            defined[attribute(one, "abstractNumId")] = starts
+        elif local(one.tag) == "num":
+            for at, usual in defined.get(_value(_children(one).get("abstractNumId")), {}).items():
+                start = _count(levels.get(at, {}).get("startOverride"), usual)
+                first[attribute(one, "numId"), at] = start
+    return first
+
+
+def _notes(document: Document) -> dict[str, str]:
+    """The notes by their marks, which take the places of the references to them."""
+    notes = {}
+    for kind, letter in (("footnote", ""), ("endnote", "e")):
+        found = (note for part in _parts(document, f"{kind}s") for note in part)
+        texts = {attribute(note, "id"): one_line(_text(note)) for note in found}
+        references = [one for one in document.element.body.iter() if local(one.tag) == f"{kind}Reference"]
+        for number, reference in enumerate(references, 1):
+            mark = f"[^{letter}{number}]"
+            notes[mark] = texts.get(attribute(reference, "id"), "")
+            reference.tag, reference.text = reference.tag.replace(f"{kind}Reference", "t"), mark
+    return notes
 
 
 def _inner(element: Element, *names: str) -> Iterator[Element]:
@@ -79,16 +138,37 @@ def _inner(element: Element, *names: str) -> Iterator[Element]:
             yield from _inner(child, *names)
 
 
-def _described(paragraph: Element, names: dict[str, str]) -> tuple[str, int, bool]:
-    """The text of a paragraph, its level as a heading or 0, and whether it is an item of a list."""
-    properties = {local(one.tag): one for one in next(_inner(paragraph, "pPr"), ())}
-    style = names.get(_value(properties.get("pStyle")), "")
+def _children(element: Iterable[Element]) -> dict[str, Element]:
+    return {local(one.tag): one for one in element}
+
+
+def _properties(element: Element, name: str) -> dict[str, Element]:
+    return _children(next(_inner(element, name), ()))
+
+
+def _described(paragraph: Element, styles: Styles, first: Numbers, last: Numbers) -> tuple[str, int, str]:
+    """The text of a paragraph, its level as a heading or 0, and its marker as an item of a list or ""."""
+    properties = _properties(paragraph, "pPr")
+    style, numbering = styles.get(_value(properties.get("pStyle")), ("", None))
     heading = HEADING.fullmatch(style)
     text = _text(paragraph).strip()
     if heading or style == "Title":
-        return one_line(text), int(heading[1]) if heading else 1, False
-    is_item = "numPr" in properties or style.startswith("List ")
-    return (one_line(text) if is_item else text), 0, is_item
+        return one_line(text), int(heading[1]) if heading else 1, ""
+    numbering = properties.get("numPr", numbering)
+    if numbering is None:
+        return (one_line(text), 0, "-") if style.startswith("List ") else (text, 0, "")
+    return one_line(text), 0, _marker(_children(numbering), first, last) if text else ""
+
+
+def _marker(numbering: dict[str, Element], first: Numbers, last: Numbers) -> str:
+    """The bullet or number of the next item. `last`: the numbers that were given."""
+    name, level = _value(numbering.get("numId")), min(_count(numbering.get("ilvl"), 0), MAX_LEVEL)
+    for deeper in range(level + 1, MAX_LEVEL + 1):
+        last.pop((name, str(deeper)), None)
+    key = name, str(level)
+    if key in first:
+        last[key] = last.get(key, first[key] - 1) + 1
+    return f"{'  ' * level}{f'{last[key]}.' if key in first else '-'}"
 
 
 def _value(property: Element | None) -> str:
@@ -117,27 +197,20 @@ def _rows(grid: Element) -> list[list[str]]:
     """The cells. One that spans columns is given once; one that spans rows, in each of them."""
     rows, above = [], dict[int, str]()
     for row in _inner(grid, "tr"):
-        properties = {local(one.tag): one for one in next(_inner(row, "trPr"), ())}
-        cells = [""] * _count(properties.get("gridBefore"), 0)
+        properties = _properties(row, "trPr")
+        cells = [""] * min(_count(properties.get("gridBefore"), 0), MAX_SPANNED)
         for cell in _inner(row, "tc"):
-            properties = {local(one.tag): one for one in next(_inner(cell, "tcPr"), ())}
+            properties = _properties(cell, "tcPr")
             is_below = "vMerge" in properties and _value(properties["vMerge"]) != "restart"
             column, text = len(cells), one_line(_text(cell))
             if is_below and len(shown := above.get(column, "")) <= MAX_REPEATED:
                 text = shown
             above[column] = text
-            cells += [text, *[""] * (_count(properties.get("gridSpan"), 1) - 1)]
+            cells += [text, *[""] * (min(_count(properties.get("gridSpan"), 1), MAX_SPANNED) - 1)]
         rows.append(cells)
     return rows
 
 
 def _count(property: Element | None, usual: int) -> int:
     value = _value(property)
-    return min(int(value), MAX_SPANNED) if value.isdecimal() else usual
-
-
-def _repeated(document: Document, kind: str) -> list[str]:
-    """The distinct texts of the headers or footers, except those without letters."""
-    parts = [one for one in document.part.rels.values() if one.reltype.endswith(f"/{kind}")]
-    texts = (one_line(_text(one.target_part.element)) for one in parts if not one.is_external)
-    return list(dict.fromkeys(text for text in texts if any(map(str.isalpha, text))))
+    return int(value) if value.isdecimal() and len(value) <= MAX_DIGITS else usual

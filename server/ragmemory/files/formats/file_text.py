@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -19,6 +20,14 @@ MAX_CHARACTERS = 32_000_000
 UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 # Rows are padded to the width of the table unless that makes it this many times larger.
 MAX_PADDED = 4
+# Upper limit of the columns that one cell spans.
+MAX_SPANNED = 100
+# A longer cell is not repeated in each row that it spans.
+MAX_REPEATED = 200
+# Cells and characters that a table has more, at most, because its cells span others.
+MAX_SPREAD = 250_000
+# Stands for a footnote, or with an "e" for an endnote, as in Markdown.
+NOTE = re.compile(r"\[\^e?\d+\]")
 BACKTICKS = re.compile("`+")
 # Names in a note; the others are only counted.
 MAX_NAMED = 10
@@ -30,6 +39,8 @@ NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# The text of a cell, and how many columns and rows it spans.
+Cell: TypeAlias = tuple[str, int, int]
 
 
 class FileText(Struct, frozen=True):
@@ -68,10 +79,12 @@ class TextBuilder:
     """Joins the parts of a text with empty lines, and records the places where they begin.
 
     `by_paragraph`: the text has no pages, so its paragraphs are the places.
+    `notes`: footnotes and endnotes by their marks. They follow the line, or the table, with the mark.
     """
 
-    def __init__(self, *, by_paragraph: bool = False) -> None:
+    def __init__(self, *, by_paragraph: bool = False, notes: dict[str, str] | None = None) -> None:
         self._by_paragraph = by_paragraph
+        self._notes = notes or {}
         self._parts: list[str] = []
         self._places: list[NamedPart] = []
         self._line = 1
@@ -85,6 +98,8 @@ class TextBuilder:
         text = clean(text).strip("\n")
         if not text.strip():
             return
+        if self._notes and NOTE.search(text):
+            text = "\n".join(self._with_notes(text.split("\n")))
         self._characters += len(text)
         if self._characters > MAX_CHARACTERS:
             raise TooMuchText
@@ -92,6 +107,17 @@ class TextBuilder:
             self._places.append(NamedPart(self._line, place, counted))
         self._parts.append(text)
         self._line += text.count("\n") + 2
+
+    def _with_notes(self, lines: Sequence[str]) -> Iterator[str]:
+        below = []
+        for line in lines:
+            notes = [f"{mark}: {self._notes.pop(mark)}" for mark in NOTE.findall(line) if mark in self._notes]
+            yield NOTE.sub("", line) if line.startswith("#") else line
+            if line.startswith("|"):
+                below += notes
+            else:
+                yield from notes
+        yield from below
 
     def add_rows(self, rows: Sequence[Sequence[str]], places: Sequence[str] = ()) -> None:
         """Append a table; `places` has one label per row."""
@@ -120,7 +146,7 @@ class TextBuilder:
         places = [(part.line, part.name) for part in self._places]
         if self._by_paragraph:
             places = paragraph_places(text, self._places)
-        return FileText(text, one_line(title), note, places, MARKDOWN)
+        return FileText(text, one_line(NOTE.sub("", title)), note, places, MARKDOWN)
 
 
 def stated_title(text: str) -> str:
@@ -153,6 +179,32 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     if lines:
         lines.insert(1, _row(["---"] * width))
     return lines
+
+
+def spread(rows: Iterable[Iterable[Cell]]) -> list[list[str]]:
+    """The rows with text. A cell that spans columns is given once; one that spans rows, in each of them."""
+    found = []
+    above = dict[int, tuple[str, int]]()  # by column: the text, and the row after the last that has it
+    left = MAX_SPREAD
+    for number, row in enumerate(rows):
+        above = {at: cell for at, cell in above.items() if number < cell[1]} if left > 0 else {}
+        shown = {at: text for at, (text, _) in above.items()}
+        left -= len(shown) + sum(map(len, shown.values()))
+        column, has_text = 0, False
+        for text, columns, count in row:
+            while column in shown:
+                column += 1
+            shown[column] = text
+            has_text = has_text or bool(text)
+            end = column + (min(columns, MAX_SPANNED) if left > 0 else 1)
+            left -= end - column - 1
+            if count > 1:
+                repeated = text if len(text) <= MAX_REPEATED else ""
+                above |= {at: (repeated if at == column else "", number + count) for at in range(column, end)}
+            column = end
+        if has_text:
+            found.append([shown.get(at, "") for at in range(max(shown) + 1)])
+    return found
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import FileText, TextBuilder, fenced, one_line, stated_title, table
+from ragmemory.files.formats.file_text import (
+    Cell,
+    FileText,
+    TextBuilder,
+    fenced,
+    one_line,
+    spread,
+    stated_title,
+    table,
+)
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -21,7 +30,7 @@ CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 SNIFFED_BYTES = 2048
 # fmt: off
 LEFT_OUT = frozenset((
-    "script", "style", "noscript", "template", "svg", "math", "nav", "aside", "footer", "form", "iframe",
+    "script", "style", "noscript", "template", "svg", "nav", "aside", "footer", "form", "iframe",
     "button", "select", "dialog", "head", "object", "audio", "video", "canvas",
 ))
 NAVIGATION = frozenset((
@@ -78,6 +87,7 @@ BANNERS = frozenset((
 ))
 # fmt: on
 NOT_LETTERS = re.compile("[^a-z]+")
+NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
 # A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
 MAX_LINKS = 0.7
 FEW_LINKS = 4
@@ -121,6 +131,8 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     root = _main(tree.body) if tree.body else None
     if root is None:
         return "", ""
+    for formula in root.css("math"):
+        formula.replace_with(_written(formula))
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
     blocks.end()
@@ -238,10 +250,12 @@ class _Blocks:
                 self.line.append((child.text_content or "").replace("\n", " "))
             elif tag == "br":
                 self.line.append("\n")
-            elif tag == "img":
-                self.line.append(f" {child.attributes.get('alt') or ''} ")
             elif tag in LEFT_OUT or _is_hidden(child) or (self.page and self._is_banner(child)):
                 continue
+            elif tag == "img":
+                self.line.append(f" {child.attributes.get('alt') or ''} ")
+            elif tag == "sup" and (mark := _note_mark(child, node)):
+                self.line.append(mark)
             elif tag in INLINE:
                 self.walk(child, depth + 1)
             else:
@@ -269,13 +283,13 @@ class _Blocks:
             self._append("\n".join(table(rows)))
         elif tag in ("ul", "ol"):
             if not _is_navigation(node):
-                self.lists.append(0 if tag == "ol" else -1)
+                self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
                 self.walk(node, depth + 1)
                 self.end()
                 self.lists.pop()
         elif tag == "li":
             if self.lists and self.lists[-1] >= 0:
-                self.lists[-1] += 1
+                self.lists[-1] = _number(node, "value", self.lists[-1] + 1)
             number = self.lists[-1] if self.lists else -1
             self.prefix = f"{number}. " if number > 0 else "- "
             self.walk(node, depth + 1)
@@ -288,6 +302,19 @@ class _Blocks:
             self.quoted -= 1
         else:
             self.walk(node, depth + 1)
+
+
+def _written(formula: LexborNode) -> str:
+    """A formula in TeX if the page states that, else its symbols."""
+    tex = formula.css_first('annotation[encoding="application/x-tex"]')
+    stated = formula.attributes.get("alttext") or (tex.text() if tex is not None else "")
+    return stated or (formula.css_first("semantics > *") or formula).text() or ""
+
+
+def _note_mark(raised: LexborNode, parent: LexborNode) -> str:
+    """The mark of a note, which would be part of the word before it; "" for other raised text."""
+    number = NOTE_NUMBER.fullmatch(raised.text() or "")
+    return f"[^{number[1]}]" if number and (parent.tag == "a" or raised.css_first("a") is not None) else ""
 
 
 def _is_item(block: str) -> bool:
@@ -317,12 +344,17 @@ def _rows(node: LexborNode) -> list[list[str]]:
     """The cells of a table; none for a layout table, which holds blocks or has one column."""
     if node.css_first("table table, table h1, table h2, table p + p") is not None:
         return []
-    rows = [list(_cells(row)) for row in node.css("tr")]
-    rows = [row for row in rows if any(row)]
+    rows = spread(map(_cells, node.css("tr")))
     return rows if max(map(len, rows), default=0) > 1 else []
 
 
-def _cells(row: LexborNode) -> Iterator[str]:
+def _cells(row: LexborNode) -> Iterator[Cell]:
     for cell in row.iter():
         if cell.tag in ("td", "th"):
-            yield one_line(cell.text(separator=" ") or "")
+            text = one_line(cell.text(separator=" ") or "")
+            yield text, _number(cell, "colspan"), _number(cell, "rowspan")
+
+
+def _number(node: LexborNode, name: str, usual: int = 1) -> int:
+    number = re.fullmatch(r"\s*0*([1-9]\d{0,4})\s*", node.attributes.get(name) or "", re.ASCII)
+    return int(number[1]) if number else usual

@@ -116,14 +116,24 @@ def _header(message: Message, name: str) -> str:
 
 def _body(message: EmailMessage) -> str:
     try:
-        part = message.get_body(("plain", "html"))
+        return "\n\n".join(_texts(message))
     except Exception:  # As do malformed structures.
-        part = None
-    if part is None:
         return ""
+
+
+def _texts(part: Message) -> list[str]:
+    """The texts of a message without its attachments; of alternatives, the first with text: usually plain."""
+    kind = part.get_content_type()
+    if part.is_multipart():
+        parts = (one for one in part.get_payload() if isinstance(one, Message) and not _is_attached(one))
+        texts = [text for one in parts for text in _texts(one)]
+        return texts[:1] if kind == "multipart/alternative" else texts
+    if kind not in ("text/plain", "text/html"):
+        return []
     payload = part.get_payload(decode=True)
     text = _decoded(payload if isinstance(payload, bytes) else b"", part.get_content_charset() or "utf-8")
-    return markdown(text)[0] if part.get_content_subtype() == "html" else text
+    text = markdown(text)[0] if kind == "text/html" else text
+    return [text] if text.strip() else []
 
 
 def _kind(part: Message) -> str:
@@ -152,9 +162,12 @@ def _attachments(message: EmailMessage) -> Iterator[Message]:
     parts: list[Message] = [message]
     while parts:
         part = parts.pop()
-        is_multipart = part.is_multipart()
-        is_attached = part.get_content_disposition() == "attachment" or part.get_content_type() == MESSAGE
-        if part is not message and (is_attached or (part.get_filename() and not is_multipart)):
+        if part is not message and _is_attached(part):
             yield part
-        elif is_multipart:
+        elif part.is_multipart():
             parts += reversed([inner for inner in part.get_payload() if isinstance(inner, Message)])
+
+
+def _is_attached(part: Message) -> bool:
+    is_named = bool(part.get_filename()) and not part.is_multipart()
+    return is_named or part.get_content_disposition() == "attachment" or part.get_content_type() == MESSAGE

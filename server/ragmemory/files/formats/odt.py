@@ -1,4 +1,4 @@
-"""ODT: headings, paragraphs, lists and tables in document order."""
+"""ODT: headings, paragraphs, lists, tables and notes in document order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
-from ragmemory.files.formats.file_text import FileText, TextBuilder, one_line, stated_title
+from ragmemory.files.formats.file_text import Cell, FileText, TextBuilder, one_line, spread, stated_title
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -17,22 +17,40 @@ KIND = "OpenDocument"
 MAX_DEPTH = 100
 # More repeated cells or spaces only fill the page.
 MAX_REPEATED = 100
+MAX_ROWS = 1_000_000
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 LEFT_OUT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content"))
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The text of a document. Raises NotText."""
+    """The text of a document, without comments. Raises NotText."""
     archive = open_archive(data, KIND)
     content = xml(archive, "content.xml", KIND)
-    builder = TextBuilder(by_paragraph=True)
+    builder = TextBuilder(by_paragraph=True, notes=_notes(content))
     body = next((one for one in content.iter() if local(one.tag) == "body"), None)
     first = _blocks(body, builder, 0) if body is not None else ""
     title = ""
     if "meta.xml" in archive.namelist():
         about = xml(archive, "meta.xml", KIND).iter()
         title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
-    return builder.build(title or first or path.name)
+    has_comments = any(local(one.tag) == "annotation" for one in content.iter())
+    return builder.build(
+        title or first or path.name, "has comments, which were not read" if has_comments else ""
+    )
+
+
+def _notes(content: Element) -> dict[str, str]:
+    """The notes by their marks, which take their places in the text."""
+    notes, numbers = dict[str, str](), {"": 0, "e": 0}
+    for note in [one for one in content.iter() if local(one.tag) == "note"]:
+        letter = "e" if attribute(note, "note-class") == "endnote" else ""
+        numbers[letter] += 1
+        mark = f"[^{letter}{numbers[letter]}]"
+        parts = (_text(part, 0) for part in note if local(part.tag) != "note-citation")
+        notes[mark] = one_line(" ".join(parts))
+        note[:] = []
+        note.text = mark
+    return notes
 
 
 def _blocks(parent: Element, builder: TextBuilder, depth: int) -> str:
@@ -53,9 +71,10 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int) -> str:
         elif name == "list":
             builder.add("\n".join(_items(element, 0)))
         elif name == "table":
-            builder.add_rows(_rows(element))
+            builder.add_rows(spread(map(_cells, _own_rows(element))))
         else:
-            first = first or _blocks(element, builder, depth + 1)
+            inner = _blocks(element, builder, depth + 1)
+            first = first or inner
     return first
 
 
@@ -73,17 +92,16 @@ def _items(items: Element, depth: int) -> list[str]:
     return lines
 
 
-def _rows(grid: Element) -> list[list[str]]:
-    rows = []
-    for row in _own_rows(grid):
-        cells: list[str] = []
-        for cell in row:
-            if local(cell.tag) in ("table-cell", "covered-table-cell"):
-                text = one_line(" ".join(_text(part, 0) for part in cell))
-                cells += [text] * (_repeated(cell, "number-columns-repeated") if text else 1)
-        if any(cells):
-            rows.append(cells)
-    return rows
+def _cells(row: Element) -> Iterator[Cell]:
+    """The cells, but not those that are covered by others."""
+    for cell in row:
+        if local(cell.tag) == "table-cell":
+            text = one_line(_text(cell, 0))
+            columns = _count(cell, "number-columns-spanned")
+            rows = _count(cell, "number-rows-spanned", MAX_ROWS)
+            # Empty cells at the end only fill the sheet.
+            count = _count(cell, "number-columns-repeated") if text or cell is not row[-1] else 1
+            yield from [(text, columns, rows)] * count
 
 
 def _own_rows(grid: Element) -> Iterator[Element]:
@@ -103,17 +121,19 @@ def _text(element: Element, depth: int) -> str:
     for child in element:
         name = local(child.tag)
         if name == "s":
-            parts.append(" " * _repeated(child, "c"))
+            parts.append(" " * _count(child, "c"))
         elif name == "tab":
             parts.append("\t")
         elif name == "line-break":
             parts.append("\n")
+        elif name in ("p", "h"):
+            parts += ("\n", _text(child, depth + 1), "\n")
         elif name not in LEFT_OUT:
             parts.append(_text(child, depth + 1))
         parts.append(child.tail or "")
     return "".join(parts)
 
 
-def _repeated(element: Element, name: str) -> int:
-    count = attribute(element, name, "1")
-    return min(int(count), MAX_REPEATED) if count.isdecimal() else 1
+def _count(element: Element, name: str, most: int = MAX_REPEATED) -> int:
+    count = attribute(element, name)
+    return min(int(count), most) if count.isdecimal() else 1

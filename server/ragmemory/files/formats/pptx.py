@@ -1,4 +1,4 @@
-"""PPTX: the text, tables and notes of each slide; the places are the slides."""
+"""PPTX: the text, tables, charts and notes of each slide; the places are the slides."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line, stated_title, table
+from ragmemory.files.formats.archives import attribute, local
+from ragmemory.files.formats.file_text import (
+    Cell,
+    Damaged,
+    FileText,
+    TextBuilder,
+    listed,
+    one_line,
+    spread,
+    stated_title,
+    table,
+)
 from ragmemory.files.formats.office import open_office
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from pptx.chart.chart import Chart
+    from pptx.oxml.table import CT_TableCell
     from pptx.presentation import Presentation
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
@@ -22,15 +37,19 @@ MAX_DEPTH = 20
 def read(path: Path, data: bytes) -> FileText:
     """The text of a presentation. Raises NotText."""
     presentation, slides = open_office(data, KIND, _open)
-    builder, first = TextBuilder(), ""
+    builder, first, hidden = TextBuilder(), "", list[str]()
     for number, slide in enumerate(slides, 1):
         title = _title(slide)
         first = first or title
+        if slide._element.get("show") in ("0", "false"):
+            hidden.append(f"{number}")
+            title = f"{title or f'Slide {number}'} (hidden)"
         parts = [f"# {title}"] if title else []
         builder.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
     stated = stated_title(presentation.core_properties.title or "")
     is_stated = stated and stated != "PowerPoint Presentation"
-    return builder.build(stated if is_stated else first or path.name)
+    note = f"has hidden slides: {listed(hidden, '')}" if hidden else ""
+    return builder.build(stated if is_stated else first or path.name, note)
 
 
 def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:
@@ -65,8 +84,10 @@ def _parts(slide: Slide) -> Iterator[str]:
 def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
     if getattr(shape, "has_table", False):
         # python-pptx's own iteration over rows takes quadratic time.
-        rows = [[cell.text for cell in row.tc_lst] for row in shape.table._tbl.tr_lst]
-        yield "\n".join(table(rows))
+        rows = (filter(None, map(_cell, row.tc_lst)) for row in shape.table._tbl.tr_lst)
+        yield "\n".join(table(spread(rows)))
+    elif getattr(shape, "has_chart", False):
+        yield from _chart(shape.chart)
     elif shape.has_text_frame:
         paragraphs = [
             (paragraph.level, one_line(paragraph.text)) for paragraph in shape.text_frame.paragraphs
@@ -76,3 +97,28 @@ def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
     elif depth < MAX_DEPTH:
         for inner in getattr(shape, "shapes", ()):
             yield from _texts(inner, depth + 1)
+
+
+def _cell(cell: CT_TableCell) -> Cell | None:
+    """None for a cell that is covered by another."""
+    return None if cell.hMerge or cell.vMerge else (cell.text, cell.gridSpan, cell.rowSpan)
+
+
+def _chart(chart: Chart) -> Iterator[str]:
+    """The title of a chart, and a table for each series. python-pptx takes quadratic time for the values."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield one_line(chart.chart_title.text_frame.text)
+    for series in (one for one in chart.element.iter() if local(one.tag) == "ser"):
+        parts = {local(part.tag): _points(part) for part in series}
+        names, values = parts.get("cat", parts.get("xVal", {})), parts.get("val", parts.get("yVal", {}))
+        header = ["", " ".join(parts.get("tx", {}).values())]
+        yield "\n".join(table([header, *([names.get(at, ""), value] for at, value in values.items())]))
+
+
+def _points(part: Element) -> dict[str, str]:
+    """The values of a part of a series by their numbers. Of nested categories, the inner ones come first."""
+    points = dict[str, str]()
+    for one in part.iter():
+        if local(one.tag) == "pt":
+            points.setdefault(attribute(one, "idx"), one_line("".join(one.itertext())))
+    return points

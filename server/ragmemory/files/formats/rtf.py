@@ -14,6 +14,12 @@ LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
 MARK = "\x01"
 # Hexadecimal picture data, which striprtf would parse digit by digit.
 PICTURE = re.compile(r"(?<![0-9a-fA-F\r\n])[0-9a-fA-F\r\n]{1000,}+")
+# A group of text that was deleted while changes were tracked.
+DELETED = re.compile(
+    r"\{(?:\\(?!deleted\b)[a-z]+-?\d*|\s)*+\\deleted\b(?:[^{}\\]|\\.|\{[^{}]*+\})*+\}", re.DOTALL
+)
+# The end of a paragraph at the end of a cell, which would be read as one after the row.
+END_IN_CELL = re.compile(r"\\par(?=[\s}]*\\cell\b)")
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -23,6 +29,7 @@ def read(path: Path, data: bytes) -> FileText:
     from striprtf.striprtf import rtf_to_text
 
     source = PICTURE.sub("", data.decode("cp1252", errors="replace"))
+    source = END_IN_CELL.sub("", DELETED.sub("", source))
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
     # Characters beyond U+FFFF come as surrogate pairs.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")

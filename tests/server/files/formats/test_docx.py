@@ -61,14 +61,23 @@ def test_a_paragraph_is_cited_by_its_heading_and_number() -> None:
     ]
 
 
-def with_body(body: str) -> bytes:
-    """A document with this content, in the namespace `w`."""
+def with_body(body: str, parts: dict[str, str] | None = None, relations: str = "") -> bytes:
+    """A document with this content, in the namespace `w`, and with other parts and their relations."""
     with ZipFile(BytesIO(made())) as file:
         members = {name: file.read(name) for name in file.namelist()}
     document = members["word/document.xml"]
     start, end = document.index(b"<w:body>") + len(b"<w:body>"), document.index(b"<w:sectPr")
     members["word/document.xml"] = document[:start] + body.encode() + document[end:]
-    return archive(members)
+    known = "word/_rels/document.xml.rels"
+    members[known] = members[known].replace(b"</Relationships>", f"{relations}</Relationships>".encode())
+    kinds = "".join(
+        f'<Override PartName="/{name}" ContentType="application/xml"/>'
+        for name in parts or {}
+        if name not in members
+    )
+    types = "[Content_Types].xml"
+    members[types] = members[types].replace(b"</Types>", f"{kinds}</Types>".encode())
+    return archive(members | {name: part.encode() for name, part in (parts or {}).items()})
 
 
 def text(words: str) -> str:
@@ -121,6 +130,71 @@ def test_content_controls_text_boxes_and_insertions_are_read_and_deletions_are_n
         ),
     )
     assert found.text == "A form\n\nThe new\nIn a box\n"
+
+
+NUMBERING = """
+<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">
+<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
+<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
+<w:lvl w:ilvl="2"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="6"><w:abstractNumId w:val="1"/>
+<w:lvlOverride w:ilvl="0"><w:startOverride w:val="4"/></w:lvlOverride></w:num></w:numbering>"""
+
+
+def test_numbered_items_keep_their_numbers() -> None:
+    def item(words: str, number: int, level: int) -> str:
+        numbers = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
+        return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
+
+    items = (
+        ("Trap", 5, 0),
+        ("bait", 5, 1),
+        ("wait", 5, 1),
+        ("roach", 5, 2),
+        ("Release", 5, 0),
+        ("rest", 5, 1),
+    )
+    body = "".join(item(*one) for one in items) + text("Later:") + item("Weigh", 5, 0) + item("Fourth", 6, 0)
+    found = read(FILE, with_body(body, {"word/numbering.xml": NUMBERING.lstrip()}))
+    assert found.text == (
+        "1. Trap\n  1. bait\n  2. wait\n    - roach\n2. Release\n  1. rest\n\nLater:\n\n3. Weigh\n4. Fourth\n"
+    )
+    document = docx.Document()
+    document.add_paragraph("Boil", style="List Number")
+    document.add_paragraph("Pour", style="List Number")
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "1. Boil\n2. Pour\n"
+
+
+def test_notes_follow_the_text_with_their_marks() -> None:
+    main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relations, members = "", dict[str, str]()
+    for kind, words in (("footnote", "In 1998."), ("endnote", "See the list.")):
+        note = f'<w:{kind} w:id="2">{text(words)}{text("End.")}</w:{kind}>'
+        members[f"word/{kind}s.xml"] = f'<w:{kind}s xmlns:w="{main}">{note}</w:{kind}s>'
+        relations += f'<Relationship Id="{kind}" Type="{kinds}/{kind}s" Target="{kind}s.xml"/>'
+    foot, end = '<w:r><w:footnoteReference w:id="2"/></w:r>', '<w:r><w:endnoteReference w:id="2"/></w:r>'
+    body = (
+        f'<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Fish</w:t></w:r>{end}</w:p>'
+        f"<w:p><w:r><w:t>Mostly roach</w:t></w:r>{foot}<w:r><w:t>.</w:t></w:r></w:p>{text('Then eel.')}"
+    )
+    found = read(FILE, with_body(body, members, relations))
+    assert found.text == (
+        "# Fish\n[^e1]: See the list. End.\n\nMostly roach[^1].\n[^1]: In 1998. End.\n\nThen eel.\n"
+    )
+    assert found.title == "Fish"
+    assert [label for _, label in found.places] == ["Fish", "Fish ¶ 1", "Fish ¶ 2", "Fish ¶ 3"]
+
+
+def test_comments_are_left_out_with_a_note() -> None:
+    document = docx.Document()
+    document.add_comment(document.add_paragraph("Order it.").runs, "Ask Bo.", "Ada")
+    buffer = BytesIO()
+    document.save(buffer)
+    found = read(FILE, buffer.getvalue())
+    assert (found.text, found.note) == ("Order it.\n", "has comments, which were not read")
 
 
 def test_cells_that_span_rows_and_columns_keep_their_places() -> None:

@@ -55,6 +55,41 @@ def test_lists_tables_code_and_quotations_are_markdown() -> None:
     assert text_of("<blockquote><p>One<p>Two</blockquote>") == "> One\n\n> Two\n"
 
 
+def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
+    head = "<tr><th rowspan=2>Route<th colspan=2>Adult<th rowspan=2>Bike<tr><th>single"
+    assert text_of(f"<table>{head}<tr><td>Inner<td>5<td>9<td>3</table>") == (
+        "| Route | Adult |  | Bike |\n| --- | --- | --- | --- |\n"
+        "| Route | single |  | Bike |\n| Inner | 5 | 9 | 3 |\n"
+    )
+    long = "long " * 50
+    assert text_of(f"<table><tr><td rowspan=2>{long}<td>1<tr><td>2</table>").endswith("|\n|  | 2 |\n")
+
+
+def test_a_formula_is_given_in_tex_or_by_its_symbols() -> None:
+    tex = "<annotation encoding='application/x-tex'>a_1</annotation>"
+    symbols = (
+        "<semantics><mrow><mi>E</mi><mo>=</mo></mrow><annotation encoding='x'>no</annotation></semantics>"
+    )
+    assert (
+        text_of(
+            f"<h1>On <math alttext=k></math></h1><p>One <math><semantics><mi>a</mi>{tex}</semantics></math>, "
+            f"<math>{symbols}</math>.<img aria-hidden=true alt=no>"
+        )
+        == "# On k\n\nOne a_1, E=.\n"
+    )
+
+
+def test_the_mark_of_a_note_is_no_part_of_a_word() -> None:
+    marks = "<a href=#n><sup>1</sup></a> and eel<sup><a href=#m>[2]</a></sup>"
+    assert text_of(f"<p>Roach{marks} on 40 m<sup>2</sup>.") == "Roach[^1] and eel[^2] on 40 m2.\n"
+
+
+def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
+    assert text_of("<ol start=4><li>Four<li>Five<li value=9>Nine<li>Ten</ol>") == (
+        "4. Four\n5. Five\n9. Nine\n10. Ten\n"
+    )
+
+
 def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
     assert text_of("<table><tr><td><h1>Title</h1><td><p>One.<p>Two.</table>") == "# Title\n\nOne.\n\nTwo.\n"
 
@@ -89,6 +124,9 @@ def test_a_page_without_text_is_refused() -> None:
         ("".join(f"<font a{n}><p>x" for n in range(4_000)) + "<p>Tea.", "Tea."),
         ("<article>x" * 20_000 + "<p>Tea.", "Tea."),
         ("<table>" + "<tr><td>a<td>b" * 5_000 + "<tr>" + "<td>x" * 5_000 + "</table>Tea.", "Tea."),
+        ("<table><tr>" + "<td rowspan=65534>a" * 5_000 + "<tr><td>x" * 5_000 + "</table>Tea.", "Tea."),
+        ("<table>" + "<tr><td colspan=65534>a<td>b" * 1_000 + "</table>Tea.", "Tea."),
+        ("<p><math><mi>x</mi></math>" * 10_000 + "<p>Tea.", "Tea."),
         ("<pre>" + "`" * 200_000 + "</pre>Tea.", "Tea."),
     ],
     ids=lambda page: page[:8],

@@ -57,6 +57,26 @@ def test_a_body_of_html_alone_is_read_as_text() -> None:
     assert read(Path("a.eml"), data).text == HEAD.format("News") + "# Tea\n\nis hot.\n"
 
 
+def test_all_texts_are_read_and_of_alternatives_the_first_with_text() -> None:
+    def part(kind: str, text: str) -> str:
+        return f"Content-Type: {kind}\n\n{text}\n"
+
+    def parts(kind: str, *inner: str) -> str:
+        limit = f"--{kind}"
+        return (
+            f'Content-Type: multipart/{kind}; boundary="{kind}"\n\n'
+            + "".join(f"{limit}\n{one}" for one in inner)
+            + f"{limit}--\n"
+        )
+
+    blank = parts("alternative", part("text/plain", " "), part("text/html", "<p>Gate 5."))
+    both = parts(
+        "related", part("text/plain", "Below."), part("image/png", "x"), part("text/plain", "Code 7.")
+    )
+    found = read(Path("a.eml"), f"From: a@b.c\n{parts('mixed', blank, both)}".encode())
+    assert found.text == "From: a@b.c\n\nGate 5.\n\nBelow.\n\nCode 7.\n"
+
+
 def test_the_places_of_a_message_are_its_paragraphs() -> None:
     found = read(Path("a.eml"), bytes(message("News", "Hello Bob,\n\nthe tea is hot.\n")))
     lines = found.text.split("\n")

@@ -20,8 +20,7 @@ def test_headings_lists_and_tables_are_read_in_their_order() -> None:
         FILE,
         archive(
             odt_members(
-                '<text:h text:outline-level="2">Water</text:h><text:p>Boil<text:s text:c="2"/>it<text:note>'
-                "<text:p> well</text:p></text:note>.</text:p>"
+                '<text:h text:outline-level="2">Water</text:h><text:p>Boil<text:s text:c="2"/>it.</text:p>'
                 "<text:list><text:list-item><text:p>green</text:p><text:list><text:list-item><text:p>Sencha"
                 "</text:p></text:list-item></text:list></text:list-item></text:list>"
                 '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2">'
@@ -29,10 +28,50 @@ def test_headings_lists_and_tables_are_read_in_their_order() -> None:
             )
         ),
     )
-    assert found.text == (
-        "## Water\n\nBoil  it well.\n\n- green\n  - Sencha\n\n| Kind | Kind |\n| --- | --- |\n"
-    )
+    assert found.text == ("## Water\n\nBoil  it.\n\n- green\n  - Sencha\n\n| Kind | Kind |\n| --- | --- |\n")
     assert found.title == "Water"
+
+
+def test_notes_follow_the_text_with_their_marks() -> None:
+    note = (
+        '<text:note text:note-class="{}"><text:note-citation>1</text:note-citation>'
+        "<text:note-body><text:p>{}</text:p><text:p>End.</text:p></text:note-body></text:note>"
+    )
+    foot, end = note.format("footnote", "In 1998."), note.format("endnote", "See the list.")
+    found = read(
+        FILE, archive(odt_members(f"<text:h>Fish{end}</text:h><text:p>Mostly roach{foot}.</text:p>"))
+    )
+    assert found.text == "# Fish\n[^e1]: See the list. End.\n\nMostly roach[^1].\n[^1]: In 1998. End.\n"
+    assert found.title == "Fish"
+
+
+def test_comments_are_left_out_with_a_note() -> None:
+    comment = "<office:annotation><text:p>Ask Bo.</text:p></office:annotation>"
+    found = read(FILE, archive(odt_members(f"<text:p>Order it.{comment}</text:p>")))
+    assert (found.text, found.note) == ("Order it.\n", "has comments, which were not read")
+
+
+def test_sections_below_the_first_heading_are_read() -> None:
+    section = "<text:section><text:h>Costs</text:h><text:p>Nine.</text:p></text:section>"
+    found = read(FILE, archive(odt_members(f"<text:h>Report</text:h>{section}")))
+    assert found.text == "# Report\n\n# Costs\n\nNine.\n"
+
+
+def test_cells_that_span_rows_and_columns_or_are_empty_keep_their_places() -> None:
+    cell = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>"
+    covered, empty = "<table:covered-table-cell/>", '<table:table-cell table:number-columns-repeated="2"/>'
+    rows = (
+        cell.format(' table:number-rows-spanned="2"', "Kind")
+        + cell.format(' table:number-columns-spanned="2"', "Minutes")
+        + covered,
+        covered + cell.format("", "hot</text:p><text:p>tea") + cell.format("", "cold"),
+        empty + cell.format("", "9"),
+    )
+    table = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    found = read(FILE, archive(odt_members(f"<table:table>{table}</table:table>")))
+    assert found.text == (
+        "| Kind | Minutes |  |\n| --- | --- | --- |\n| Kind | hot tea | cold |\n|  |  | 9 |\n"
+    )
 
 
 def test_an_entity_is_refused() -> None:

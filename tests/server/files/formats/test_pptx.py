@@ -6,6 +6,7 @@ import os
 from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,54 @@ def test_the_places_are_the_slides() -> None:
     )
     assert found.places == [(1, "slide 1"), (8, "slide 2")]
     assert found.title == "Tea"
+
+
+def saved(presentation: Any) -> bytes:
+    buffer = BytesIO()
+    presentation.save(buffer)
+    return buffer.getvalue()
+
+
+def test_the_values_of_a_chart_are_tables() -> None:
+    from pptx.chart.data import CategoryChartData, XyChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    bars, points = CategoryChartData(), XyChartData()
+    bars.add_category("2022").add_sub_category("spring")
+    bars.add_series("Metres", (410,))
+    points.add_series("Depth").add_data_point(0.7, 2.5)
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, bars).chart
+    chart.has_title, chart.chart_title.text_frame.text = True, "Tunnel"
+    slide.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, 0, 0, 9, 9, points)
+    assert read(FILE, saved(presentation)).text == (
+        "Tunnel\n\n|  | Metres |\n| --- | --- |\n| spring | 410 |\n\n"
+        "|  | Depth |\n| --- | --- |\n| 0.7 | 2.5 |\n"
+    )
+
+
+def test_a_hidden_slide_is_read_and_named_as_hidden() -> None:
+    presentation = pptx.Presentation()
+    for title in ("Shown", "Bid"):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+        slide.shapes.title.text = title
+    slide._element.set("show", "0")
+    found = read(FILE, saved(presentation))
+    assert (found.text, found.note) == ("# Shown\n\n# Bid (hidden)\n", "has hidden slides: 2")
+
+
+def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    grid = slide.shapes.add_table(2, 3, 0, 0, 9, 9).table
+    grid.cell(0, 0).merge(grid.cell(1, 0))
+    grid.cell(0, 1).merge(grid.cell(0, 2))
+    for at, words in {(0, 0): "Kind", (0, 1): "Minutes", (1, 1): "hot", (1, 2): "cold"}.items():
+        grid.cell(*at).text = words
+    assert read(FILE, saved(presentation)).text == (
+        "| Kind | Minutes |  |\n| --- | --- | --- |\n| Kind | hot | cold |\n"
+    )
 
 
 @pytest.mark.parametrize("data", [b"PK", archive({"ppt/presentation.xml": "<x/>"})])

@@ -41,6 +41,17 @@ def test_headings_paragraphs_and_tables_are_read() -> None:
     ]
 
 
+def test_text_that_was_deleted_is_left_out() -> None:
+    deleted = rb"{\deleted\revauthdel1 15 May}{\rtlch\fcs1 \af0 \deleted\delrsid5 or {\b later}}"
+    assert read(FILE, rb"{\rtf1\ansi Due " + deleted + rb"{\revised 1 July}.\par}").text == "Due 1 July.\n"
+
+
+def test_a_paragraph_that_ends_with_its_cell_stays_in_its_row() -> None:
+    cells = rb"{{\pard\intbl River\par}" b"\n" rb"\cell}{{\pard\intbl Otters\par}\cell}"
+    found = read(FILE, rb"{\rtf1\ansi{\trowd\cellx1\cellx2\intbl{" + cells + rb"}\intbl\row}\pard End.\par}")
+    assert found.text == "| River | Otters |\n| --- | --- |\n\nEnd.\n"
+
+
 def test_a_large_picture_takes_no_time() -> None:
     picture = rb"{\pict\pngblip " + b"89504e47\n" * 500_000 + b"}"
     assert read(FILE, rb"{\rtf1\ansi Before. " + picture + rb"After.\par}").text == "Before. After.\n"
