@@ -10,6 +10,7 @@ from ragchat.sessions.export import source_lines
 from ragchat.sessions.types import Session
 from ragchat.turn.past_turns import bare_answer
 from ragchat.turn.types import Turn
+from ragchat.turn.why import marks
 from ragcommon.contract.search import Hit
 
 _SESSION = "ragchat:session/"
@@ -25,7 +26,7 @@ def as_document(session: Session) -> tuple[str, dict[str, Any]]:
     parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]
     for turn in session.turns:
         at = local(turn.created_at)
-        answer = bare_answer(turn)
+        answer = "\n\n".join([bare_answer(turn), *marks(turn)])
         parts += [f"{_USER} ({at}):\n{turn.question}", f"{_CHAT} ({at}):\n{answer}"]
     uri = f"{_SESSION}{session.session_id}"
     metadata = {"uri": uri, "title": title, "created_at": session.created_at}

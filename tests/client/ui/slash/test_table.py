@@ -42,7 +42,7 @@ from tests.client.llm.test_client import settings as model_settings
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
-from tests.support.turns import no_servers, settings_in
+from tests.support.turns import FLAWED, FLAWS, no_servers, settings_in
 
 NAMES = (
     *(
@@ -483,6 +483,12 @@ async def test_a_past_conversation_is_listed_found_and_resumed(asked: Room) -> N
     await asked.run("/new")
     await asked.run("/resume")
     assert asked.context.conversation.session.session_id == past
+
+
+async def test_a_resumed_answer_is_marked_with_what_the_checks_found(room: Room) -> None:
+    await room.context.conversation.sessions.save_turn(FLAWED)
+    shown = await room.run(f"/resume {FLAWED.session_id}")
+    assert [line for line in shown.splitlines() if line.startswith("!")] == FLAWS
 
 
 async def test_without_an_id_the_last_other_conversation_is_resumed(asked: Room) -> None:
