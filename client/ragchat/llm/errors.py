@@ -90,6 +90,8 @@ class UnknownModel(ModelError):
     def advice(self) -> str:
         if not self.names:
             return "Check model.name and model.base_url."
+        if self.model in self.names:
+            return "It lists this model: the key may have no right to it, or the server could not load it."
         guess = f"Did you mean {' or '.join(self.near)}? " if self.near else ""
         if len(self.names) <= NAMES_SHOWN:
             return f"{guess}It has {', '.join(self.names)}."

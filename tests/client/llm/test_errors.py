@@ -65,6 +65,11 @@ TABLE: list[tuple[ModelError, str, str]] = [
         f"{URL} has no model a.",
         "It has 6 chat models, among them b, c, d, e, f.",
     ),
+    (
+        errors.UnknownModel("a", URL, ["a"], ["a"]),
+        f"{URL} has no model a.",
+        "It lists this model: the key may have no right to it, or the server could not load it.",
+    ),
     (errors.UnknownModel("a", URL), f"{URL} has no model a.", "Check model.name and model.base_url."),
     (errors.NoChatModel(URL), f"{URL} lists no chat model.", "Name one with --model or model.name."),
     (
