@@ -346,6 +346,15 @@ async def test_on_a_narrow_screen_trace_shortens_lines_of_code_before_places(
     assert "…" in shown
 
 
+async def test_on_a_narrow_screen_trace_folds_long_names_before_places(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "disk.py").write_text("def load(name):\n    pass\n", "utf-8")
+    use = f"def test_{'a_document_' * 5}():\n    return load({', '.join('abcdefghijklmnopqrst')})\n"
+    (tmp_path / "test_documents.py").write_text(use, "utf-8")
+    await room.run("/inject disk.py test_documents.py")
+    room.context.screen.out.width = 80
+    assert "test_documents.py:2" in await room.run("/trace load")
+
+
 async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
     shown = await asked.run("/sources")
     assert "[1] tea.md:" in shown
