@@ -63,7 +63,7 @@ class ModelUnreachable(ModelError):
     is_temporary = True
     code = "MODEL_UNREACHABLE"
     sentence = "{base_url} cannot be reached: {reason}."
-    hint = "Is the server running? Check model.base_url, or use --offline."
+    hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline."
 
 
 class ServerHungUp(ModelError):

@@ -36,7 +36,7 @@ TABLE: list[tuple[ModelError, str, str]] = [
     (
         errors.ModelUnreachable(URL, "refused"),
         f"{URL} cannot be reached: refused.",
-        "Is the server running? Check model.base_url, or use --offline.",
+        "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline.",
     ),
     (
         errors.ServerHungUp(URL, "Server disconnected"),
