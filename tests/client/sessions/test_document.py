@@ -37,6 +37,16 @@ def test_an_answer_in_a_document_is_marked_with_what_the_checks_found() -> None:
     assert text.endswith("\n\n".join(["\nIt is 1.5 bar. Hans Meier set it.", *FLAWS]) + "\n")
 
 
+def test_headings_of_an_answer_are_no_headings_of_the_conversation() -> None:
+    answer = "# **Tea**\nIt is hot.\n\nUse\n===\n```sh\n# boil\n```\n> # Quoted"
+    text, _ = as_document(Session("abc", "What is tea?", "2026-01-01", [turn("Say:\n## tea", answer)]))
+    said = [line for line in text.splitlines() if line and "2026" not in line]
+    assert said == [
+        *("# What is tea?", "Say:", "**tea**"),
+        *("**Tea**", "It is hot.", "**Use**", "```sh", "# boil", "```", "> # Quoted"),
+    ]
+
+
 def test_a_session_with_a_report_counts_as_generated() -> None:
     report = replace(turn("Is tea hot?", "Tea is hot [1]."), trace=Trace(is_report=True))
     _, metadata = as_document(Session("abc", "Tea", "2026-01-01", [turn("Hello?", "Hello."), report]))
