@@ -206,7 +206,8 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
     if status.st_size > MAX_FILE_BYTES:
-        return Refusal(path, f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}", named)
+        reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
+        return Refusal(path, reason, named)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:

@@ -198,6 +198,6 @@ def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> No
     path = tmp_path / "large.md"
     with path.open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
-    reason = "cannot be read: it is larger than 134,217,728 bytes (134,217,729)"
+    reason = "cannot be read: it is larger than 128 MiB (128.1 MiB); split or unpack it"
     assert reasons(find_files([tmp_path])) == {"large.md": (reason, False)}
     assert reasons(find_files([path])) == {"large.md": (reason, True)}
