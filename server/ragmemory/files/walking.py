@@ -286,7 +286,8 @@ def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path,
     try:
         if not entry.is_symlink():
             return path, folder.stat(entry.name)
-        target = path.resolve(strict=True)
+        # Unlike `resolve`, it names a loop of links in the words of the system.
+        target = Path(os.path.realpath(path, strict=True))
         if not target.is_relative_to(root):
             return Refusal(path, "is a link to a place outside the folder", failed=False)
         return target, _status(target)

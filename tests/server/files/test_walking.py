@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -162,7 +163,8 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     found = find_files([tmp_path])
     assert names(found, tmp_path) == ["sub/a.md"]
-    assert [Path(refusal.uri).name for refusal in found.refusals] == ["self"]
+    reason = f"is a broken link (cannot be read: {os.strerror(errno.ELOOP).lower()})"
+    assert [(Path(refusal.uri).name, refusal.reason) for refusal in found.refusals] == [("self", reason)]
 
 
 @posix
