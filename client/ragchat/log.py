@@ -54,13 +54,14 @@ class ServerLog:
         return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     async def last_line(self) -> str:
-        """The last line in the file; "" if there is none."""
+        """The last line with words in the file, without its frame; "" if there is none."""
         with suppress(OSError), self.path.open("rb") as log:
             log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
             lines = log.read().decode(errors="replace").split("\n")
             # Docker prints how to get help after the error itself.
-            said = (line.strip() for line in reversed(lines) if "--help" not in line)
-            return next(filter(None, said), "")
+            said = (line for line in reversed(lines) if "--help" not in line)
+            # Python draws a frame of `|`, `+` and `-` around the exceptions of a group.
+            return next((line.strip(" |\t\r") for line in said if any(map(str.isalnum, line))), "")
         return ""
 
 

@@ -96,6 +96,8 @@ async def test_the_last_line_of_a_log_is_the_last_one_that_says_something(tmp_pa
     assert await log.last_line() == ""
     log.path.write_text("no daemon\n\nRun `it --help` for help\n", encoding="utf-8")
     assert await log.last_line() == "no daemon"
+    log.path.write_text("    | ValueError: no daemon\n    +------------------------------------\n", "utf-8")
+    assert await log.last_line() == "ValueError: no daemon"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")

@@ -294,7 +294,7 @@ def test_the_sentence_names_key_range_value_and_origin(home: Path) -> None:
         ("a" + ".a" * 100_000 + " = 1", "is not valid TOML: a key has more than 16 parts"),
         ("a = " + "[" * 100_000, "is not valid TOML: it is nested too deeply"),
         ("a" * 100_000 + " = 1", "Unknown setting aaa"),
-        ("#" * (MAX_BYTES + 1), "it is larger than 262,144 bytes (262,145)"),
+        ("#" * (MAX_BYTES + 1), "it is larger than 262,144 bytes (262,145 bytes)"),
     ],
     ids=lambda text: text[:20],
 )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ragchat import CLIENT_NAME
 from ragchat.answer import Answer
 from ragchat.errors import RagChatError
-from ragchat.grounding.types import Citation
+from ragchat.grounding.types import Citation, Unsupported
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText, ToolResult
 from ragchat.servers.manager import ServerManager
@@ -73,6 +73,21 @@ def turn(
         created_at=created_at,
         trace=Trace(query=query or question),
     )
+
+
+# What the checks find in its answer, and how they say it.
+FLAWED = replace(
+    turn("How high is the pressure?"),
+    answer=Answer(
+        "It is 1.5 bar [9]. Hans Meier set it [1].",
+        [Citation.of(1, hit("The pressure is set by hand."), "")],
+        grounded=False,
+        model="fake",
+        unknown_citations=[9],
+        unsupported=[Unsupported(["Hans Meier"], [1])],
+    ),
+)
+FLAWS = ["! The answer cites [9], but no such passage was given.", "! Hans Meier: not in [1]."]
 
 
 class ListMemory(MemoryClient):

@@ -242,6 +242,17 @@ def test_a_key_that_a_server_repeats_is_neither_on_the_screen_nor_in_a_log(
         assert [oct(log.stat().st_mode & 0o777) for log in logs] == ["0o600"] * 2
 
 
+def test_with_json_an_answer_that_broke_off_has_its_part_beside_the_error(tmp_path: Path) -> None:
+    with OpenAIServer([Reply("The pressure must stay low.", break_after=2)]) as server:
+        ragchat = program_in(
+            tmp_path, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
+        )
+        done = ragchat("ask", "--json", "How high is the pressure?")
+    assert (done.code, done.json["error"]["code"]) == (1, "MODEL_STREAM_BROKEN")
+    assert "The pressure must stay low.".startswith(done.json["answer"])
+    assert done.json["answer"]
+
+
 def test_any_text_prints_on_any_terminal(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
     text = "Žluťoučký kůň — 日本語 \U0001f600 \x1b[31mred"

@@ -12,8 +12,10 @@ from pathlib import Path
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.prompt import filled_in, names_documents
 from ragchat.commands.stdin import piped_text, read_stdin
+from ragchat.console import describe
 from ragchat.conversation import SaveMode
-from ragchat.turn.events import Emit, Event, Notice
+from ragchat.llm.errors import ModelError
+from ragchat.turn.events import Delta, Emit, Event, Notice
 from ragchat.turn.types import Turn
 
 # All passages of a text that the user names are relevant; the budget of the prompt limits them.
@@ -69,16 +71,27 @@ async def _answer(run: Invocation, question: str, text: str = "") -> int:
 async def show_turn(
     run: Invocation, take_turn: Callable[[Emit], Awaitable[Turn]]
 ) -> tuple[Turn, Sequence[str]]:
-    """Take a turn and show it. With --json only its notices are shown, on stderr, and also returned."""
+    """Take a turn and show it. With --json only its notices are shown, on stderr, and also returned.
+
+    The part of an answer that broke off is the result of a command that fails.
+    """
     notices: list[str] = []
+    parts: list[str] = []
 
     def note(event: Event) -> None:
         run.note_event(event)
         if isinstance(event, Notice):
             notices.append(event.text)
+        elif isinstance(event, Delta):
+            parts.append(event.text)
 
     if run.console.json:
-        return await take_turn(note), notices
+        try:
+            return await take_turn(note), notices
+        except ModelError as error:
+            if parts:
+                run.console.document({"answer": "".join(parts), "notices": notices}, describe(error))
+            raise
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
 

@@ -60,13 +60,13 @@ async def show(run: Invocation) -> int:
         turns = [{**turn.public(), "changed": changed[turn.turn_id]} for turn in session.turns]
         run.console.document({**structs.asdict(session), "turns": turns})
         return 0
+    from ragchat.turn.why import marks
     from ragchat.ui.render.sources import plain_sources
 
     for turn in session.turns:
-        mark = [f"! Changed since: {', '.join(changed[turn.turn_id])}"] if changed[turn.turn_id] else []
-        run.console.print(
-            "\n".join((f"> {turn.question}", "", turn.answer.text, "", *plain_sources(turn), *mark, ""))
-        )
+        stale = [f"! Changed since: {', '.join(changed[turn.turn_id])}"] if changed[turn.turn_id] else []
+        below = [*marks(turn), *plain_sources(turn), *stale]
+        run.console.print("\n".join((f"> {turn.question}", "", turn.answer.text, "", *below, "")))
     return 0
 
 

@@ -27,10 +27,11 @@ _FIRST_BYTE_SECONDS = 3.0
 def read_stdin(*, may_be_empty: bool = False) -> str:
     """All of stdin as text, decoded like a file. Raises StdinUnusable."""
     from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
+    from ragcommon.files.safe_open import readable_size
 
     data = _stdin(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise StdinUnusable(f"is larger than {MAX_FILE_BYTES:,} bytes")
+        raise StdinUnusable(f"is larger than {readable_size(MAX_FILE_BYTES)}")
     try:
         return decode(data)[0]
     except NotText as error:

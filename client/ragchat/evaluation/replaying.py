@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from ragchat.uris import short_location
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
+    from ragchat.grounding.types import Citation
     from ragchat.sessions.types import Session
     from ragchat.settings import Price
     from ragchat.turn.events import Emit
@@ -59,15 +60,15 @@ async def ask_again(conversation: Conversation, session: Session, model: str, em
 
 def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None) -> Replayed:
     """What is compared of a turn; with the turn `before`, also the differences."""
-    answer, text, cited = turn.answer, _said(turn), _cited(turn)
+    answer, text, cited = turn.answer, _said(turn), turn.answer.sources
     prompt, completion = answer.usage.best
     price = prices.get(answer.model)
-    then, text_then = (_cited(before), _said(before)) if before else (cited, text)
+    then, text_then = (before.answer.sources, _said(before)) if before else (cited, text)
     return Replayed(
         answer.model,
         answer.text,
         answer.grounded,
-        cited,
+        _places(cited),
         prompt,
         completion,
         answer.usage.is_reported,
@@ -75,8 +76,8 @@ def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None
         (prompt * price.prompt + completion * price.answer) / 1e6 if price else None,
         lacking(text_then, text, turn.question),
         lacking(text, text_then, turn.question),
-        [place for place in then if place not in cited],
-        [place for place in cited if place not in then],
+        _places([one for one in then if not any(_overlap(one, other) for other in cited)]),
+        _places([one for one in cited if not any(_overlap(one, other) for other in then)]),
     )
 
 
@@ -85,6 +86,11 @@ def _said(turn: Turn) -> str:
     return "\n".join(card.text for card in turn.answer.cards) or turn.answer.text
 
 
-def _cited(turn: Turn) -> list[str]:
-    sources = turn.answer.sources
-    return list(dict.fromkeys(short_location(c.uri, [c.cited_lines], c.title, c.places) for c in sources))
+def _places(cited: Sequence[Citation]) -> list[str]:
+    return list(dict.fromkeys(short_location(c.uri, [c.cited_lines], c.title, c.places) for c in cited))
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    """Whether two citations have lines in common: a model cites a passage, a card some lines of it."""
+    (start, end), (first, last) = one.cited_lines, other.cited_lines
+    return one.uri == other.uri and start <= last and first <= end

@@ -62,6 +62,11 @@ _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
 _IDENTIFIER = re.compile(
     r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
 )
+# A formula in TeX: $x^2$, $$…$$, \(…\) or \[…\]; a price has a space or a digit at one of its dollar signs.
+_FORMULA = re.compile(
+    r"\$\$[^$]+\$\$|(?<![\w$])\$(?=[^\s$])(?=[^$\n]*[A-Za-z\\^=])[^$\n]+(?<!\s)\$(?![\w$])"
+    r"|\\[(\[](?:(?!\\[()\[\]])[\s\S])*\\[)\]]"
+)
 _NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
 # After these, a word is inside a sentence, so that its capital is its own.
 _MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W_][-–/]$")
@@ -99,7 +104,7 @@ def unsupported(
 def lacking(text: str, *others: str) -> list[str]:
     """The facts of a text that none of the others contains, each once, in its order."""
     known, has_names = _Known.of("\n".join(others)), not is_german(text)
-    sentences = [one for line in MARKER.sub("", text).splitlines() for one in _split(line)]
+    sentences = [one for line in MARKER.sub("", _FORMULA.sub(" ", text)).splitlines() for one in _split(line)]
     return [*dict.fromkeys(fact for one in sentences for fact in _lacking(one, known, has_names=has_names))]
 
 
@@ -116,9 +121,9 @@ def _all_text(hit: Hit) -> str:
 def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Each sentence without its markers, and their numbers. Quotations are checked elsewhere.
 
-    Headings, and the header of a table, name a topic and claim nothing.
+    Headings, and the header of a table, name a topic and claim nothing. Formulas are not checked.
     """
-    lines = without_quotations(answer).splitlines()
+    lines = _FORMULA.sub(" ", without_quotations(answer)).splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if not MARKER.search(line) and (_HEADING.match(line) or is_rule(following)):
             continue
@@ -130,8 +135,7 @@ def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                 sentence = sentence[leading.end() :]
             sentences.append(sentence)
         for sentence in sentences:
-            markers = MARKER.findall(sentence)
-            numbers = dict.fromkeys(n for marker in markers for n in marked_numbers(marker))
+            numbers = dict.fromkeys(n for one in MARKER.findall(sentence) for n in marked_numbers(one))
             yield MARKER.sub("", sentence), tuple(numbers)
 
 
@@ -188,9 +192,8 @@ class _Known:
     def _has_relative(self, term: str) -> bool:
         """Whether a term shares a prefix with it: German, Germany; Mon, Monday."""
         needed = max(PREFIX, round(PREFIX_SHARE * len(term)))
-        if len(term) >= needed and term[:needed] in self.prefixes:
-            return True
-        return any(term[:size] in self.terms for size in range(3, len(term) + 1))
+        begins_alike = len(term) >= needed and term[:needed] in self.prefixes
+        return begins_alike or any(term[:size] in self.terms for size in range(3, len(term) + 1))
 
 
 def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
@@ -219,9 +222,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return False
     if unit or found["percent"] or found["magnitude"]:
         return True
-    if found["word"]:
-        return False
-    if _ORDINAL.match(text, found.end()):
+    if found["word"] or _ORDINAL.match(text, found.end()):
         return False
     is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
     if (

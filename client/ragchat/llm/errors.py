@@ -63,7 +63,7 @@ class ModelUnreachable(ModelError):
     is_temporary = True
     code = "MODEL_UNREACHABLE"
     sentence = "{base_url} cannot be reached: {reason}."
-    hint = "Is the server running? Check model.base_url, or use --offline."
+    hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline."
 
 
 class ServerHungUp(ModelError):
@@ -90,6 +90,8 @@ class UnknownModel(ModelError):
     def advice(self) -> str:
         if not self.names:
             return "Check model.name and model.base_url."
+        if self.model in self.names:
+            return "It lists this model: the key may have no right to it, or the server could not load it."
         guess = f"Did you mean {' or '.join(self.near)}? " if self.near else ""
         if len(self.names) <= NAMES_SHOWN:
             return f"{guess}It has {', '.join(self.names)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ragchat.formatting import local
@@ -10,6 +11,7 @@ from ragchat.sessions.export import source_lines
 from ragchat.sessions.types import Session
 from ragchat.turn.past_turns import bare_answer
 from ragchat.turn.types import Turn
+from ragchat.turn.why import marks
 from ragcommon.contract.search import Hit
 
 _SESSION = "ragchat:session/"
@@ -25,12 +27,23 @@ def as_document(session: Session) -> tuple[str, dict[str, Any]]:
     parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]
     for turn in session.turns:
         at = local(turn.created_at)
-        answer = bare_answer(turn)
-        parts += [f"{_USER} ({at}):\n{turn.question}", f"{_CHAT} ({at}):\n{answer}"]
+        answer = "\n\n".join([_without_headings(bare_answer(turn)), *marks(turn)])
+        parts += [f"{_USER} ({at}):\n{_without_headings(turn.question)}", f"{_CHAT} ({at}):\n{answer}"]
     uri = f"{_SESSION}{session.session_id}"
     metadata = {"uri": uri, "title": title, "created_at": session.created_at}
     generated = {"generated": True} if any(turn.trace.is_report for turn in session.turns) else {}
     return "\n\n".join(parts) + "\n", metadata | generated
+
+
+def _without_headings(text: str) -> str:
+    """The text with its headings in bold: as headings, they would be those of all later turns as well."""
+    from ragchat.markdown import block_parser
+
+    lines = text.split("\n")
+    for opening, inline in reversed([*pairwise(block_parser().parse(text))]):
+        if opening.type == "heading_open" and opening.level == 0 and opening.map:
+            lines[slice(*opening.map)] = [f"**{inline.content.replace('**', '')}**"]
+    return "\n".join(lines)
 
 
 def is_question_of_user(hit: Hit) -> bool:

@@ -12,6 +12,7 @@ from ragchat.grounding.types import Citation
 from ragchat.sanitize import one_line
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
+from ragchat.turn.why import marks
 from ragcommon.text.places import label
 from ragcommon.text.rules import passage_names
 
@@ -37,6 +38,8 @@ def _markdown(session: Session) -> Iterator[str]:
         if "\n" in turn.question:  # the heading has it on one line only
             yield from (turn.question, "")
         yield from (turn.answer.text, "")
+        for mark in marks(turn):
+            yield from (one_line(mark), "")
         yield from source_lines(turn)
         yield f"*{turn.answer.model}, {turn.created_at}*"
     yield ""

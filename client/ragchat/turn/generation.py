@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ragchat.answer import Answer
-from ragchat.grounding.citations import Checked, check
+from ragchat.grounding.citations import check
 from ragchat.grounding.facts import unsupported
 from ragchat.grounding.judging import Closeness
-from ragchat.grounding.types import Unsupported
 from ragchat.llm import tokens
 from ragchat.llm.images import IMAGE_TOKENS, MAX_IMAGES
-from ragchat.offline.small_talk import small_talk
 from ragchat.turn.events import Delta, Emit, Notice, Retrieved
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, TurnLimits
-from ragchat.turn.passages import ATTACHED, markers
+from ragchat.turn.passages import ATTACHED
 from ragchat.turn.past_turns import NOT_GROUNDED, NOT_SEARCHED
 from ragchat.turn.prompt import Prompt, build
 from ragchat.turn.rounds import Answerer, Exchange, Rounds
 from ragchat.turn.types import Turn
+from ragchat.turn.why import flaws
 from ragchat.uris import short_uri
 from ragmcp.concurrency import in_daemon_thread
-
-UNCITED = "The answer cites no passage: nothing in it was checked against your documents."
 
 
 async def generate(
@@ -64,23 +61,14 @@ async def generate(
     grounded = bool(cited) and not wrong and judged.state is Closeness.GROUNDED
     if cited and not grounded:
         _, parts = await grounding.of(hits)
-    missing = judged.missing if hits else []
-    for text in _flaws(checked, wrong):
-        emit(Notice(text))
-    if hits and not checked.citations and not checked.unknown and not small_talk(question):
-        emit(Notice(UNCITED))
-    if missing and cited and not grounded:
-        emit(Notice(f"Not mentioned in the cited passages: {', '.join(missing)}."))
     ungrounded = "" if hits else f"\n\n{NOT_GROUNDED if grounding.was_searched else NOT_SEARCHED}"
-    if ungrounded:
-        emit(Delta(ungrounded))
-    return Answer(
+    answer = Answer(
         exchange.text + ungrounded,
         checked.citations,
         exchange.passages.candidates,
         grounded=grounded,
         nearest=[] if grounded else parts,
-        missing=missing,
+        missing=judged.missing if hits else [],
         model=answerer.model.name,
         usage=exchange.usage,
         passages_tokens=exchange.passages.tokens,
@@ -92,6 +80,11 @@ async def generate(
         untrusted=exchange.untrusted,
         judgement=judged.recorded,
     )
+    for text in flaws(question, answer):
+        emit(Notice(text))
+    if ungrounded:
+        emit(Delta(ungrounded))
+    return answer
 
 
 def _other_sources(history: Sequence[Turn], exchange: Exchange) -> str:
@@ -112,13 +105,3 @@ def _dropped(prompt: Prompt, history: Sequence[Turn], budget: Budget) -> str:
         f"{turns} of this session no longer fit and were left out: after passages, tools and the answer, "
         f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
     )
-
-
-def _flaws(checked: Checked, facts: Sequence[Unsupported]) -> Iterator[str]:
-    """Notices for unknown citations, for wrong quotations, and for facts that the passages do not hold."""
-    if checked.unknown:
-        yield f"The answer cites {markers(checked.unknown)}, but no such passage was given."
-    if wrong := sorted({citation.n for citation in checked.citations if citation.verified is False}):
-        yield f"A quotation attributed to {markers(wrong)} is not in it word for word."
-    for found in facts:
-        yield f"{', '.join(found.facts)}: not in {markers(found.passages) or 'any passage'}."

@@ -1,4 +1,4 @@
-"""How an answer was made, as names with values: the tokens, the times and the judgement. Pure."""
+"""How an answer was made, as names with values, and what the checks found in it. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping
 from ragchat.answer import Answer
 from ragchat.formatting import counted, seconds
 from ragchat.llm.types import OFFLINE
+from ragchat.offline.small_talk import small_talk
 from ragchat.sanitize import one_line
+from ragchat.turn.passages import markers
 from ragchat.turn.types import Turn
+
+UNCITED = "The answer cites no passage: nothing in it was checked against your documents."
 
 
 def summary(turn: Turn) -> str:
@@ -100,3 +104,26 @@ def _tokens(answer: Answer) -> str:
     if not answer.usage.is_reported:
         return f"prompt about {prompt:,}, answer about {completion:,} (the server reported none)"
     return f"prompt {prompt:,} (our estimate {answer.prompt_tokens:,}), answer {completion:,}"
+
+
+def flaws(question: str, answer: Answer) -> Iterator[str]:
+    """What the checks found in the answer of a model: a sentence for each flaw."""
+    if answer.model == OFFLINE:
+        return
+    if answer.unknown_citations:
+        yield f"The answer cites {markers(answer.unknown_citations)}, but no such passage was given."
+    if wrong := sorted({citation.n for citation in answer.citations if citation.verified is False}):
+        yield f"A quotation attributed to {markers(wrong)} is not in it word for word."
+    for found in answer.unsupported:
+        yield f"{', '.join(found.facts)}: not in {markers(found.passages) or 'any passage'}."
+    has_passages = any(candidate.n for candidate in answer.candidates)
+    if has_passages and not answer.citations and not answer.unknown_citations and not small_talk(question):
+        yield UNCITED
+    rests = any(citation.verified is not False for citation in answer.citations)
+    if answer.missing and rests and not answer.grounded:
+        yield f"Not mentioned in the cited passages: {', '.join(answer.missing)}."
+
+
+def marks(turn: Turn) -> list[str]:
+    """The flaws of a saved answer as lines below it. A report has its own marks, in its text."""
+    return [] if turn.trace.is_report else [f"! {flaw}" for flaw in flaws(turn.question, turn.answer)]

@@ -35,6 +35,7 @@ from ragchat.web.errors import BadRequest, CopyFailed, TooLarge
 from ragchat.web.site import Site, body, route
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
+from ragcommon.files.safe_open import readable_size
 from ragcommon.files.uris import path_of
 from ragcommon.files.writing import appearing, private_folder
 
@@ -107,7 +108,7 @@ async def upload(site: Site, request: Request) -> dict[str, Any]:
     name, limit = request.query_params.get("name", ""), largest(site)
     path = copy_path(folder_of(site), name)
     size = int(request.headers.get("content-length", 0))
-    too_large = TooLarge(one_line(name), f"{limit:,} bytes")
+    too_large = TooLarge(one_line(name), readable_size(limit))
     if size > limit:
         raise too_large
     written = 0

@@ -206,7 +206,8 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
     if status.st_size > MAX_FILE_BYTES:
-        return Refusal(path, f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}", named)
+        reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
+        return Refusal(path, reason, named)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:
@@ -285,7 +286,8 @@ def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path,
     try:
         if not entry.is_symlink():
             return path, folder.stat(entry.name)
-        target = path.resolve(strict=True)
+        # Unlike `resolve`, it names a loop of links in the words of the system.
+        target = Path(os.path.realpath(path, strict=True))
         if not target.is_relative_to(root):
             return Refusal(path, "is a link to a place outside the folder", failed=False)
         return target, _status(target)

@@ -156,7 +156,8 @@ def _diff(before: list[str], after: list[str], names: list[str], part: str) -> I
 
 def _lines(text: str) -> list[str]:
     # Not splitlines: a difference in the line end at the end of the text is a difference.
-    return text.split("\n") if text else []
+    *lines, rest = text.split("\n")
+    return [*lines, f"{rest}\n\\ No newline at end of file"] if rest else lines
 
 
 def _json_lines(metadata: Metadata) -> list[str]:

@@ -6,6 +6,7 @@ Both programs read files that a user names or that are in a folder. Few imports:
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import sys
@@ -109,4 +110,11 @@ def _read(descriptor: int, path: Path, most: int, *, private: bool = False) -> b
 
 def too_large(size: int | None, most: int) -> str:
     """Why a file of `size` bytes is not read, as the end of a sentence about it."""
-    return f"it is larger than {most:,} bytes" + (f" ({size:,})" if size is not None else "")
+    return f"it is larger than {readable_size(most)}" + (
+        f" ({readable_size(size)})" if size is not None else ""
+    )
+
+
+def readable_size(size: int) -> str:
+    """`1,000 bytes`; from a mebibyte on `128 MiB`, rounded up to a tenth."""
+    return f"{size:,} bytes" if size < 2**20 else f"{math.ceil(size * 10 / 2**20) / 10:,.10g} MiB"

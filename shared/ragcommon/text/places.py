@@ -107,6 +107,7 @@ def with_cell(places: Sequence[Place], line: int, row: str, text: str) -> list[P
 def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place]) -> str:
     """Ranges of lines (inclusive) of a document: "thesis.pdf p. 12", "notes.md:3–5, 8"."""
     ranges = sorted(set(lines))
+    name = " ".join(name.splitlines())  # The name of a file may have line breaks.
     if labels := dict.fromkeys(filter(None, (label(places, *one) for one in ranges))):
         return f"{name} {', '.join(labels)}"
     return f"{name}:{', '.join(f'{start}' if start == end else f'{start}–{end}' for start, end in ranges)}"

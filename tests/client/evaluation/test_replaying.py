@@ -42,6 +42,8 @@ async def test_two_models_are_compared_with_the_answer_then(tmp_path: Path) -> N
     assert (again.model, again.cost) == ("two", None)
     assert (again.facts_gone, again.facts_new, again.citations_gone) == (["75 degrees"], ["80 degrees"], [])
     assert (offline.model, offline.facts_gone) == ("offline", [])
+    assert offline.citations != before.citations  # one line of the passage
+    assert (offline.citations_gone, offline.citations_new) == ([], [])
 
 
 def test_a_price_that_is_none_is_refused(tmp_path: Path) -> None:

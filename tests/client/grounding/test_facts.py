@@ -36,6 +36,8 @@ def facts(answer: str, question: str = "") -> list[str]:
         ("It bakes for nine hours at 300 degrees [1].", ["nine hours", "300 degrees"]),
         ("It bakes at 240 °C. [1]", ["240 °C"]),
         ("It says 42% [1].", ["42%"]),
+        ("It costs $42 or US$43, at most $44 a day [1].", ["42", "43", "44"]),
+        ("It costs 42$ a day, from 43$ to 44$ [1].", ["42$", "43$", "44$"]),
         ("It costs 1,600 EUR [1].", ["1,600 EUR"]),
         ("It was written on March 5, 2021 [1].", ["March 5, 2021"]),
         ("The board met on 2022-03-05 [2].", ["2022-03-05"]),
@@ -78,6 +80,9 @@ def test_a_fact_that_the_passage_does_not_contain_is_named(answer: str, lacking:
         "It took nine hours [7].",
         'It says "the loaf bakes for nine hours" [1].',
         "```\nx = 99  # [1]\n```\nSo it is [1].",
+        "**bold** and $x^2$ [1].",
+        "The heat is $Q = m_1 c_{42} + 77$, or \\(99x\\) [1].",
+        "The heat is [1]\n\n$$\n\\frac{99}{x_2}\n$$\n\n\\[\n77y\n\\]",
     ],
 )
 def test_the_same_fact_in_another_form_and_what_is_no_claim_raise_no_alarm(answer: str) -> None:

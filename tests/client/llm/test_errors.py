@@ -36,7 +36,7 @@ TABLE: list[tuple[ModelError, str, str]] = [
     (
         errors.ModelUnreachable(URL, "refused"),
         f"{URL} cannot be reached: refused.",
-        "Is the server running? Check model.base_url, or use --offline.",
+        "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline.",
     ),
     (
         errors.ServerHungUp(URL, "Server disconnected"),
@@ -64,6 +64,11 @@ TABLE: list[tuple[ModelError, str, str]] = [
         errors.UnknownModel("a", URL, [], [*"bcdefg"]),
         f"{URL} has no model a.",
         "It has 6 chat models, among them b, c, d, e, f.",
+    ),
+    (
+        errors.UnknownModel("a", URL, ["a"], ["a"]),
+        f"{URL} has no model a.",
+        "It lists this model: the key may have no right to it, or the server could not load it.",
     ),
     (errors.UnknownModel("a", URL), f"{URL} has no model a.", "Check model.name and model.base_url."),
     (errors.NoChatModel(URL), f"{URL} lists no chat model.", "Name one with --model or model.name."),

@@ -10,7 +10,7 @@ from ragchat.sessions.types import Session
 from ragchat.turn.approval import untrusted_texts
 from ragchat.turn.past_turns import NOT_GROUNDED
 from ragchat.turn.types import Trace
-from tests.support.turns import hit, turn
+from tests.support.turns import FLAWED, FLAWS, hit, turn
 
 
 def test_a_document_holds_the_title_the_date_and_the_turns() -> None:
@@ -30,6 +30,21 @@ def test_a_document_holds_the_title_the_date_and_the_turns() -> None:
         "**ragchat**",
     ] * 2
     assert metadata == {"uri": "ragchat:session/abc", "title": "What is tea?", "created_at": "not a time"}
+
+
+def test_an_answer_in_a_document_is_marked_with_what_the_checks_found() -> None:
+    text, _ = as_document(Session("abc", "Why?", "2026-01-01", [FLAWED]))
+    assert text.endswith("\n\n".join(["\nIt is 1.5 bar. Hans Meier set it.", *FLAWS]) + "\n")
+
+
+def test_headings_of_an_answer_are_no_headings_of_the_conversation() -> None:
+    answer = "# **Tea**\nIt is hot.\n\nUse\n===\n```sh\n# boil\n```\n> # Quoted"
+    text, _ = as_document(Session("abc", "What is tea?", "2026-01-01", [turn("Say:\n## tea", answer)]))
+    said = [line for line in text.splitlines() if line and "2026" not in line]
+    assert said == [
+        *("# What is tea?", "Say:", "**tea**"),
+        *("**Tea**", "It is hot.", "**Use**", "```sh", "# boil", "```", "> # Quoted"),
+    ]
 
 
 def test_a_session_with_a_report_counts_as_generated() -> None:

@@ -9,7 +9,7 @@ from ragchat.grounding.types import Citation
 from ragchat.sessions.export import export_session
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
-from tests.support.turns import hit, turn
+from tests.support.turns import FLAWED, FLAWS, hit, turn
 
 SESSION = Session(
     "abc",
@@ -33,6 +33,11 @@ def test_markdown_holds_questions_answers_and_sources() -> None:
         "- [1] Notes, Tea, <file:///notes/1.md>, line 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
         "## And coffee?\n\nUnknown.\n\n*offline, 2026-01-01T00:00:00.000Z*\n"
     )
+
+
+def test_markdown_marks_what_the_checks_found_in_an_answer() -> None:
+    session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [FLAWED])
+    assert [one for one in export_session(session, "markdown").split("\n\n") if one[0] == "!"] == FLAWS
 
 
 def test_json_holds_everything() -> None:

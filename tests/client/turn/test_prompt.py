@@ -113,7 +113,7 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
     [
         ("none.md", "No such file or directory"),
         (os.devnull, "it is not a regular file"),
-        ("large.md", "it is larger than 1,048,576 bytes (1,048,577)"),
+        ("large.md", "it is larger than 1 MiB (1.1 MiB)"),
         ("latin.md", "it is not text in UTF-8"),
         ("~nobody-has-this-name/a.md", "there is no such home folder"),
     ],

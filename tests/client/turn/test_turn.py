@@ -36,7 +36,6 @@ from ragchat.turn.events import (
     ToolFinished,
     ToolStarted,
 )
-from ragchat.turn.generation import UNCITED
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.past_turns import NOT_GROUNDED, NOT_SEARCHED
 from ragchat.turn.prompt import Prompts
@@ -49,6 +48,7 @@ from ragchat.turn.rounds import (
 )
 from ragchat.turn.turn import take_turn
 from ragchat.turn.types import Turn
+from ragchat.turn.why import UNCITED
 from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured

@@ -20,7 +20,7 @@ def test_a_file_of_exactly_the_limit_is_read_and_one_byte_more_is_refused(tmp_pa
     path.write_bytes(b"x" * 1001)
     with pytest.raises(FileTooLarge) as caught:
         read_regular(path, 1000)
-    assert caught.value.strerror == "it is larger than 1,000 bytes (1,001)"
+    assert caught.value.strerror == "it is larger than 1,000 bytes (1,001 bytes)"
     assert caught.value.filename == str(path)
 
 

@@ -181,7 +181,7 @@ def test_an_unreadable_gitignore_is_reported_and_the_walk_continues(tmp_path: Pa
     [refusal] = found.refusals
     assert (refusal.path, refusal.failed) == (path, False)
     reason = {
-        "large": "it is larger than 262,144 bytes (524,288)",
+        "large": "it is larger than 262,144 bytes (524,288 bytes)",
         "link": "it is a link, which git does not follow",
     }.get(kind, "it is not a regular file")
     assert refusal.reason == f"cannot be read: {reason}"

@@ -33,7 +33,7 @@ async def trace(context: ChatContext, name: str) -> None:
         if not steps:
             continue
         table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
         table.add_column(overflow="fold")
         table.add_column()
         if any(step.targets for step in steps[:_SHOWN]):
@@ -41,7 +41,7 @@ async def trace(context: ChatContext, name: str) -> None:
         for step in steps[:_SHOWN]:
             row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
             what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
-            # This column shrinks first; otherwise the locations would be folded.
+            # Mostly the widest column, which shrinks first: it is cut, names and places are folded.
             text.no_wrap, text.overflow = True, "ellipsis"
             table.add_row(what, place, text, *targets)
         context.screen.show("", title, table)

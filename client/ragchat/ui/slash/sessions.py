@@ -62,12 +62,15 @@ def show_resumed(context: ChatContext) -> None:
     """Show the last question and answer of a continued session, as a reminder."""
     from rich.text import Text
 
+    from ragchat.turn.why import marks
     from ragchat.ui.render.markdown import Markdown
 
     session = context.conversation.session
     for turn in session.turns[-1:]:
         question, answer = Text(sanitize(turn.question), "name"), Markdown(sanitize(turn.answer.text))
         context.screen.show(question, "", answer, "")
+        for mark in marks(turn):
+            context.screen.note(mark)
     place = f" in the notebook {session.notebook}" if session.notebook else ""
     context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}){place}.")
 

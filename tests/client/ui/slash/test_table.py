@@ -42,7 +42,7 @@ from tests.client.llm.test_client import settings as model_settings
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
-from tests.support.turns import no_servers, settings_in
+from tests.support.turns import FLAWED, FLAWS, no_servers, settings_in
 
 NAMES = (
     *(
@@ -346,6 +346,15 @@ async def test_on_a_narrow_screen_trace_shortens_lines_of_code_before_places(
     assert "…" in shown
 
 
+async def test_on_a_narrow_screen_trace_folds_long_names_before_places(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "disk.py").write_text("def load(name):\n    pass\n", "utf-8")
+    use = f"def test_{'a_document_' * 5}():\n    return load({', '.join('abcdefghijklmnopqrst')})\n"
+    (tmp_path / "test_documents.py").write_text(use, "utf-8")
+    await room.run("/inject disk.py test_documents.py")
+    room.context.screen.out.width = 80
+    assert "test_documents.py:2" in await room.run("/trace load")
+
+
 async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
     shown = await asked.run("/sources")
     assert "[1] tea.md:" in shown
@@ -483,6 +492,12 @@ async def test_a_past_conversation_is_listed_found_and_resumed(asked: Room) -> N
     await asked.run("/new")
     await asked.run("/resume")
     assert asked.context.conversation.session.session_id == past
+
+
+async def test_a_resumed_answer_is_marked_with_what_the_checks_found(room: Room) -> None:
+    await room.context.conversation.sessions.save_turn(FLAWED)
+    shown = await room.run(f"/resume {FLAWED.session_id}")
+    assert [line for line in shown.splitlines() if line.startswith("!")] == FLAWS
 
 
 async def test_without_an_id_the_last_other_conversation_is_resumed(asked: Room) -> None:
