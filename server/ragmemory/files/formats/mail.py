@@ -1,19 +1,25 @@
-"""E-mail: single messages (.eml) and mailboxes (.mbox), whose places are the messages."""
+"""E-mail: single messages (.eml) and mailboxes (.mbox), whose places are the messages.
+
+Also web pages that a browser saved as a message with their images (.mhtml, .mht).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email.message import EmailMessage, Message
 from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from pathlib import Path
+from typing import Literal
 
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText, one_line
 from ragmemory.files.formats.html import markdown
+from ragmemory.files.formats.html import read as read_html
 from ragmemory.files.formats.members import Members
 from ragmemory.files.formats.scans import current
 
+PAGES = (".mhtml", ".mht")
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # Begins a message in a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
@@ -38,6 +44,8 @@ class ShortHeaders(EmailPolicy):
 
 def read(path: Path, data: bytes) -> FileText:
     """The messages of a file. Raises NotText."""
+    if path.suffix.lower() in PAGES:
+        return _page(path, data)
     builder = TextBuilder(by_paragraph=True)
     members = Members(builder)
     if path.suffix.lower() == ".eml" or not FROM_LINE.match(data):
@@ -49,6 +57,15 @@ def read(path: Path, data: bytes) -> FileText:
         return builder.build(subject or path.name, members.note)
     note = _add_all(builder, members, data)
     return builder.build(path.name, "; ".join(filter(None, (note, members.note))))
+
+
+def _page(path: Path, data: bytes) -> FileText:
+    part = _part(_parsed(data), ("html",))
+    if part is None:
+        raise Damaged("MHTML")
+    # Without a charset here, the page declares its own.
+    is_stated = part.get_content_charset() is not None
+    return read_html(path, _text(part).encode("utf-8-sig", "replace") if is_stated else _content(part))
 
 
 def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
@@ -115,15 +132,22 @@ def _header(message: Message, name: str) -> str:
 
 
 def _body(message: EmailMessage) -> str:
-    try:
-        part = message.get_body(("plain", "html"))
-    except Exception:  # As do malformed structures.
-        part = None
+    part = _part(message, ("plain", "html"))
     if part is None:
         return ""
-    payload = part.get_payload(decode=True)
-    text = _decoded(payload if isinstance(payload, bytes) else b"", part.get_content_charset() or "utf-8")
-    return markdown(text)[0] if part.get_content_subtype() == "html" else text
+    return markdown(_text(part))[0] if part.get_content_subtype() == "html" else _text(part)
+
+
+def _part(message: EmailMessage, kinds: Sequence[Literal["plain", "html"]]) -> Message | None:
+    """The body of the first of these kinds that it has."""
+    try:
+        return message.get_body(kinds)
+    except Exception:  # As do malformed structures.
+        return None
+
+
+def _text(part: Message) -> str:
+    return _decoded(_content(part), part.get_content_charset() or "utf-8")
 
 
 def _kind(part: Message) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
+from ragmemory.files.formats import detection, mail
 from ragmemory.files.formats import file_text as limits
-from ragmemory.files.formats import mail
 from ragmemory.files.formats.mail import MAX_HEADER, read
 
 
@@ -55,6 +55,23 @@ def test_a_body_of_html_alone_is_read_as_text() -> None:
     pytest.importorskip("selectolax", reason="selectolax is not installed")
     data = bytes(message("News", "", "<h1>Tea</h1><p>is <b>hot</b>.</p>"))
     assert read(Path("a.eml"), data).text == HEAD.format("News") + "# Tea\n\nis hot.\n"
+
+
+@pytest.mark.parametrize("charset", ["", "; charset=iso-8859-1"])
+def test_a_page_that_a_browser_saved_as_one_file_is_read_like_the_page(charset: str) -> None:
+    pytest.importorskip("selectolax", reason="selectolax is not installed")
+    text = (
+        "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/kayak\nSubject: Kayak\n"
+        'MIME-Version: 1.0\nContent-Type: multipart/related; type="text/html"; boundary="B"\n\n--B\n'
+        f"Content-Type: text/html{charset}\nContent-Transfer-Encoding: quoted-printable\n\n"
+        "<meta charset=3Dutf-8><title>Tour</title><h1>Kayaks</h1><p>F=C3=BCnf euros =\na day.</p>\n--B\n"
+        "Content-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n--B--\n"
+    )
+    found = detection.read(Path("tour.mhtml"), text.encode())
+    word = "FÃ¼nf" if charset else "Fünf"  # The charset of the message is that of the page.
+    assert (found.title, found.text) == ("Tour", f"# Kayaks\n\n{word} euros a day.\n")
+    with pytest.raises(NotText, match="a damaged MHTML file"):
+        detection.read(Path("tour.mht"), b"Subject: Kayak\n\nHello.\n")
 
 
 def test_the_places_of_a_message_are_its_paragraphs() -> None:
