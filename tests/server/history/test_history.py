@@ -94,16 +94,26 @@ async def test_a_diff_is_of_the_last_write_or_of_two_versions(memory: MemoryServ
     assert texts.split("\n") == [
         "--- pie (version 1)",
         "+++ pie (version 2)",
-        "@@ -1,3 +1,3 @@",
+        "@@ -1,2 +1,2 @@",
         "-Bake the pie for forty minutes.",
         "+Bake the pie for fifty minutes.",
         " Let it cool.",
-        " ",
     ]
     assert (await memory.history.difference("pie", 3, 3)).diff == ""
     added = await memory.history.difference("pie", after=1)
     assert added.before is None
     assert "+Let it cool." in added.diff
+
+
+async def test_a_diff_says_which_text_has_no_line_end_at_its_end(memory: MemoryService) -> None:
+    await put(memory, SECOND, SECOND.rstrip("\n"))
+    assert (await memory.history.difference("pie")).diff.split("\n")[2:] == [
+        "@@ -1,2 +1,2 @@",
+        " Bake the pie for fifty minutes.",
+        "-Let it cool.",
+        "+Let it cool.",
+        "\\ No newline at end of file",
+    ]
 
 
 async def test_an_earlier_version_is_restored_as_a_new_write_that_undo_takes_back(
