@@ -232,16 +232,16 @@ class MemoryRefused(RagChatError):
 
 
 class FilesElsewhere(RagChatError):
-    """The memory server of another machine was to read or write files of this one."""
+    """A memory server that is not the user's own on this machine was to read or write files."""
 
     url: str
     code = "FILES_ELSEWHERE"
-    sentence = "The memory server at {url} is on another machine and cannot use the files of this one."
+    sentence = "The memory server at {url} is not your own on this machine and cannot use files here."
     hint = "Run the command there. `ragchat inject` sends it files of this machine."
 
 
 class UploadsRefused(RagChatError):
-    """The memory server of another machine lacks tools that uploading files needs."""
+    """The memory server lacks tools that uploading files needs."""
 
     url: str
     tools: Sequence[str]

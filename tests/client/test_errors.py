@@ -122,7 +122,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.MemoryRefused("NOT_STORED", "No room.", "Make some."), "No room.", "Make some."),
     (
         errors.FilesElsewhere("http://nas:8765"),
-        "The memory server at http://nas:8765 is on another machine and cannot use the files of this one.",
+        "The memory server at http://nas:8765 is not your own on this machine and cannot use files here.",
         "Run the command there. `ragchat inject` sends it files of this machine.",
     ),
     (

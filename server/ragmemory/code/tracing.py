@@ -17,6 +17,7 @@ from ragmemory.code.files import CodeFiles, path_or_uri
 from ragmemory.code.references import Occurrence, callees, is_own, occurrences
 from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
+from ragmemory.text.languages import may_call
 from ragmemory.types.code import CodeFile, Direction
 
 # Characters parsed per trace, about half a second of work; and seconds after which a trace on a busy machine
@@ -223,7 +224,8 @@ class Tracer:
         meant = [
             one
             for one in every
-            if ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
+            if may_call(use.code.language, one.file.uri)
+            and ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
         ][:MAX_TARGETS]
         names = {(one.file.uri, one.names) for one in meant}
         return [

@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome
-from ragcommon.files.decoding import NotText
+from ragcommon.files.decoding import NotText, decode_as
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
 from ragmemory.files.formats.detection import Parser, module_of
@@ -51,8 +50,6 @@ SUFFIXES = {
 NO_TEXT = re.compile(r"(?:image|audio|video|font)/")
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+")
 NAME_CHARACTERS = 80
-# Python's codecs that no page is in; the first takes quadratic time.
-NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +176,7 @@ def _name(page: Page) -> str:
 def _marked(page: Page) -> bytes:
     """The bytes of a page; of a text whose server names its encoding, in UTF-8 with a mark."""
     data = page.data or b""
-    if page.charset and page.media_type.startswith("text/") and page.charset.lower() not in NO_CHARSETS:
-        with suppress(LookupError, UnicodeError):
-            return codecs.BOM_UTF8 + data.decode(page.charset).removeprefix("\ufeff").encode()
+    is_named = page.charset and page.media_type.startswith("text/")
+    if is_named and (text := decode_as(data, page.charset)) is not None:
+        return codecs.BOM_UTF8 + text.removeprefix("\ufeff").encode()
     return data

@@ -155,9 +155,9 @@ def _diff(before: list[str], after: list[str], names: list[str], part: str) -> I
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines: a difference in the line end at the end of the text is a difference.
-    *lines, rest = text.split("\n")
-    return [*lines, f"{rest}\n\\ No newline at end of file"] if rest else lines
+    """The lines of a text. As in other diffs, a last line without a line end has a note below it."""
+    *lines, last = text.split("\n")
+    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
 
 
 def _json_lines(metadata: Metadata) -> list[str]:

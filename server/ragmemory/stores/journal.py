@@ -58,7 +58,7 @@ class NewEntry(NamedTuple):
     document_id: str
     uri: str
     origin: Origin
-    before: UndoData | None  # None: the document did not exist, or the entry is an undo
+    before: UndoData | None  # None: the document did not exist, or the entry undoes a change or a removal
     undoes: int | None = None
 
 

@@ -348,7 +348,9 @@ async def remove(
     entries = []
     for one in documents:
         undoes = removals[one.uri]
-        action, before = ("removed", _undo_data(texts, one)) if undoes is None else ("restored", None)
+        action = "removed" if undoes is None else "restored"
+        # An undo drops no texts, so without a depth it must keep none.
+        before = _undo_data(texts, one) if undoes is None or undo_depth else None
         entries.append(journal.NewEntry(action, one.document_id, one.uri, origin, before, undoes))
     await journal.record(connection, entries, at, undo_depth)
     await _delete_chunks(connection, documents, texts)

@@ -48,9 +48,18 @@ LANGUAGES = (
     Language("Lua", "tree_sitter_lua", ("lua",), needs_object=True),
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
+# Languages whose code calls each other's: each with the one that stands for them.
+_CALLED_TOGETHER = {"TypeScript": "JavaScript", "TSX": "JavaScript", "C++": "C", "Kotlin": "Java"}
 EXTENSIONS = frozenset(_BY_EXTENSION)
 
 
 def language_of(uri: str) -> Language | None:
     """The language of a file, by its extension; None if it is not supported."""
     return _BY_EXTENSION.get(PurePosixPath(uri).suffix[1:].lower())
+
+
+def may_call(caller: Language, uri: str) -> bool:
+    """Whether code in a language may call definitions in a file."""
+    called = language_of(uri)
+    names = [_CALLED_TOGETHER.get(one.name, one.name) for one in (caller, called) if one]
+    return len(names) == 2 and names[0] == names[1]

@@ -28,6 +28,8 @@ ENCODINGS = [
 ]
 # Kana make up half of a Japanese text, and hardly occur in other text decoded as Japanese.
 KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+# Python's codecs that no text is in; the first takes quadratic time.
+NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
 # The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
 UTF_16_SHARE = 0.9
 NOT_ASCII = bytes(range(128, 256))
@@ -73,6 +75,14 @@ def decode(data: bytes) -> Text:
     if not text.strip():
         raise EmptyText("is empty")
     return Text(text.replace("\r\n", "\n").replace("\r", "\n"), encoding, is_guessed)
+
+
+def decode_as(data: bytes, charset: str) -> str | None:
+    """The text in the charset that a message or a page names; None if that is wrong or no charset."""
+    if charset.lower().replace("-", "_") not in NO_CHARSETS:
+        with suppress(LookupError, UnicodeError, ValueError):
+            return data.decode(charset)
+    return None
 
 
 def _decode(data: bytes) -> Text:

@@ -1,6 +1,6 @@
 """Files of this machine in a memory on another one: a real HTTP server, and a home for each client.
 
-The server runs on this machine, of course; the clients do not count its address as their own.
+The server runs on this machine, of course, but has left no note in the homes of its clients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ragchat.ingest.report import InjectReport, Progress
 from ragchat.ingest.uploading import forget_uploads
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.transfer import BATCH
-from ragchat.servers.memory import server as memory_server
 from ragchat.servers.memory.server import open_memory
 from ragcommon.contract.documents import Forgotten
 from ragconfig.settings import load_settings
@@ -31,8 +30,7 @@ TOOLSETS = "memory,documents,maintenance,history"
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_server, "LOOPBACK", frozenset())
+def _token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGMEMORY_TOKEN", TOKEN)
 
 

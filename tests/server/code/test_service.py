@@ -217,6 +217,22 @@ async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
     assert [Path(target).name for target in certain.targets] == ["m3.py:2"]
 
 
+async def test_a_call_means_definitions_in_languages_that_it_may_call(
+    memory: MemoryService, tmp_path: Path
+) -> None:
+    for file in ("a.ts", "a.go"):
+        skip_without_grammar(file)
+    files = {
+        "a.ts": "export function main(one: Rule) { return one.test(1); }\n",
+        "b.js": "class Pattern { test(text) { return text; } }\n",
+        "c.py": "class Case:\n    def test(self, text): pass\n",
+        "d.go": "package d\n\nfunc (c Case) test(text string) {}\n",
+    }
+    await load(memory, tmp_path / "code", files)
+    [step] = await trace(memory, "main", "callees")
+    assert [Path(target).name for target in step.targets] == ["b.js:1"]
+
+
 async def test_strings_comments_and_argument_names_are_not_references(
     memory: MemoryService, tmp_path: Path
 ) -> None:

@@ -143,6 +143,31 @@ async def test_a_removed_document_comes_back_whole_by_its_uri_or_id(memory: Memo
         await memory.documents.read("pie")
 
 
+@pytest.mark.parametrize("text", [SECOND, LONG], ids=["short", "long"])
+async def test_a_document_whose_addition_is_undone_is_restored_like_a_removed_one(
+    memory: MemoryService, text: str
+) -> None:
+    await put(memory, FIRST)
+    await memory.history.undo(ORIGIN)
+    await put(memory, text, "Another text.")
+    for _ in range(2):
+        await memory.history.undo(ORIGIN)
+    assert await listed(memory) == [
+        (6, "removed", 0),
+        (5, "updated", len(text)),
+        (4, "updated", None),
+        (3, "added", None),
+        (2, "removed", 0),
+        (1, "added", len(FIRST)),
+    ]
+    assert await listed(memory, document_id("pie")) == await listed(memory)
+    assert (await memory.history.version("pie", 1)).text == FIRST
+    restored = await memory.history.restore("pie", None, ORIGIN)
+    assert (restored.version, restored.status) == (5, "added")
+    assert await text_of(memory) == text
+    assert await listed(memory) == [(7, "added", len(text))]
+
+
 async def test_a_version_whose_text_is_no_longer_kept_is_listed_and_refused(tmp_path: Path) -> None:
     async with service_for(tmp_path, undo_depth=1) as memory:
         await put(memory, FIRST, SECOND, "Third.")
@@ -163,7 +188,3 @@ async def test_what_does_not_exist_is_refused(memory: MemoryService) -> None:
     await memory.writer.forget("pie", ORIGIN)
     with pytest.raises(VersionNotFound, match="pie has no version 2 with a text"):
         await memory.history.restore("pie", 2, ORIGIN)
-    await memory.history.undo(ORIGIN)
-    await memory.history.undo(ORIGIN)
-    with pytest.raises(DocumentNotFound):
-        await memory.history.versions("pie", 100)

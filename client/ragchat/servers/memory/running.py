@@ -40,6 +40,15 @@ async def find_running(settings: Settings) -> Note | None:
     return note if note is not None and await to_thread.run_sync(is_proved, note, PROOF_SECONDS) else None
 
 
+async def proved_note(settings: Settings, url: str) -> Note | None:
+    """The note of the server at a URL, or of one of its memories, if it has proved that it runs here.
+
+    The address says less: a port of this machine may lead through a tunnel to another one.
+    """
+    note = note_of(url.partition(f"{MCP_PATH}/")[0], settings.home.state)
+    return note if note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS) else None
+
+
 def is_proved(note: Note, seconds: float) -> bool:
     """Whether the server that answers is the one of the note. Blocks for at most `seconds`."""
     challenge = secrets.token_hex(16)
@@ -79,11 +88,10 @@ def named(settings: Settings) -> tuple[Supervised, str]:
 
 @asynccontextmanager
 async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIterator[Client]:
-    note = note_of(url, settings.home.state)
-    is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
     is_named = f"{MCP_PATH}/" in urlsplit(url).path  # The address of one memory of a server with several.
+    note = None if is_named else await proved_note(settings, url)
     own = "" if is_named else MCP_PATH
-    path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (own, token)
+    path, secret = (OWNER_PATH, note.key) if note is not None else (own, token)
     async with opened(settings, url + path, secret) as client:
         yield client
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 import anyio
 from msgspec.structs import replace
@@ -16,7 +15,7 @@ from ragchat.errors import FilesElsewhere
 from ragchat.memory.client import MemoryClient, Mirror
 from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.process import STDERR_FILE, supervised
-from ragchat.servers.memory.running import find_running, named, opened
+from ragchat.servers.memory.running import find_running, named, opened, proved_note
 from ragchat.servers.supervisor import Supervised, time_limit
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
@@ -43,7 +42,6 @@ FILE_TOOLS = frozenset(
         *("add_sources", "remove_source", "sync_sources", "backup_memory"),
     }
 )
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 # Why the mirror has other settings than the memory of this machine.
 ORIGIN = "a mirror of uploaded files"
 # Seconds that `/mcp` waits for the tools of a server that has just died.
@@ -54,8 +52,8 @@ class MemoryServer(ManagedServer):
     """An async context manager: entering starts the server in the background.
 
     `url` is the address of a running server; "": our own process. Our own process replaces a found server for
-    FILE_TOOLS, and for all tools once that server has ended. For a server on another machine, `mirror` is the
-    process of our own that reads files, and its settings.
+    FILE_TOOLS, and for all tools once that server has ended. For a server that is not the user's own on this
+    machine, `mirror` is the process of our own that reads files, and its settings.
     """
 
     def __init__(
@@ -133,7 +131,7 @@ class MemoryServer(ManagedServer):
         repeatable: bool = True,
         timeout: float | None = None,
     ) -> T:
-        """Like `Supervised.ask`. Raises FilesElsewhere for FILE_TOOLS if the server is on another machine."""
+        """Like `Supervised.ask`. Raises FilesElsewhere for FILE_TOOLS of a server with a mirror."""
         if what in FILE_TOOLS:
             # A path would refer to another file there.
             if self._mirror is not None:
@@ -180,7 +178,7 @@ async def find_memory_server(
     """
     if settings.tables["memory_server"]["url"]:
         server, url = named(settings)
-        if urlsplit(url).hostname in LOOPBACK:
+        if await proved_note(settings, url):
             return MemoryServer(server, settings, url)
         of_mirror = _mirror_settings(settings, url)
         mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True, options=options)

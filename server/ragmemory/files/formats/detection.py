@@ -26,7 +26,7 @@ _MODULES = {
         "epub": "epub",
         "html": "html htm xhtml",
         "image": "png jpg jpeg tif tiff webp",
-        "mail": "eml mbox",
+        "mail": "eml mbox mhtml mht",
         "notebook": "ipynb",
         "odt": "odt",
         "pdf": "pdf",

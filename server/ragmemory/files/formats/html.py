@@ -6,12 +6,11 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragcommon.files.decoding import decode
+from ragcommon.files.decoding import decode, decode_as
 from ragmemory.files.formats.file_text import (
     Cell,
     FileText,
@@ -191,10 +190,9 @@ def _bounded(html: str) -> str:
 def _decoded(data: bytes) -> str:
     """Decode with the charset that the page declares, else as any text file."""
     stated = CHARSET.search(data[:SNIFFED_BYTES])
-    if stated and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        with suppress(LookupError, UnicodeDecodeError):
-            return data.decode(stated[1].decode())
-    return decode(data).text
+    has_mark = data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = decode_as(data, stated[1].decode()) if stated and not has_mark else None
+    return decode(data).text if text is None else text
 
 
 def _main(body: LexborNode) -> LexborNode:

@@ -1,4 +1,7 @@
-"""E-mail: single messages (.eml) and mailboxes (.mbox), whose places are the messages."""
+"""E-mail: single messages (.eml) and mailboxes (.mbox), whose places are the messages.
+
+Also web pages that a browser saved as a message with their images (.mhtml, .mht).
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,21 @@ from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from pathlib import Path
 
-from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText, one_line
+from ragcommon.files.decoding import decode_as
+from ragmemory.files.formats.file_text import (
+    Damaged,
+    FileText,
+    TextBuilder,
+    TooMuchText,
+    listed,
+    one_line,
+)
 from ragmemory.files.formats.html import markdown
+from ragmemory.files.formats.html import read as read_html
 from ragmemory.files.formats.members import Members
 from ragmemory.files.formats.scans import current
 
+PAGES = (".mhtml", ".mht")
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # Begins a message in a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
@@ -38,6 +51,8 @@ class ShortHeaders(EmailPolicy):
 
 def read(path: Path, data: bytes) -> FileText:
     """The messages of a file. Raises NotText."""
+    if path.suffix.lower() in PAGES:
+        return _page(path, data)
     builder = TextBuilder(by_paragraph=True)
     members = Members(builder)
     if path.suffix.lower() == ".eml" or not FROM_LINE.match(data):
@@ -51,23 +66,36 @@ def read(path: Path, data: bytes) -> FileText:
     return builder.build(path.name, "; ".join(filter(None, (note, members.note))))
 
 
+def _page(path: Path, data: bytes) -> FileText:
+    part = next((one for one in _parsed(data).walk() if one.get_content_type() == "text/html"), None)
+    if part is None:
+        raise Damaged("MHTML")
+    # Without a charset here, the page declares its own.
+    is_stated = part.get_content_charset() is not None
+    return read_html(path, _text(part).encode("utf-8-sig", "replace") if is_stated else _content(part))
+
+
 def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
     """Add the messages of a mailbox; return a note on those that are skipped."""
-    number = 0
+    number, unread = 0, list[str]()
     for number, raw in enumerate(_messages(data), 1):
         if number > MAX_MESSAGES:
             return f"only its first {MAX_MESSAGES:,} messages were read"
-        message = _parsed(raw)
         place = f"message {number}"
         try:
+            message = _parsed(raw)
             if subject := _header(message, "Subject"):
                 builder.add(f"# {subject}", place)
             _add(builder, members, message, place)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
+        except MemoryError:
+            raise
+        except Exception:  # Malformed messages raise many kinds of error.
+            unread.append(f"{number}")
     if not number:
         raise Damaged("mailbox")
-    return ""
+    return f"has damaged messages that were not read: {listed(unread, '')}" if unread else ""
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
@@ -130,10 +158,14 @@ def _texts(part: Message) -> list[str]:
         return texts[:1] if kind == "multipart/alternative" else texts
     if kind not in ("text/plain", "text/html"):
         return []
-    payload = part.get_payload(decode=True)
-    text = _decoded(payload if isinstance(payload, bytes) else b"", part.get_content_charset() or "utf-8")
-    text = markdown(text)[0] if kind == "text/html" else text
+    text = markdown(_text(part))[0] if kind == "text/html" else _text(part)
     return [text] if text.strip() else []
+
+
+def _text(part: Message) -> str:
+    content = _content(part)
+    text = decode_as(content, part.get_content_charset() or "utf-8")
+    return content.decode("cp1252", errors="replace") if text is None else text
 
 
 def _kind(part: Message) -> str:
@@ -148,13 +180,6 @@ def _content(part: Message) -> bytes:
         return b"".join(bytes(inner) for inner in part.get_payload() if isinstance(inner, Message))
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
-
-
-def _decoded(payload: bytes, charset: str) -> str:
-    try:
-        return payload.decode(charset)
-    except (LookupError, UnicodeDecodeError):
-        return payload.decode("cp1252", errors="replace")
 
 
 def _attachments(message: EmailMessage) -> Iterator[Message]:

@@ -131,6 +131,6 @@ def read(path: Path, data: bytes) -> FileText:
 
 def _seconds(value: Any, key: str) -> str:
     """A time in milliseconds, as seconds since 1970; "" if it is missing or not a number."""
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         return str(int(value_at(value, key)) / 1000)
     return ""

@@ -232,7 +232,7 @@ async def test_a_token_without_the_right_for_a_tool_does_not_make_memory_unavail
     token.write_text(token_of("notes", "write"), "utf-8")
     with team_memory(tmp_path, "--toolsets", "memory,ingestion") as team:
         flags = {"memory_server__url": team.url("notes"), "memory_server__token_file": str(token)}
-        async with open_memory(settings_in(tmp_path / "stranger", **flags)) as memory:
+        async with open_memory(settings_in(tmp_path, **flags)) as memory:
             with pytest.raises(MemoryRefused, match="start_ingestion, which needs the right") as caught:
                 await memory.start_ingestion([str(tmp_path)])
     assert caught.value.hint.startswith("Use one with that right")
@@ -294,12 +294,14 @@ async def test_a_named_server_that_dies_is_reported_and_used_again_when_it_is_ba
                 assert (await memory.stats()).documents == 0
 
 
-async def test_files_of_this_machine_are_not_asked_of_another(tmp_path: Path) -> None:
-    url = "http://memory.example:8765/mcp"
-    memory = (await find_memory_server(settings_in(tmp_path, memory_server__url=url))).client()
+# The end of a tunnel is at 127.0.0.1, too.
+@pytest.mark.parametrize("url", ["http://memory.example:8765", "http://127.0.0.1:8765"])
+async def test_files_of_this_machine_are_not_asked_of_another(tmp_path: Path, url: str) -> None:
+    settings = settings_in(tmp_path, memory_server__url=f"{url}/mcp")
+    memory = (await find_memory_server(settings)).client()
     # A model's call would load the files into the mirror only.
     for ask in (memory.call("start_ingestion", {"paths": ["a"]}), memory.backup("copy.db")):
-        with pytest.raises(FilesElsewhere, match=r"http://memory\.example:8765 is on another machine"):
+        with pytest.raises(FilesElsewhere, match=f"{url} is not your own on this machine"):
             await ask
 
 

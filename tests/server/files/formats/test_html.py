@@ -100,6 +100,7 @@ def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
         "<meta charset=shift_jis><p>緑茶".encode("shift_jis"),
         "<p>緑茶".encode(),
         "<meta charset=utf-8><p>緑茶".encode("utf-16"),
+        "<meta charset=undefined><p>緑茶".encode(),
     ],
 )
 def test_the_encoding_is_the_stated_one_or_detected(data: bytes) -> None:

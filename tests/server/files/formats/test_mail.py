@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
+from ragmemory.files.formats import detection, mail
 from ragmemory.files.formats import file_text as limits
-from ragmemory.files.formats import mail
 from ragmemory.files.formats.mail import MAX_HEADER, read
 
 
@@ -77,6 +77,23 @@ def test_all_texts_are_read_and_of_alternatives_the_first_with_text() -> None:
     assert found.text == "From: a@b.c\n\nGate 5.\n\nBelow.\n\nCode 7.\n"
 
 
+@pytest.mark.parametrize("charset", ["", "; charset=iso-8859-1"])
+def test_a_page_that_a_browser_saved_as_one_file_is_read_like_the_page(charset: str) -> None:
+    pytest.importorskip("selectolax", reason="selectolax is not installed")
+    text = (
+        "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/kayak\nSubject: Kayak\n"
+        'MIME-Version: 1.0\nContent-Type: multipart/related; type="text/html"; boundary="B"\n\n--B\n'
+        f"Content-Type: text/html{charset}\nContent-Transfer-Encoding: quoted-printable\n\n"
+        "<meta charset=3Dutf-8><title>Tour</title><h1>Kayaks</h1><p>F=C3=BCnf euros =\na day.</p>\n--B\n"
+        "Content-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n--B--\n"
+    )
+    found = detection.read(Path("tour.mhtml"), text.encode())
+    word = "FÃ¼nf" if charset else "Fünf"  # The charset of the message is that of the page.
+    assert (found.title, found.text) == ("Tour", f"# Kayaks\n\n{word} euros a day.\n")
+    with pytest.raises(NotText, match="a damaged MHTML file"):
+        detection.read(Path("tour.mht"), b"Subject: Kayak\n\nHello.\n")
+
+
 def test_the_places_of_a_message_are_its_paragraphs() -> None:
     found = read(Path("a.eml"), bytes(message("News", "Hello Bob,\n\nthe tea is hot.\n")))
     lines = found.text.split("\n")
@@ -131,12 +148,20 @@ def test_a_message_takes_few_times_its_own_size_of_memory() -> None:
     "data",
     [
         b"Subject: =?utf-8?b?!!?=\nDate: nonsense\nContent-Type: text/plain; charset=nothing\n\nhello",
+        b"Subject: One\nContent-Type: text/plain; charset=undefined\n\nhello",
         b"Subject: x\nContent-Type: multipart/mixed\n\nhello",
         b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nhello",
     ],
 )
 def test_a_malformed_message_is_read_as_far_as_possible(data: bytes) -> None:
     assert read(Path("a.eml"), data).text.strip()
+
+
+def test_a_damaged_message_of_a_mailbox_is_named_and_the_others_are_read() -> None:
+    damaged = "From ada\nContent-Type: application/pdf; name*0*=undefined''x\n\nhello\n\n"
+    found = read(Path("a.mbox"), f"{damaged}From bea\nSubject: Two\n\nBye.\n".encode())
+    assert "Bye." in found.text
+    assert found.note == "has damaged messages that were not read: 1"
 
 
 @pytest.mark.parametrize("name", ["a.eml", "a.mbox"])
