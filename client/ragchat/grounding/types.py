@@ -45,11 +45,11 @@ class Citation(Struct, frozen=True):
     ) -> Citation:
         """A citation of passage `n`; without `lines`, the quotation is searched for."""
         if quote and lines is None:
-            lines = quoted_lines(quote, hit.text, hit.start_line)
+            lines = quoted_lines(quote, hit.text, hit.text_line)
         first, last = lines or (None, None)
         cited, places = lines or (hit.start_line, hit.end_line), hit.places
         if first is not None and first == last:
-            row = hit.text.split("\n")[first - hit.start_line : first - hit.start_line + 1]
+            row = hit.text.split("\n")[first - hit.text_line : first - hit.text_line + 1]
             places = with_cell(places, first, "".join(row), quote.strip())
         return cls(
             n=n,

@@ -370,7 +370,7 @@ def _header(hit: Hit, start: int, end: int) -> Span:
 def _lines(hit: Hit, start: int, end: int) -> Span:
     """The first and last line, in the document, of a part of a passage."""
     context = len(hit.context)
-    first = hit.start_line + hit.text.count("\n", 0, max(0, start - context))
+    first = hit.text_line + hit.text.count("\n", 0, max(0, start - context))
     return first, first + hit.full_text.count("\n", max(start, context), max(end, context))
 
 

@@ -135,7 +135,7 @@ def _beginning(hit: Hit, budget: int) -> Hit:
     while (size := _most_tokens(hit)) > budget and hit.text:
         text = hit.text[: min(len(hit.text) - 1, len(hit.text) * max(budget, 0) // size)]
         text = text[: text.rfind("\n") + 1] or text
-        hit = replace(hit, text=text, end_line=hit.start_line + text.rstrip().count("\n"))
+        hit = replace(hit, text=text, end_line=hit.text_line + text.rstrip().count("\n"))
     return hit
 
 

@@ -69,7 +69,7 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     evidence, place = found
     hit = evidence.hit
     document = (await memory.show(hit.document_id)).text
-    line = hit.start_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
+    line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
     listed = all_of_list(document, line, evidence) if len(document) <= MAX_CHARACTERS else None
     if listed is None:
         return None

@@ -131,7 +131,7 @@ async def _elsewhere(memory: MemoryClient, part: DocumentPart, quote: str) -> _P
     """The passage of the document that holds the quotation now."""
     for hit in (await memory.query(quote, SOUGHT, {"uri": exact_glob(part.uri)})).hits:
         if quoted_span(quote, hit.text):
-            return _Passage(part.document_id, str(hit.chunk_id), hit.text, hit.start_line)
+            return _Passage(part.document_id, str(hit.chunk_id), hit.text, hit.text_line)
     return None
 
 

@@ -38,6 +38,12 @@ class Hit(Struct, frozen=True):
     headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
+    @property
+    def text_line(self) -> int:
+        """The line with which the text begins; `start_line` is that of its first words."""
+        blank = self.text[: len(self.text) - len(self.text.lstrip())]
+        return self.start_line - blank.count("\n")
+
     def heading_at(self, line: int) -> str:
         """The path of headings above a line of its document."""
         return " > ".join(

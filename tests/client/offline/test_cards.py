@@ -323,6 +323,14 @@ async def test_passages_far_apart_in_one_document_are_two_cards() -> None:
     assert [citation.n for citation in citations] == [1, 2]
 
 
+async def test_empty_lines_with_which_a_passage_begins_do_not_count() -> None:
+    text = "\n\nThe pump is old.\n\nThe boiler needs 1.2 bar."
+    begun = replace(place(text, start_line=3), end_line=5)  # The lines of a hit exclude white space.
+    [card], [citation] = await cards_for("bar of the boiler", begun)
+    assert (card.location, citation.cited_lines) == ("a.md:3–5", (5, 5))
+    assert Citation.of(1, begun, "The boiler needs").cited_lines == (5, 5)
+
+
 async def test_messages_and_slides_that_follow_one_another_are_cards_of_their_own() -> None:
     one = replace(place("The boiler needs 1.2 bar.", chunk_id=1), places=[(1, "message 1")])
     two = replace(place("The boiler had 1.6 bar.", chunk_id=2, start_line=2), places=[(2, "message 2")])
