@@ -125,9 +125,9 @@ def _terms_of(word: str) -> Sequence[str]:
         is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
         plain = re.sub(r"[.,]", "", part) if is_signed else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
-        found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
         if "," in plain:  # It may be two cells.
             found += plain.split(",")
+        found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
     return tuple(found)
 
 

@@ -43,7 +43,7 @@ def test_identifiers_are_compared_whole_and_in_parts() -> None:
 
 
 def test_numbers_with_a_comma_between_them_may_be_two_cells() -> None:
-    assert index_terms("24,6.42") == ["24,6.42", "24", "6.42"]
+    assert index_terms("24,6.42") == ["24", "6.42", "24,6.42"]
 
 
 def test_the_forms_of_an_identifier_share_their_terms() -> None:
