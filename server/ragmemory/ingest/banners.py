@@ -14,9 +14,9 @@ RULED = re.compile(
 )
 COMMENT = re.compile(r"[ \t]*(?:[#;!%\"*]|//|--)")
 FRAME = ' \t\r\n#;/%!"*-=~_+'
-# "[server]", "[[routes]]"; and the setting that must follow.
+# "[server]", "[[routes]]"; and the setting that must follow, which may be a comment.
 TABLE = re.compile(r"\n\[{1,2}([^\[\]\n]{1,80})\]{1,2}[ \t]*(?:[#;].*)?\r?(?=\n)")
-SETTING = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*+[ \t]*[\w.\"'/-]+[ \t]*[=:]")
+SETTING = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*?(?:[ \t]*[\w.\"'/-]+[ \t]*[=:]|[#;][ \t]*[\w.-]+[ \t]*=)")
 
 
 def banners(text: str) -> Iterator[Candidate]:

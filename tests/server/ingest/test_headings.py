@@ -307,6 +307,8 @@ def test_banners(banner: str) -> None:
 def test_tables_of_settings() -> None:
     text = "name = 1\n\n[server]\n# The port.\nport = 1\n\n[client.http]\nport = 2\n\n[[routes]]\npath = 3\n"
     assert paths(text) == ["server", "client.http", "routes"]
+    commented = "[imap]\n; Logins are disabled by default.\n;imap.enable_rsh=0\n\n[intl]\n;intl.locale =\n"
+    assert paths(commented) == ["imap", "intl"]
     assert paths("As he says:\n\n[1]\nA book.\n\n[2]\nAnother book.\n") == []
 
 
