@@ -244,12 +244,13 @@ async def test_the_changes_between_two_versions_are_attached(tmp_path: Path) -> 
 
         whole, diff, text = await texts()
         assert whole == "Steep it for four minutes."
-        assert "\n-Steep it for three minutes.\n+Steep it for four minutes." in diff
+        ended = "\n\\ No newline at end of file"
+        assert f"\n-Steep it for three minutes.{ended}\n+Steep it for four minutes.{ended}" in diff
         assert f" from version {middle} (20" in text
         assert f" to version {newest} (20" in text
         whole, diff, _ = await texts(before=str(oldest), after=str(middle))
         assert whole == "Steep it for four minutes."
-        assert "\n-Steep it for two minutes.\n+Steep it for three minutes." in diff
+        assert f"\n-Steep it for two minutes.{ended}\n+Steep it for three minutes.{ended}" in diff
         assert "-Steep it for two minutes." in (await texts(before=str(oldest)))[1]
         assert await texts(after=str(oldest)) == [
             f"Invalid parameter $.arguments.before: note:tea has no version before {oldest}."
