@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ragchat.errors import MemoryRefused
+from ragchat.errors import DocumentUnknown
 from ragchat.memory.answers import decoded, mapped_errors, passages, refusal
 from ragchat.memory.types import DocumentText, FilledPrompt, ToolResult
 from ragchat.uris import references
@@ -25,7 +25,6 @@ from ragcommon.contract.documents import (
     MapPage,
     MapPoint,
 )
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.files import (
     AddedSource,
     AddedSources,
@@ -424,13 +423,11 @@ class MemoryClient:
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
         """A call about one document. If there is none, the error has the user's name for it."""
-        unknown: MemoryRefused | None = None
+        unknown: DocumentUnknown | None = None
         for reference in references(document):
             try:
                 return await self._typed(tool, {"document": reference, **arguments}, type)
-            except MemoryRefused as error:
-                if error.word != DOCUMENT_NOT_FOUND:
-                    raise
+            except DocumentUnknown as error:
                 unknown = unknown or error
         assert unknown is not None
         raise unknown
