@@ -177,17 +177,12 @@ async def _send(
 ) -> dict[str, ImportOutcome]:
     """Send documents of the mirror; the outcomes by URI."""
     documents: dict[str, PortableDocument] = {}
-    cursor = ""
-    while True:
-        page = await mirror.memory.export(cursor, uris=uris)
+    async for page in mirror.memory.export(uris=uris):
         for one in page.documents:
             uri = one.metadata["uri"]
             # The server keeps versions of its own.
             versions = UNSET if uri in theirs else one.versions
             documents[uri] = replace(one, machine=mirror.machine, versions=versions)
-        if not page.next_cursor:
-            break
-        cursor = page.next_cursor
     outcomes = await _imported(memory, [*documents.values()], group)
     return dict(zip(documents, outcomes, strict=True))
 
