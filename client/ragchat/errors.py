@@ -231,6 +231,10 @@ class MemoryRefused(RagChatError):
     sentence = "{reason}"
 
 
+class DocumentUnknown(MemoryRefused):
+    """The memory server has no document of that id or URI."""
+
+
 class FilesElsewhere(RagChatError):
     """A memory server that is not the user's own on this machine was to read or write files."""
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
 from anyio import to_thread
-from msgspec import UnsetType
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
@@ -58,14 +57,12 @@ async def write(
     header: Header | None = None
     parts = [()] if uris is None else [uris[at : at + PART] for at in range(0, len(uris), PART)]
     for part in parts:
-        cursor: str | UnsetType = ""
-        while not isinstance(cursor, UnsetType):
-            page = await memory.export(cursor, vectors=vectors, uris=part)
+        async for page in memory.export(vectors=vectors, uris=part):
             if header is None:
                 header = Header(FORMAT, VERSION, page.embedder, page.dimensions)
                 file.write(line_of(header))
             file.writelines(map(line_of, page.documents))
-            documents, cursor = documents + len(page.documents), page.next_cursor
+            documents += len(page.documents)
             if on_progress:
                 on_progress(documents, max(documents, page.total if uris is None else len(uris)), None)
     if header is None:  # of no documents

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ragchat.errors import MemoryRefused
+from ragchat.errors import DocumentUnknown
 from ragchat.grounding.quotes import quoted_span
 from ragchat.uris import short_location
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 if TYPE_CHECKING:
     from ragchat.grounding.types import Citation
@@ -71,26 +71,17 @@ class Staleness:
 
     async def _last_write(self, document_id: str) -> str | None:
         """When a document was written or removed last (ISO 8601); None if memory does not know it."""
-        try:
+        with suppress(DocumentUnknown):
             return (await self._memory.part(document_id, 1, 1, "", HEAD_TOKENS)).updated_at
-        except MemoryRefused as error:
-            if error.word != DOCUMENT_NOT_FOUND:
-                raise
-        try:
+        with suppress(DocumentUnknown):
             return (await self._memory.versions(document_id, 1)).versions[0].at
-        except MemoryRefused as error:
-            if error.word != DOCUMENT_NOT_FOUND:
-                raise
-            return None
+        return None
 
     async def _text(self, document_id: str) -> str:
         """The text of a document; "" if it is removed."""
-        try:
+        with suppress(DocumentUnknown):
             return (await self._memory.show(document_id)).text
-        except MemoryRefused as error:
-            if error.word != DOCUMENT_NOT_FOUND:
-                raise
-            return ""
+        return ""
 
 
 async def stale_turns(sessions: SessionStore, memory: MemoryClient) -> AsyncIterator[StaleTurn]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ragchat.errors import MemoryRefused, UploadsRefused
+from ragchat.errors import DocumentUnknown, MemoryRefused, UploadsRefused
 from ragchat.ingest.report import InjectReport, OnProgress, Progress
 from ragchat.memory.transfer import BATCH, BATCH_BYTES
 from ragchat.uris import exact_glob, references
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
+from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome
 from ragcommon.contract.maintenance import ImportOutcome
 from ragcommon.files.uris import is_address, path_of
@@ -94,7 +94,8 @@ async def upload(
         lost = {uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)}
         removed |= {uri: FileOutcome(uri, "removed") for uri in lost}
     for uri in [uri for uri in removed if uri in gone]:
-        await _forget(memory, uri, report.group, mirror.machine)
+        with suppress(DocumentUnknown):
+            await memory.forget(uri, report.group, mirror.machine)
         report.outcomes.append(removed[uri])
     report.outcomes.sort(key=lambda outcome: outcome.number)
 
@@ -122,15 +123,8 @@ async def forget_uploads(memory: MemoryClient, source: str, group: str) -> None:
         if is_address(found) and uri != found:  # Nothing is below a page.
             continue
         if document.machine == mirror.machine and not _is_within(uri, others):
-            await _forget(memory, uri, group, mirror.machine)
-
-
-async def _forget(memory: MemoryClient, uri: str, group: str, machine: str) -> None:
-    try:
-        await memory.forget(uri, group, machine)
-    except MemoryRefused as error:
-        if error.word != DOCUMENT_NOT_FOUND:
-            raise
+            with suppress(DocumentUnknown):
+                await memory.forget(uri, group, mirror.machine)
 
 
 def _places(job: Ingestion) -> set[str]:
@@ -183,17 +177,12 @@ async def _send(
 ) -> dict[str, ImportOutcome]:
     """Send documents of the mirror; the outcomes by URI."""
     documents: dict[str, PortableDocument] = {}
-    cursor = ""
-    while True:
-        page = await mirror.memory.export(cursor, uris=uris)
+    async for page in mirror.memory.export(uris=uris):
         for one in page.documents:
             uri = one.metadata["uri"]
             # The server keeps versions of its own.
             versions = UNSET if uri in theirs else one.versions
             documents[uri] = replace(one, machine=mirror.machine, versions=versions)
-        if not page.next_cursor:
-            break
-        cursor = page.next_cursor
     outcomes = await _imported(memory, [*documents.values()], group)
     return dict(zip(documents, outcomes, strict=True))
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragchat.errors import DocumentUnknown, MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.search import Hit
 from ragmcp.errors import (
     ConnectionClosed,
@@ -124,4 +125,5 @@ def refusal(result: ToolCallResult) -> MemoryRefused:
     except DECODE_ERRORS:
         failure = ToolFailure()
     message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
-    return MemoryRefused(failure.error_code, message, failure.details.hint)
+    kind = DocumentUnknown if failure.error_code == DOCUMENT_NOT_FOUND else MemoryRefused
+    return kind(failure.error_code, message, failure.details.hint)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from ragchat.errors import MemoryRefused
+from ragchat.errors import DocumentUnknown
 from ragchat.memory.answers import decoded, mapped_errors, passages, refusal
 from ragchat.memory.types import DocumentText, FilledPrompt, ToolResult
 from ragchat.uris import references
@@ -23,9 +23,7 @@ from ragcommon.contract.documents import (
     Forgotten,
     Injected,
     MapPage,
-    MapPoint,
 )
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.files import (
     AddedSource,
     AddedSources,
@@ -67,6 +65,7 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.prompts import PromptInfo
 
 T = TypeVar("T")
+P = TypeVar("P", ExportPage, MapPage, SourcePage)
 
 # Reads take milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
@@ -168,14 +167,8 @@ class MemoryClient:
 
     async def sources(self) -> list[Source]:
         """The registered files and folders."""
-        sources: list[Source] = []
-        arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
-        while True:
-            page = await self._files._typed("list_sources", arguments, SourcePage)
-            sources += page.sources
-            if not page.next_cursor:
-                return sources
-            arguments["cursor"] = page.next_cursor
+        pages = self._files._pages("list_sources", {"max_tokens": MAX_TOKENS}, SourcePage)
+        return [source async for page in pages for source in page.sources]
 
     async def remove_source(
         self, source: str, *, forget: bool, group: str = "", machine: str = ""
@@ -237,14 +230,9 @@ class MemoryClient:
 
     async def map(self, limit: int) -> MapPage:
         """The map of at most `limit` documents; no timeout: the first one of a large memory takes a while."""
-        points: list[MapPoint] = []
-        arguments: dict[str, Any] = {"limit": limit, "max_tokens": MAX_TOKENS}
-        while True:
-            page = await self._typed("map_documents", arguments, MapPage, timeout=None)
-            points += page.points
-            if not page.next_cursor:
-                return MapPage(points, page.clusters)
-            arguments["cursor"] = page.next_cursor
+        arguments = {"limit": limit, "max_tokens": MAX_TOKENS}
+        pages = [page async for page in self._pages("map_documents", arguments, MapPage, timeout=None)]
+        return MapPage([point for page in pages for point in page.points], pages[-1].clusters)
 
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
@@ -328,12 +316,10 @@ class MemoryClient:
         arguments = {"path": path, "force": force}
         return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
 
-    async def export(
-        self, cursor: str = "", *, vectors: bool = False, uris: Sequence[str] = ()
-    ) -> ExportPage:
-        """A page of the documents with their texts; with `uris`, only these."""
-        arguments = {"cursor": cursor, "vectors": vectors, **({"uris": uris} if uris else {})}
-        return await self._typed("export_documents", arguments, ExportPage)
+    def export(self, *, vectors: bool = False, uris: Sequence[str] = ()) -> AsyncIterator[ExportPage]:
+        """The documents with their texts, in pages; with `uris`, only these."""
+        arguments = {"vectors": vectors, **({"uris": uris} if uris else {})}
+        return self._pages("export_documents", arguments, ExportPage)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], group: str
@@ -424,16 +410,23 @@ class MemoryClient:
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
         """A call about one document. If there is none, the error has the user's name for it."""
-        unknown: MemoryRefused | None = None
+        unknown: DocumentUnknown | None = None
         for reference in references(document):
             try:
                 return await self._typed(tool, {"document": reference, **arguments}, type)
-            except MemoryRefused as error:
-                if error.word != DOCUMENT_NOT_FOUND:
-                    raise
+            except DocumentUnknown as error:
                 unknown = unknown or error
         assert unknown is not None
         raise unknown
+
+    async def _pages(
+        self, tool: str, arguments: dict[str, Any], type: type[P], *, timeout: float | None = READ_SECONDS
+    ) -> AsyncIterator[P]:
+        page = await self._typed(tool, arguments, type, timeout=timeout)
+        yield page
+        while page.next_cursor:
+            page = await self._typed(tool, arguments | {"cursor": page.next_cursor}, type, timeout=timeout)
+            yield page
 
     async def _typed(
         self,

@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
+from ragchat.errors import DocumentUnknown, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.types import DocumentText
 from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references, short_uri
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own are matched by title, up to this many.
@@ -96,9 +95,7 @@ async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitabl
     """
     try:
         return await ask(words)
-    except MemoryRefused as error:
-        if error.word != DOCUMENT_NOT_FOUND:
-            raise
+    except DocumentUnknown as error:
         unknown = error
     try:
         found = await match(memory, words, limit=MAX_NAMED)
@@ -114,9 +111,7 @@ async def about_past(memory: MemoryClient, words: str, ask: Callable[[str], Awai
     """
     try:
         return await about_one(memory, words, ask)
-    except MemoryRefused as error:
-        if error.word != DOCUMENT_NOT_FOUND:
-            raise
+    except DocumentUnknown:
         end = f"/{quote(words, safe='/~')}"
         ending = {entry.uri: "" for entry in await memory.journal(MAX_DOCUMENTS) if entry.uri.endswith(end)}
         if not ending:
@@ -161,7 +156,5 @@ def _meanings(words: str) -> Iterator[dict[str, Any]]:
 async def _by_id(memory: Catalogue, document_id: str) -> DocumentInfo | None:
     try:
         return await memory.show(document_id)
-    except MemoryRefused as error:
-        if error.word != DOCUMENT_NOT_FOUND:
-            raise
+    except DocumentUnknown:
         return None

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     import aiosqlite
 
 TITLE_CHARACTERS = 80
+_INFO = """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
+    FROM sessions LEFT JOIN turns USING (session_id)"""
+_INSERT_SESSION = """INSERT INTO sessions (session_id, title, created_at, updated_at, one_shot, notebook)
+    VALUES (?, ?, ?, ?, ?, ?)"""
 
 
 def sessions_path(settings: Settings) -> Path:
@@ -82,18 +86,12 @@ class SessionStore:
         await asyncio.shield(self._saving)
 
     async def _save_turn(self, turn: Turn, replaces: str | None, one_shot: bool, notebook: str) -> None:
+        title, at = session_title(turn.question), turn.created_at
         async with self._database.transaction() as db:
             await db.execute(
-                """INSERT INTO sessions (session_id, title, created_at, updated_at, one_shot, notebook)
-                VALUES (:id, :title, :at, :at, :one_shot, :notebook)
+                f"""{_INSERT_SESSION}
                 ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at, one_shot = 0""",
-                {
-                    "id": turn.session_id,
-                    "title": session_title(turn.question),
-                    "at": turn.created_at,
-                    "one_shot": one_shot,
-                    "notebook": notebook,
-                },
+                (turn.session_id, title, at, at, one_shot, notebook),
             )
             if replaces is not None:
                 await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
@@ -107,9 +105,7 @@ class SessionStore:
         With `notebook`, only those of it.
         """
         rows = await self._database.rows(
-            """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
-            FROM sessions LEFT JOIN turns USING (session_id)
-            WHERE one_shot <= ?1 AND ?3 IN ('', notebook)
+            f"""{_INFO} WHERE one_shot <= ?1 AND ?3 IN ('', notebook)
             GROUP BY session_id ORDER BY updated_at DESC, max(turns.seq) DESC LIMIT ?2""",
             (one_shots, -1 if limit is None else limit, notebook),
         )
@@ -117,27 +113,26 @@ class SessionStore:
 
     async def load(self, session_id: str) -> Session:
         """A session by its id or a prefix of it. Raises UnknownSession, AmbiguousSession."""
-        found = await self._database.rows(
-            """SELECT session_id, title, created_at, notebook FROM sessions
-            WHERE substr(session_id, 1, ?) = ?""",
-            (len(session_id), session_id),
-        )
-        exact = [row for row in found if row[0] == session_id] or found
-        if not exact or not session_id:
-            raise UnknownSession(session_id)
-        if len(exact) > 1:
-            raise AmbiguousSession(session_id, [row[0] for row in exact])
-        key, title, created_at, notebook = exact[0]
+        info = await self._find(session_id)
+        key = info.session_id
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
-        return Session(key, title, created_at, [Turn.of_record(row[0]) for row in rows], notebook)
+        turns = [Turn.of_record(row[0]) for row in rows]
+        return Session(key, info.title, info.created_at, turns, info.notebook)
+
+    async def _find(self, session_id: str) -> SessionInfo:
+        rows = await self._database.rows(
+            f"{_INFO} WHERE substr(session_id, 1, ?) = ? GROUP BY session_id", (len(session_id), session_id)
+        )
+        found = [row for row in rows if row[0] == session_id] or rows
+        if not found or not session_id:
+            raise UnknownSession(session_id)
+        if len(found) > 1:
+            raise AmbiguousSession(session_id, [row[0] for row in found])
+        return SessionInfo(*found[0])
 
     async def info(self, session_id: str) -> SessionInfo:
         """A session without its turns, by its whole id. Raises UnknownSession."""
-        rows = await self._database.rows(
-            """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
-            FROM sessions LEFT JOIN turns USING (session_id) WHERE session_id = ? GROUP BY session_id""",
-            (session_id,),
-        )
+        rows = await self._database.rows(f"{_INFO} WHERE session_id = ? GROUP BY session_id", (session_id,))
         if not rows:
             raise UnknownSession(session_id)
         return SessionInfo(*rows[0])
@@ -206,11 +201,8 @@ class SessionStore:
         ]
         if fork.turns:
             async with self._database.transaction() as db:
-                await db.execute(
-                    """INSERT INTO sessions (session_id, title, created_at, updated_at, notebook)
-                    VALUES (?1, ?2, ?3, ?3, ?4)""",
-                    (fork.session_id, fork.title, fork.created_at, fork.notebook),
-                )
+                at = fork.created_at
+                await db.execute(_INSERT_SESSION, (fork.session_id, title, at, at, False, fork.notebook))
                 for turn in fork.turns:
                     await _insert(db, turn)
         return fork
@@ -228,18 +220,10 @@ class SessionStore:
 
     async def remove(self, session_id: str) -> SessionInfo:
         """Remove a session by its id or a prefix of it. Raises UnknownSession, AmbiguousSession."""
-        session = await self.load(session_id)
+        info = await self._find(session_id)
         async with self._database.transaction() as db:
-            await db.execute("DELETE FROM sessions WHERE session_id = ?", (session.session_id,))
-        updated_at = session.turns[-1].created_at if session.turns else session.created_at
-        return SessionInfo(
-            session.session_id,
-            session.title,
-            session.created_at,
-            updated_at,
-            len(session.turns),
-            session.notebook,
-        )
+            await db.execute("DELETE FROM sessions WHERE session_id = ?", (info.session_id,))
+        return info
 
     async def add(self, session: Session) -> int:
         """Add a session of another store, or those of its turns that are missing here.
@@ -248,19 +232,13 @@ class SessionStore:
         """
         # Of a shared file, in which any time may stand: it must not stay the one used last.
         used_at = min(session.turns[-1].created_at, utc_now()) if session.turns else session.created_at
+        title = session_title(session.title)
         added = 0
         async with self._database.transaction() as db:
             cursor = await db.execute(
-                """INSERT INTO sessions (session_id, title, created_at, updated_at, notebook)
-                VALUES (?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET notebook = excluded.notebook
+                f"""{_INSERT_SESSION} ON CONFLICT (session_id) DO UPDATE SET notebook = excluded.notebook
                 WHERE notebook IN ('', excluded.notebook)""",
-                (
-                    session.session_id,
-                    session_title(session.title),
-                    session.created_at,
-                    used_at,
-                    session.notebook,
-                ),
+                (session.session_id, title, session.created_at, used_at, False, session.notebook),
             )
             for turn in session.turns if cursor.rowcount else ():
                 known = await db.execute_fetchall("SELECT 1 FROM turns WHERE turn_id = ?", (turn.turn_id,))

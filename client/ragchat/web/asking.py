@@ -59,7 +59,6 @@ async def approve(
         "server": visible(tool.server),
         "arguments": shown,
         "reasons": [*question.reasons],
-        "only_reads": tool.only_reads,
     }
 
     def check(answer: dict[str, Any]) -> dict[str, Any] | None:

@@ -52,7 +52,6 @@ async def overview(site: Site, _: Request) -> dict[str, Any]:
     return {
         **document,
         "server": site.memory.url,
-        "uploads": copies_of(site),
         "upload_bytes": largest(site),
         "can_undo": can_restore(site.settings),
         "can_write": not site.settings.tables["memory"]["read_only"],

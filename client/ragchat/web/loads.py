@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ragchat.formatting import local, utc_now
+from ragchat.formatting import utc_now
 from ragchat.ingest.report import InjectReport, OnProgress, Progress
 from ragchat.memory.client import MemoryClient
 from ragchat.sanitize import one_line
@@ -49,7 +49,6 @@ class Load:
             "group": report.group,
             "what": self.what,
             "status": self.status,
-            "started": local(self.started_at),
             "files": progress.files,
             "done": progress.done_files,
             "bytes": progress.bytes,
@@ -132,7 +131,6 @@ def _job(job: Ingestion) -> dict[str, Any]:
         "group": job.group,
         "what": f"{'Sync' if job.prune else 'Load'} of {', '.join(names)}",
         "status": job.status,
-        "started": local(job.started_at),
         "files": job.files,
         "done": job.done,
         "bytes": job.bytes,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ragchat.errors import MemoryRefused
+from ragchat.errors import DocumentUnknown, MemoryRefused
 from ragchat.formatting import local
 from ragchat.grounding.quotes import quoted_span
 from ragchat.memory.client import MemoryClient
@@ -27,7 +27,6 @@ from ragchat.web.errors import BadRequest, NotFound
 from ragchat.web.pages import drawn_page, image
 from ragchat.web.site import Site, route
 from ragcommon.contract.documents import DocumentPart
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.text.places import page_in
 
 # A browser shows this much at once without delay; the rest is loaded as the user goes on.
@@ -120,9 +119,9 @@ async def _passage(memory: MemoryClient, document_id: str, chunk: str) -> _Passa
         return None
     try:
         found = await memory.part(document_id, 1, None, chunk, 1)
-    except MemoryRefused as error:
-        if error.word == DOCUMENT_NOT_FOUND:
-            raise
+    except DocumentUnknown:
+        raise
+    except MemoryRefused:
         return None
     return _Passage(document_id, chunk, found.text, found.start_line)
 
@@ -141,7 +140,7 @@ async def _around(memory: MemoryClient, place: Place) -> DocumentPart:
     try:
         return await memory.part(place.document_id, first, None, "", SOURCE_TOKENS)
     except MemoryRefused as error:
-        if error.word == DOCUMENT_NOT_FOUND or first == 1:
+        if isinstance(error, DocumentUnknown) or first == 1:
             raise
     return await memory.part(place.document_id, 1, None, "", SOURCE_TOKENS)
 

@@ -111,7 +111,6 @@ def server_document(server: Connection, permissions: Permissions) -> dict[str, A
         "state": state,
         # What the user is asked to allow is shown whole, as it may be started then.
         "command": visible(config.whole if state is ServerState.UNASKED else config.shown),
-        "trusted": config.trusted,
         "error": sanitize(f"{failure.message} {failure.hint}".strip()) if failure else "",
         "log": "" if config.url or failure is None else sanitize(server.last_log_lines(10)),
         "tools": [

@@ -37,7 +37,6 @@ def turn_document(turn: Turn) -> dict[str, Any]:
         "sources": [_source(one, scores.get(one.chunk_id)) for one in answer.sources],
         "notices": _clean(turn.trace.notices),
         "summary": sanitize(summary(turn)),
-        "created_at": turn.created_at,
         "more": answer.further is not None,
         "is_report": turn.trace.is_report,
     }

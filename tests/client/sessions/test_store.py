@@ -130,6 +130,15 @@ async def test_a_removed_session_is_gone_from_the_list_and_the_search(tmp_path: 
             await store.remove("s")
 
 
+async def test_a_session_with_a_turn_that_cannot_be_decoded_can_be_removed(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?"))
+        with closing(sqlite3.connect(store.path)) as db, db:
+            db.execute("UPDATE turns SET record = x'00'")
+        assert (await store.remove("s1")).turns == 1
+        assert await store.list() == []
+
+
 async def test_a_repeated_turn_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     async with store_in(tmp_path) as store:
         await store.save_turn(turn("What?", "Old.", turn_id="1"))

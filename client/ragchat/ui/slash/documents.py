@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches, NotConfirmed
+from ragchat.errors import ArgumentMissing, DocumentUnknown, NoDocumentMatches, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group, sentences
 from ragchat.ui.slash.command import unquoted
 from ragchat.uris import short_uri
-from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport, OnProgress
@@ -152,9 +151,8 @@ async def forget(context: ChatContext, document: str) -> None:
                 return
         group = new_group()
         removed = [await context.memory.forget(name, group) for name in names]
-    except (MemoryRefused, NoDocumentMatches) as error:
-        if isinstance(error, NoDocumentMatches) or error.word == DOCUMENT_NOT_FOUND:
-            error.hint = "/memory lists the documents."
+    except (DocumentUnknown, NoDocumentMatches) as error:
+        error.hint = "/memory lists the documents."
         raise
     done, them = f"Removed {len(names):,} documents.", "them"
     if len(removed) == 1:
