@@ -77,8 +77,11 @@ class Settings(Struct):
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$.")
             key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
-            origin = self.origins.get(key, "the packaged defaults")
-            raise InvalidSetting(key, reason, origin) from None
+            raise self.invalid(key, reason) from None
+
+    def invalid(self, key: str, reason: str) -> InvalidSetting:
+        """The error that the value of `key` is not usable."""
+        return InvalidSetting(key, reason, self.origins.get(key, "the packaged defaults"))
 
     def path(self, key: str, default: str) -> Path:
         """The absolute path in the setting `key`; if that is empty, `default` in the data folder.
@@ -114,12 +117,10 @@ class Settings(Struct):
             return ""
         from urllib.parse import urlsplit
 
-        origin = self.origins.get("store.url", "")
         if not is_database(url):
-            raise InvalidSetting("store.url", f"it begins with {DATABASE}, not as {_shown(url)}", origin)
+            raise self.invalid("store.url", f"it begins with {DATABASE}, not as {_shown(url)}")
         if urlsplit(url).password is not None:
-            reason = "it has a password, which belongs in PGPASSWORD or ~/.pgpass"
-            raise InvalidSetting("store.url", reason, origin)
+            raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
         return url
 
     @property
@@ -128,13 +129,13 @@ class Settings(Struct):
         url: str = self.tables["index"]["url"]
         if url and url != PGVECTOR and not url.startswith(("http://", "https://")):
             reason = f'it is "{PGVECTOR}" or begins with http:// or https://, not as {_shown(url)}'
-            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+            raise self.invalid("index.url", reason)
         if url != PGVECTOR and "@" in url:
             reason = "it has a user or a password; a key belongs in QDRANT_API_KEY or index.key_file"
-            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+            raise self.invalid("index.url", reason)
         if url == PGVECTOR and not self.store_url:
             reason = f'"{PGVECTOR}" needs a memory in PostgreSQL; {self.memory_path} is a file'
-            raise InvalidSetting("index.url", reason, self.origins.get("index.url", ""))
+            raise self.invalid("index.url", reason)
         return url
 
     @property
@@ -150,16 +151,15 @@ class Settings(Struct):
 
     def with_memory(self, place: Path | str, origin: str) -> Settings:
         """These settings with another memory: a path, or the URL of one in a database."""
-        tables = {
-            **self.tables,
-            "memory": dict(self.tables["memory"]),
-            "store": dict(self.tables["store"]),
-            "index": {**self.tables["index"], "url": ""},
-            "memory_server": {**self.tables["memory_server"], "url": ""},
-        }
+        tables = {name: dict(values) for name, values in self.tables.items()}
+        tables["index"]["url"] = tables["memory_server"]["url"] = ""
         settings = structs.replace(self, tables=tables, origins=dict(self.origins))
         _choose(settings, "memory.path", str(place), origin)
         return settings
+
+    def with_table(self, table: str, /, **values: Any) -> Settings:
+        """These settings with other values in one table."""
+        return structs.replace(self, tables={**self.tables, table: {**self.tables[table], **values}})
 
 
 def load_settings(

@@ -123,12 +123,11 @@ def _copy(settings: Settings, arguments: argparse.Namespace) -> None:
 def _make_token(settings: Settings, arguments: argparse.Namespace) -> None:
     import json
 
-    from ragconfig.errors import InvalidSetting
     from ragmemory.http.memories_file import make_token
 
     memory, owner, right = arguments.memory_name, arguments.owner, arguments.right
     if not settings.tables["http"]["memories"]:
-        raise InvalidSetting("http.memories", "it names no file of memories", "the packaged defaults")
+        raise settings.invalid("http.memories", "it names no file of memories")
     token = make_token(settings.path("http.memories", ""), settings, memory, owner, right)
     made = {"token": token, "memory": memory, "owner": owner, "right": right}
     sys.stdout.write((json.dumps(made) if arguments.json else token) + "\n")

@@ -214,11 +214,9 @@ def _refuse(run: Invocation, code: str, message: str, hint: str) -> int:
 def _with(settings: Settings, changes: dict[str, Value]) -> Settings:
     """None is the packaged default."""
     defaults = packaged("memory.toml")["embedder"]
-    table = dict(settings.tables["embedder"])
-    for key, value in changes.items():
-        name = key.partition(".")[2]
-        table[name] = defaults[name] if value is None else value
-    return replace(settings, tables={**settings.tables, "embedder": table})
+    named = {key.partition(".")[2]: value for key, value in changes.items()}
+    values = {name: defaults[name] if value is None else value for name, value in named.items()}
+    return settings.with_table("embedder", **values)
 
 
 def _state(one: Choice) -> str:

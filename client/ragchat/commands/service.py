@@ -24,7 +24,6 @@ from ragchat.servers.memory.process import (
 from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import replace_file
 from ragcommon.hosts import TOKEN_VARIABLE, program_command
-from ragconfig.errors import InvalidSetting
 from ragconfig.home import HOME_VARIABLE, Home, user_path
 from ragconfig.settings import Settings
 
@@ -141,7 +140,7 @@ def _arguments(run: Invocation, paths: Sequence[str]) -> list[str]:
     url = str(settings.tables["memory_server"]["url"])
     if without_userinfo(url) != url:
         reason = "it has a password, which the file of a service would show; use memory_server.token_file"
-        raise InvalidSetting("memory_server.url", reason, settings.origins["memory_server.url"])
+        raise settings.invalid("memory_server.url", reason)
     words = ["--server", url] if url else ["--memory", settings.memory_place]
     words += ["--config", str(run.config_file)] if run.config_file else []
     words += ["--verbose"] if run.arguments.verbose else []

@@ -8,8 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
 from ragchat.errors import NothingToAskAbout
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
@@ -49,8 +47,7 @@ async def read_question_files(
     with tempfile.TemporaryDirectory(prefix="ragchat-read-", ignore_cleanup_errors=True) as folder:
         own = settings.with_memory(Path(folder, "memory.db"), ORIGIN)
         # The texts are not searched: they are not worth a request to an embedder elsewhere.
-        tables = {**own.tables, "embedder": {**own.tables["embedder"], "kind": "local"}}
-        async with open_memory(structs.replace(own, tables=tables)) as memory:
+        async with open_memory(own.with_table("embedder", kind="local")) as memory:
             report = await load_question_files(memory, files)
             found = [await memory.show(one.document_id) for one in report.documents if one.document_id]
             return found, report

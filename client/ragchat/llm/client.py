@@ -56,7 +56,6 @@ MAX_RETRY_AFTER = 120.0
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
 # The wording of 404 (OpenRouter) and 500 (llama.cpp) responses for models without image input.
 _NO_IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # Seconds a running server may take to report its context, or to answer a short question.
 CONTEXT_SECONDS, PROBE_SECONDS = 2.0, 20.0
@@ -313,12 +312,13 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
     import openai
 
     from ragchat.llm.bounded import bounded_client
+    from ragmcp.http.reach import is_loopback
 
     if not (endpoint.key.isascii() and endpoint.key.isprintable()):
         raise KeyUnusable()
     try:
         url = urlsplit(endpoint.base_url)
-        local = url.hostname in LOOPBACK
+        local = is_loopback(url.hostname or "")
     except ValueError as error:
         raise ModelUnreachable(endpoint.base_url, str(error)) from None
     return openai.AsyncOpenAI(

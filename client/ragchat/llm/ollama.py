@@ -17,7 +17,6 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
-from ragchat.llm.client import LOOPBACK
 from ragchat.llm.discovery import EMBEDDING_NAMES
 from ragchat.llm.errors import LimitReached, PullFailed
 from ragchat.settings import ModelSettings
@@ -131,9 +130,10 @@ def _url(settings: ModelSettings, path: str) -> str:
 @asynccontextmanager
 async def _client(settings: ModelSettings, most: int) -> AsyncIterator[Any]:
     from ragchat.llm.bounded import bounded_client
+    from ragmcp.http.reach import is_loopback
 
     url = urlsplit(settings.ollama_url)
-    local = url.hostname in LOOPBACK
+    local = is_loopback(url.hostname or "")
     make = partial(
         bounded_client,
         "Ollama",

@@ -32,7 +32,6 @@ from ragchat.web.errors import (
 )
 from ragchat.web.peer import is_of_another_user
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # What can be asked for without a cookie: nothing here says anything about the user.
 OPEN_PATHS = frozenset({"/sign-in", "/health/live"})
 OPEN_FOLDER = "/static/"

@@ -9,6 +9,7 @@ from struct import pack
 import anyio
 from anyio import BrokenWorkerProcess, to_process, to_thread
 
+from ragchat.servers.media import image_kind
 from ragchat.web.errors import WebError
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.safe_open import read_regular
@@ -19,13 +20,6 @@ MAX_IMAGE_BYTES = 32 << 20
 WIDTH, MAX_PIXELS = 1_400, 4_000_000
 SECONDS = 15.0
 MEMORY = 1 << 30
-# The first bytes of the images that browsers show and that run nothing; SVG does.
-_KINDS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
 
 
 class PageUnusable(WebError):
@@ -59,8 +53,7 @@ async def image(path: Path) -> tuple[bytes, str]:
         content = await to_thread.run_sync(lambda: read_regular(path, MAX_IMAGE_BYTES, links=False))
     except (OSError, ValueError) as error:
         raise PageUnusable(path.name, f"cannot be read: {_reason(error)}") from None
-    kind = next((kind for start, kind in _KINDS.items() if content.startswith(start)), "")
-    if not kind:
+    if not (kind := image_kind(content)):
         raise PageUnusable(path.name, "is not an image that is shown here")
     return content, kind
 

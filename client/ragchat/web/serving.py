@@ -23,7 +23,7 @@ from ragchat.memory.client import MemoryClient
 from ragchat.servers.manager import ServerManager
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
-from ragchat.web.access import LOOPBACK, Keys
+from ragchat.web.access import Keys
 from ragchat.web.app import make_app
 from ragchat.web.asking import PageUser
 from ragchat.web.chats import Chats
@@ -36,6 +36,7 @@ from ragconfig.home import user_path
 from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
+from ragmcp.http.access import LOOPBACK
 from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
 
 _PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)

@@ -63,7 +63,6 @@ class Marker(NamedTuple):
 
     kind: str  # "-", "*", "+", ".", ")": the same for all items of a list
     number: str  # "" for a bullet
-    indent: int  # column of the marker
     content: int  # column of the item's text
     is_empty: bool  # no text in its line
 
@@ -299,7 +298,7 @@ def marker_of(line: str) -> Marker | None:
     spaces = len(line.expandtabs(_CODE_INDENT)) - len(rest.lstrip().expandtabs(_CODE_INDENT)) - end
     is_empty = not rest.strip()
     content = end + (spaces if 1 <= spaces <= _CODE_INDENT and not is_empty else 1)
-    return Marker(match[1] or match[3], match[2] or "", indent_of(line), content, is_empty)
+    return Marker(match[1] or match[3], match[2] or "", content, is_empty)
 
 
 def indent_of(line: str) -> int:

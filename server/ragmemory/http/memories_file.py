@@ -113,11 +113,9 @@ def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Set
 
     named = settings.with_memory(Path(absolute(entry.path)), origin)
     roots = [root if root == "*" else absolute(root) for root in entry.roots]
-    memory = {**named.tables["memory"], "roots": roots}
-    tables = {**named.tables, "memory": memory, "store": {"url": entry.url}}
+    found = named.with_table("memory", roots=roots).with_table("store", url=entry.url)
     if entry.url or settings.tables["index"]["url"] != PGVECTOR:  # A file has no pgvector.
-        tables["index"] = settings.tables["index"]
-    found = replace(named, tables=tables, origins={**named.origins, "store.url": origin})
+        found = found.with_table("index", url=settings.tables["index"]["url"])
     found.memory_place, found.index_url  # noqa: B018 (they check the URLs)
     return found
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ragcommon import server_note
 from ragcommon.hosts import SERVER_NAME, server_command
-from ragconfig.errors import InvalidSetting
 from ragconfig.keys import find_token
 from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
@@ -103,7 +102,7 @@ async def _serve(
     # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     # For `ragchat` of the same user, which gets the key from the note.
-    own_server = make_server(_with_all_tools(settings), memory)
+    own_server = make_server(settings.with_table("memory", toolsets=list(ALL)), memory)
     owner = Endpoint(own_server, limits, guard=None, on_answered=metrics.count)
     note = server_note.make_note(
         _local_root(listening), settings.memory_path, fingerprint(settings, __version__)
@@ -182,13 +181,8 @@ def _issuer(settings: Settings, table: HttpSettings, listening: socket.socket) -
     except AuthorizationFailed as error:
         reason = f"{error.url}: {error.reason}"
     if reason:
-        raise InvalidSetting("http.issuer", reason, settings.origins.get("http.issuer", ""))
+        raise settings.invalid("http.issuer", reason)
     return issuer
-
-
-def _with_all_tools(settings: Settings) -> Settings:
-    table = {**settings.tables["memory"], "toolsets": list(ALL)}
-    return structs.replace(settings, tables={**settings.tables, "memory": table})
 
 
 def _can_be_found(settings: Settings, listening: socket.socket) -> bool:

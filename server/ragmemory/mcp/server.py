@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
-from msgspec import structs
 
 from ragconfig.prompt_files import FOLDER
 from ragconfig.repository import ORIGIN, root_of
@@ -59,8 +58,7 @@ def _with_own_repository(settings: Settings) -> Settings:
     root = root_of(settings.memory_path)
     if root is None or memory["roots"] or settings.origins.get("memory.path") != ORIGIN:
         return settings
-    tables = {**settings.tables, "memory": {**memory, "roots": [str(root)]}}
-    return structs.replace(settings, tables=tables)
+    return settings.with_table("memory", roots=[str(root)])
 
 
 async def _serve(settings: Settings, pages: str, warm: bool) -> None:
@@ -138,10 +136,9 @@ class OnDemand:
         """Whether `warm_up` has ended, with or without an error."""
         self.servers: list[Server] = []
         """Their subscribers are notified of changes."""
-        memory = settings.tables["memory"]
         # Now, not at the first call: until then other programs could replace a root by a link.
-        tables = {**settings.tables, "memory": {**memory, "roots": resolved_roots(memory["roots"])}}
-        self._settings = structs.replace(settings, tables=tables)
+        roots = resolved_roots(settings.tables["memory"]["roots"])
+        self._settings = settings.with_table("memory", roots=roots)
         self._service: MemoryService | None = None
         self._making = anyio.Lock(fast_acquire=True)  # Every call takes it.
 

@@ -33,8 +33,6 @@ class Scored(Struct, frozen=True):
 
     chunk_id: int
     score: float  # in [0, 1]: the estimated relevance
-    cosine: float
-    bm25: float
     words: frozenset[str]  # the content words of the query that it contains, its title and headings included
 
 

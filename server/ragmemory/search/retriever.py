@@ -131,18 +131,17 @@ class Retriever:
         words = content_words(query.text)
         # Without content words no passage can be relevant.
         coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
-        placed, mean, similar = None, 0.0, [0.0] * len(best)
+        placed, mean = None, 0.0
         if cosines is not None and vector is not None:
-            similar = cosines[best].tolist()
             placed = scale.to_local(cosines[best])
             mean = scale.to_local(np.full(1, index.vectors.mean_cosine(vector))).item()
         scores = np.minimum.accumulate(relevance(coverage, placed, mean, is_boosted[best]))
         best_rows, places = np.unique(rows[best], return_inverse=True)
         ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places]
         holding = _words_of(words, [term.name for term in lexical.terms], held)
-        found = ids.tolist(), scores.tolist(), similar, bm25[best].tolist(), holding
+        found = zip(ids.tolist(), scores.tolist(), holding, strict=True)
         index.checking.begin()
-        return [Scored(*one) for one in zip(*found, strict=True)]
+        return [Scored(*one) for one in found]
 
     def _alpha(self, text: str, coverage: NDArray[np.float32], pieces: Callable[[str], int]) -> float:
         words = telling_words(text)

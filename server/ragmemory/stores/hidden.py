@@ -85,10 +85,7 @@ class HiddenStore(StorePart):
             table = await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
             part = DocumentChunks(staged.number, document, chunks, embeddings, inputs)
             first = await chunk_rows.insert(connection, [part], table)
-            await connection.execute(
-                "INSERT INTO pages(first, last, document) VALUES(?, ?, ?)",
-                [first, first + len(chunks) - 1, staged.number],
-            )
+            await connection.execute(_INSERT_PAGE, [first, first + len(chunks) - 1, staged.number])
         return replace(staged, chunks=staged.chunks + len(chunks))
 
     async def abandon(self, staged: StagedDocument) -> None:
@@ -138,9 +135,7 @@ async def _sweep(connection: Connection, number: int, title: str) -> None:
         await _delete_page(connection, title, first, min(last, first + PAGE - 1))
         await connection.execute("DELETE FROM pages WHERE first = ?", [first])
         if last >= first + PAGE:
-            await connection.execute(
-                "INSERT INTO pages(first, last, document) VALUES(?, ?, ?)", [first + PAGE, last, number]
-            )
+            await connection.execute(_INSERT_PAGE, [first + PAGE, last, number])
         return
     cursor = await connection.execute(
         "DELETE FROM chunks WHERE chunk_id IN (SELECT chunk_id FROM chunks WHERE document = ? LIMIT ?)",

@@ -617,6 +617,7 @@ async def test_a_program_that_hangs_up_on_everything_cannot_be_reached() -> None
     ("base_url", "loaded"),
     [
         ("http://127.0.0.1:9/v1", 0),
+        ("http://127.0.0.2:9/v1", 0),
         ("https://127.0.0.1:9/v1", 1),
         ("http://model.example/v1", 1),
     ],

@@ -75,7 +75,8 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk
     (folder / "seal.png").write_bytes(PNG)
     (folder / "fake.png").write_text("<svg onload='alert(1)'/>", "utf-8")
     (folder / "link.png").symlink_to(folder / "seal.png")
-    for name in ("seal.png", "fake.png", "link.png"):
+    (folder / "sound.webp").write_bytes(b"RIFF\x24\0\0\0WAVEfmt ")
+    for name in ("seal.png", "fake.png", "link.png", "sound.webp"):
         uri, text = (folder / name).as_uri(), f"A picture of {name.replace('.', ' ')}."
         assert program("inject", "-", "--uri", uri, stdin=text).code == 0
     async with serving(program) as web:
@@ -153,6 +154,7 @@ async def test_what_is_not_in_memory_is_refused_in_a_sentence(
     ("name", "reason"),
     [
         ("fake png", "is not an image"),
+        ("sound webp", "is not an image"),
         ("link png", "cannot be read"),
         ("rows of many", "no file of this document"),
     ],

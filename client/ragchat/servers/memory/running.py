@@ -18,7 +18,6 @@ from ragchat import CLIENT_NAME, __version__
 from ragchat.servers.supervisor import Supervised
 from ragcommon.files.uris import is_http_url
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
-from ragconfig.errors import InvalidSetting
 from ragconfig.keys import find_token
 from ragconfig.settings import Settings, fingerprint
 
@@ -102,7 +101,7 @@ def _root(settings: Settings) -> str:
     parts = urlsplit(url if is_http_url(url) else "")
     if not parts.netloc or parts.username or parts.query or parts.fragment:
         reason = "it must be the address of a server, such as http://127.0.0.1:8765"
-        raise InvalidSetting("memory_server.url", reason, settings.origins.get("memory_server.url", ""))
+        raise settings.invalid("memory_server.url", reason)
     netloc = f"127.0.0.1:{parts.port}" if parts.hostname == "localhost" and parts.port else parts.netloc
     return parts._replace(netloc=netloc, path=parts.path.rstrip("/").removesuffix(MCP_PATH)).geturl()
 

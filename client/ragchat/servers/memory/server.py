@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
-from msgspec.structs import replace
 
 from ragchat.errors import FilesElsewhere
 from ragchat.memory.client import MemoryClient, Mirror
@@ -197,4 +196,4 @@ def _mirror_settings(settings: Settings, url: str) -> Settings:
     name = hashlib.sha256(url.encode()).hexdigest()[:16]
     own = settings.with_memory(settings.home.data / "uploads" / f"{name}.db", ORIGIN)
     # It is not searched: its texts are not worth a request to an embedder elsewhere.
-    return replace(own, tables={**own.tables, "embedder": {**own.tables["embedder"], "kind": "local"}})
+    return own.with_table("embedder", kind="local")

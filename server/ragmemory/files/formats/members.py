@@ -19,7 +19,7 @@ from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import Parser, parser_for, read
 from ragmemory.files.formats.file_text import MARKDOWN, FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.scans import current
-from ragmemory.files.formats.text import MARKDOWN as MARKDOWN_NAMES
+from ragmemory.files.formats.text import MARKDOWN_NAMES
 from ragmemory.ingest.documents import media_type
 
 # Levels of nested archives and e-mails.

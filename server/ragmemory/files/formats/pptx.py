@@ -47,9 +47,8 @@ def read(path: Path, data: bytes) -> FileText:
         parts = [f"# {title}"] if title else []
         builder.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
     stated = stated_title(presentation.core_properties.title or "")
-    is_stated = stated and stated != "PowerPoint Presentation"
     note = f"has hidden slides: {listed(hidden, '')}" if hidden else ""
-    return builder.build(stated if is_stated else first or path.name, note)
+    return builder.build(stated or first or path.name, note)
 
 
 def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:

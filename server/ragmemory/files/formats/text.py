@@ -11,7 +11,7 @@ from ragmemory.files.formats.file_text import FileText
 from ragmemory.ingest.documents import is_markdown
 from ragmemory.ingest.headings import has_markdown
 
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # Comments, and the first macro of a manual page: "." or "'" begins a line of roff.
 ROFF = re.compile(r"(?:[.'](?:\\\"|[ \t]*\n|\\).*\n?|[ \t]*\n)*\.(?:TH|Dd)[ \t]+\S")
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
@@ -24,14 +24,14 @@ def read(path: Path, data: bytes) -> FileText:
     if ROFF.match(text):
         notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
     # A name says nothing about the text of a file without a known extension.
-    is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN and not has_markdown(text)
+    is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
     note = "; ".join(filter(None, notes))
     return FileText(text, title_of(path, text), note, media_type="text/plain" if is_plain else "")
 
 
 def title_of(path: Path, text: str) -> str:
     """A Markdown document's first heading, else the file's name."""
-    if path.suffix.lower() in MARKDOWN:
+    if path.suffix.lower() in MARKDOWN_NAMES:
         for line in MAYBE_HEADING.finditer(text):
             _, title = atx_heading(line[0]) or (0, "")
             if title:
