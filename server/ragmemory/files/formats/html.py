@@ -30,14 +30,14 @@ SNIFFED_BYTES = 2048
 # fmt: off
 LEFT_OUT = frozenset((
     "script", "style", "noscript", "template", "svg", "nav", "aside", "footer", "form", "iframe",
-    "button", "select", "dialog", "head", "object", "audio", "video", "canvas",
+    "button", "select", "dialog", "head", "object", "audio", "video", "canvas", "del",
 ))
 NAVIGATION = frozenset((
     "navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary",
 ))
 # Elements within a line of text; all others begin and end a block.
 INLINE = frozenset((
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "dfn", "em", "font",
     "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
     "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))

@@ -55,6 +55,10 @@ def test_lists_tables_code_and_quotations_are_markdown() -> None:
     assert text_of("<blockquote><p>One<p>Two</blockquote>") == "> One\n\n> Two\n"
 
 
+def test_deleted_text_is_left_out() -> None:
+    assert text_of("<p>It was <del>7</del> <ins>5</ins> pounds.") == "It was 5 pounds.\n"
+
+
 def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
     head = "<tr><th rowspan=2>Route<th colspan=2>Adult<th rowspan=2>Bike<tr><th>single"
     assert text_of(f"<table>{head}<tr><td>Inner<td>5<td>9<td>3</table>") == (
