@@ -232,7 +232,7 @@ class MemoryRefused(RagChatError):
 
 
 class DocumentUnknown(MemoryRefused):
-    """The memory server has no document of that id or URI."""
+    """The memory server has no such document, chunk, block or job."""
 
 
 class FilesElsewhere(RagChatError):

@@ -54,7 +54,7 @@ class ServerLog:
         return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     async def last_line(self) -> str:
-        """The last line with words in the file, without its frame; "" if there is none."""
+        """The last line of the file that has letters or digits; "" if there is none."""
         with suppress(OSError), self.path.open("rb") as log:
             log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
             lines = log.read().decode(errors="replace").split("\n")

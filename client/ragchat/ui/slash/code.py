@@ -41,7 +41,7 @@ async def trace(context: ChatContext, name: str) -> None:
         for step in steps[:_SHOWN]:
             row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
             what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
-            # Mostly the widest column, which shrinks first: it is cut, names and places are folded.
+            # Usually the widest column, so it shrinks first. It is cut off; names and places are folded.
             text.no_wrap, text.overflow = True, "ellipsis"
             table.add_row(what, place, text, *targets)
         context.screen.show("", title, table)

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ragmemory.files.formats.archives import attribute, local
 from ragmemory.files.formats.file_text import (
+    COMMENTS,
     MAX_REPEATED,
     MAX_SPANNED,
     Damaged,
@@ -33,6 +34,7 @@ LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", 
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 # Levels of nested lists, from 0.
 MAX_LEVEL = 8
+# A number with more digits is taken for damage.
 MAX_DIGITS = 6
 # By the list and the level.
 Numbers: TypeAlias = dict[tuple[str, str], int]
@@ -66,8 +68,7 @@ def read(path: Path, data: bytes) -> FileText:
             builder.add(f"{kind.capitalize()}: {text}", kind)
     stated = stated_title(document.core_properties.title or "")
     has_comments = any(len(comments) for comments in _parts(document, "comments"))
-    note = "has comments, which were not read" if has_comments else ""
-    return builder.build(stated or title or path.name, note)
+    return builder.build(stated or title or path.name, COMMENTS if has_comments else "")
 
 
 def _open(file: IO[bytes]) -> tuple[Document, Styles, Numbers, dict[str, str]]:

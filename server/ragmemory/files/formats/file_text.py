@@ -24,10 +24,12 @@ MAX_PADDED = 4
 MAX_SPANNED = 100
 # A longer cell is not repeated in each row that it spans.
 MAX_REPEATED = 200
-# Cells and characters that a table has more, at most, because its cells span others.
+# Upper limit of the cells and characters that spans add to a table.
 MAX_SPREAD = 250_000
 # Stands for a footnote, or with an "e" for an endnote, as in Markdown.
 NOTE = re.compile(r"\[\^e?\d+\]")
+# The note on a file with comments.
+COMMENTS = "has comments, which were not read"
 BACKTICKS = re.compile("`+")
 # Names in a note; the others are only counted.
 MAX_NAMED = 10

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
-from ragmemory.files.formats.file_text import Cell, FileText, TextBuilder, one_line, spread, stated_title
+from ragmemory.files.formats.file_text import (
+    COMMENTS,
+    Cell,
+    FileText,
+    TextBuilder,
+    one_line,
+    spread,
+    stated_title,
+)
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -34,9 +42,7 @@ def read(path: Path, data: bytes) -> FileText:
         about = xml(archive, "meta.xml", KIND).iter()
         title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
     has_comments = any(local(one.tag) == "annotation" for one in content.iter())
-    return builder.build(
-        title or first or path.name, "has comments, which were not read" if has_comments else ""
-    )
+    return builder.build(title or first or path.name, COMMENTS if has_comments else "")
 
 
 def _notes(content: Element) -> dict[str, str]:
