@@ -437,5 +437,5 @@ class IngestionFailed(RagMemoryError):
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what a database says, without its full stop."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    """The first line of what a library says, without its full stop."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")

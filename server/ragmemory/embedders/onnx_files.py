@@ -22,6 +22,7 @@ import msgspec
 
 from ragcommon.files.writing import private_folder
 from ragconfig.home import UnknownHome, user_path
+from ragmemory.errors import first_line
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,6 @@ PROMPTS = "config_sentence_transformers.json"
 # The first and the last bytes of a file, which identify it: a gigabyte would take a second to hash.
 HASHED_BYTES = 1 << 20
 SHOWN_NAMES = 3
-# Seconds after a failed load during which calls fail with the same error.
-DOWN_SECONDS = 30.0
 # How a command installs fastembed.
 INSTALL = f"{sys.executable} -m pip install 'ragchat[fastembed]'"
 # The digests after which the Hub's cache names its files: SHA-256 of large ones, of git's for others.
@@ -231,9 +230,3 @@ def _check_digests(folder: Path) -> None:
             blob.unlink()
             reason = f"{file.name} was damaged on its way: it does not have the digest that was announced"
             raise ModelUnusable(reason, "Run the command again: it downloads this file once more.")
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an exception's message, without its final period."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".:") if lines else type(error).__name__

@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.text.rules import passage_names
+from ragmemory.embedders import DOWN_SECONDS
 from ragmemory.embedders.onnx_files import (
-    DOWN_SECONDS,
     ModelUnusable,
     as_folder,
     identity_of,
