@@ -174,7 +174,7 @@ class Sources:
         roots = of_stored(self._store.path, self._ingestions.roots)
         if not within or not await to_thread.run_sync(is_within, roots, path):
             return ""
-        stored = (await self._store.documents.files([uri])).get(uri)
+        stored = await self._store.documents.file(uri)
         is_own = stored is not None and stored.machine == self._store.engine.machine
         if await to_thread.run_sync(is_gone, uri):
             return "removed" if is_own else ""

@@ -72,7 +72,7 @@ class NotInserted(SettingsError):
     hint = "An owner has letters, digits, _ and -. If it has, put this there yourself: {line}"
 
 
-def digest_of(token: str) -> str:
+def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode("latin-1", "replace")).hexdigest()
 
 
@@ -128,7 +128,7 @@ def make_token(path: Path, settings: Settings, memory: str, owner: str, right: R
     if memory not in known:
         raise UnknownMemory(memory, str(path))
     secret = secrets.token_urlsafe(32)
-    token = Token(right, digest_of(secret))
+    token = Token(right, token_digest(secret))
     line = f'{owner} = {{ right = "{right}", sha256 = "{token.sha256}" }}'
     content = _with_line(content.decode("utf-8-sig"), f"[{memory}.tokens]", owner, line).encode()
     entry, its_settings = known[memory]

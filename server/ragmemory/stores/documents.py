@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from os.path import commonprefix
 from typing import Any
 from urllib.parse import quote
@@ -123,7 +122,7 @@ class DocumentStore(StorePart):
             info = self._info(columns)
             async with self._engine.reading() as connection:
                 text, places = await chunks.text_of(connection, number)
-            if len(text) != info.characters or sha256(text.encode()).digest() != digest:
+            if len(text) != info.characters or chunks.text_digest(text) != digest:
                 # Another process has written it between the two reads; or the file is damaged.
                 if await self._is_current(info.document_id, digest):
                     raise MemoryDamaged(self._engine.place, "a text is not what was stored", info.uri)
@@ -207,6 +206,10 @@ class DocumentStore(StorePart):
             parameters,
         )
         return {row[0]: StoredFile(*row[1:]) for row in rows}
+
+    async def file(self, uri: str) -> StoredFile | None:
+        """What is stored of this file."""
+        return (await self.files([uri])).get(uri)
 
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
         """Set the stamps of documents, by uri, if their text still has this digest.
