@@ -72,6 +72,11 @@ def atx_heading(line: str) -> tuple[int, str] | None:
     return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 
 
+def without_accents(text: str) -> str:
+    """In lower case, without accents, and decomposed."""
+    return re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text.casefold()))
+
+
 def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
     """The text with whole words replaced; the keys are without accents, in lower case.
 
@@ -80,8 +85,7 @@ def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
 
     def replaced(found: re.Match[str]) -> str:
         word = found[0]
-        plain = re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", word.casefold()))
-        new = replacements.get(plain, word)
+        new = replacements.get(without_accents(word), word)
         return new[:1].upper() + new[1:] if word[0].isupper() else new
 
     return re.sub(rf"(?:\w|{_ACCENTS})+", replaced, text) if replacements else text
