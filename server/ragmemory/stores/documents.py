@@ -158,12 +158,11 @@ class DocumentStore(StorePart):
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
-        rows = await self._engine.read(
+        return await self._column(
             "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
             " ORDER BY updated_at DESC, document_id",
             [prefix],
         )
-        return [row[0] for row in rows]
 
     async def holding(self, phrases: Sequence[str], document_id: str = "") -> list[str]:
         """The ids of the documents in which every phrase occurs, ordered by uri; or of this one alone."""
@@ -172,12 +171,11 @@ class DocumentStore(StorePart):
             "number IN (SELECT document FROM chunks WHERE chunk_id IN"
             f" (SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}))"
         ] * len(phrases)
-        rows = await self._engine.read(
+        return await self._column(
             f"SELECT document_id FROM documents WHERE {' AND '.join(['hidden = 0', *conditions])}"
             " AND ? IN ('', document_id) ORDER BY uri",
             [*(dialect.fulltext_query([phrase]) for phrase in phrases), document_id],
         )
-        return [row[0] for row in rows]
 
     async def after(self, number: int, uris: Sequence[str] = ()) -> tuple[int, str, PortableDocument] | None:
         """The document with the next higher number, that number and its uri; None if there is none.
@@ -224,11 +222,10 @@ class DocumentStore(StorePart):
 
     async def uris_under(self, place: str, machine: str) -> list[str]:
         """The uris of all documents of a file or below a folder that a machine has loaded."""
-        rows = await self._engine.read(
+        return await self._column(
             f"SELECT uri FROM documents WHERE {UNDER} AND machine = ? ORDER BY uri",
             [*range_under(place), machine],
         )
-        return [row[0] for row in rows]
 
     async def _is_current(self, document_id: str, digest: bytes) -> bool:
         """Whether a document still has the text with this digest."""

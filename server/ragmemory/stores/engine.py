@@ -223,3 +223,7 @@ class StorePart:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    async def _column(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """The first column of one SELECT."""
+        return [row[0] for row in await self._engine.read(sql, parameters)]

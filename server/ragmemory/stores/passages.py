@@ -28,21 +28,17 @@ class PassageStore(StorePart):
     async def allowed(self, filter: Condition, after: int = 0) -> list[int]:
         """The ids, ascending and above `after`, of the chunks whose documents match the filter."""
         condition, parameters = filter
-        rows = await self._engine.read(
+        return await self._column(
             "SELECT chunk_id FROM chunks WHERE document IN"
             f" (SELECT number FROM documents WHERE hidden = 0 AND {condition})"
             " AND chunk_id > ? ORDER BY chunk_id",
             [*parameters, after],
         )
-        return [row[0] for row in rows]
 
     async def documents(self, condition: Condition, limit: int) -> list[int]:
         """The numbers of at most `limit` documents that match a condition, also of hidden ones."""
         sql, parameters = condition
-        rows = await self._engine.read(
-            f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit]
-        )
-        return [row[0] for row in rows]
+        return await self._column(f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit])
 
     async def holding_some(self, words: Sequence[str], limit: int) -> list[int]:
         """The ids of about `limit` chunks that contain some of the words, which begin with the rarest.
@@ -62,11 +58,12 @@ class PassageStore(StorePart):
     async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
         """The ids of the chunks that contain every phrase, and a word with every prefix."""
         dialect = self._engine.dialect
-        rows = await self._engine.read(
-            f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}",
-            [dialect.fulltext_query(phrases, prefixes)],
+        return set(
+            await self._column(
+                f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}",
+                [dialect.fulltext_query(phrases, prefixes)],
+            )
         )
-        return {row[0] for row in rows}
 
     async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """For each key the first candidate that is a word of any chunk, not only a form of its stem.
