@@ -11,7 +11,7 @@ import anyio
 import numpy as np
 from anyio import to_thread
 
-from ragmemory.search.index.candidates import shortened
+from ragmemory.search.index.candidates import term_bits
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.remote.vector_store import Held, Page, StoredChunk, nothing
@@ -139,7 +139,7 @@ class RemoteUpdater:
         """The new chunks with the numbers of their `documents`, without those removed meanwhile."""
         segment = ChunkIndex(dimensions, self._ranking).segment(0, 1, changes)
         packed, ends = segment.postings.packed.all, segment.postings.ends.all
-        names = shortened(segment.postings.terms.all)
+        names = term_bits(segment.postings.terms.all)
         # From term by term to chunk by chunk.
         order = np.argsort(rows_of(packed), kind="stable")
         terms = np.repeat(names, np.diff(ends, prepend=0))[order]
