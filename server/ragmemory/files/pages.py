@@ -22,11 +22,12 @@ from ragcommon.files.decoding import NotText, decode_as
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
 from ragmemory.files.formats.detection import Parser, module_of
-from ragmemory.files.formats.file_text import MARKDOWN, FileText
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.loading import inject
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import READER_VERSION, read_file
 from ragmemory.files.walking import SAVE_AS, UNSUPPORTED
+from ragmemory.ingest.documents import MARKDOWN
 from ragmemory.stores.chunks import text_digest
 from ragmemory.web.fetching import NotFetched, Page
 
@@ -65,7 +66,7 @@ class PageLoading:
         web: Web,
         addresses: Sequence[str],
         run: JobRun,
-        ocr: Ocr | None = None,
+        ocr: Ocr | None,
     ) -> None:
         """`ocr` reads scanned pages."""
         self._store = store

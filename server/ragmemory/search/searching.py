@@ -51,8 +51,8 @@ class Search:
         store: Store,
         embedder: Embedder,
         indexing: Indexing,
-        reranker: Reranker | None = None,
-        previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
+        reranker: Reranker | None,
+        previous_embedder: Callable[[str], Embedder | None],
     ) -> None:
         self._store = store
         self._embedder = embedder
