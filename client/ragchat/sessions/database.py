@@ -108,7 +108,6 @@ class Database:
         if is_another or self._companions != wal.companions(self.path):
             await self.aclose()
         if is_another:
-            # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
             wal.remove_companions(self._companions)
 
     async def _connect(self, *, to_write: bool) -> aiosqlite.Connection:

@@ -249,18 +249,14 @@ def _walk(
             for entry in entries:
                 if is_cancelled():
                     return
-                if (
-                    entry.name.startswith(".")
-                    or not subset.leads_to(path / entry.name)
-                    or (memory and path == memory.parent and entry.name.startswith(memory.name))
-                    or entry.name in OWN_SECRETS
-                ):
+                here = path / entry.name
+                if _is_hidden(here, memory) or not subset.leads_to(here):
                     continue
                 # Git treats a link as a file, whatever its target.
-                if ignored.matches(path / entry.name, entry.is_dir(follow_symlinks=False)):
+                if ignored.matches(here, entry.is_dir(follow_symlinks=False)):
                     # An unreadable .gitignore might say otherwise.
                     if not ignored.unreadable:
-                        excluded.add(path / entry.name)
+                        excluded.add(here)
                     continue
                 found = _examine(folder, entry, root)
                 if isinstance(found, Refusal):
@@ -273,6 +269,12 @@ def _walk(
                     visited.add(target)
                     below.append((target, ignored))
             pending.extend(reversed(below))
+
+
+def _is_hidden(path: Path, memory: Path | None) -> bool:
+    """Whether a walk passes over it in silence: it is hidden, a token of ours, or a file of the memory."""
+    is_own = memory is not None and path.parent == memory.parent and path.name.startswith(memory.name)
+    return path.name.startswith(".") or path.name in OWN_SECRETS or is_own
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
