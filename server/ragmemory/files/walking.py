@@ -88,7 +88,7 @@ NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
 @dataclass(frozen=True)
 class Refusal:
-    """A path that is not loaded. `failed`: counts as a failure, else as skipped."""
+    """A path that is not loaded. `failed`: it counts as a failure, otherwise as skipped."""
 
     path: Path | None  # None: an empty argument
     reason: str  # completes a sentence that begins with the path

@@ -182,7 +182,7 @@ class IndexSync:
 
     async def _read_page(self) -> bool:
         """Apply one page of changes; True if there are no more."""
-        version = await self._store.changes.version()
+        version = await self._store.engine.version()
         if version == self._version:
             return True
         self._changed.set()

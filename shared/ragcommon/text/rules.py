@@ -37,6 +37,11 @@ def searchable(text: str) -> str:
     return text if text.isascii() else re.sub(f"([{UNSPACED}])", r" \1 ", text)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 chunk`, `1,204 chunks`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def passage_names(title: str, heading: str) -> list[str]:
     """The title of a document and the heading path of a passage; the path alone if the title begins it."""
     begins = f"{heading} > ".startswith(f"{title} > ")

@@ -172,7 +172,7 @@ class RemoteIndex:
     async def bring_up_to_date(self) -> bool:
         """Read the tail; what the server holds is not waited for."""
         async with self.lock:
-            version = await self.store.changes.version()
+            version = await self.store.engine.version()
             if version != self.version:
                 await self._read_tail()
                 self._is_empty = self.tail is None or await self.remote.is_empty()
@@ -321,7 +321,7 @@ class RemoteSearcher:
         ids = {one for one in found if one <= self._after}
         ids.update(sorted(one for one in boosted if one <= self._after)[: index.ranking.candidates])
         chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
-        if len(chunks.chunk_ids) < len(ids) and await store.changes.version() != index.version:
+        if len(chunks.chunk_ids) < len(ids) and await store.engine.version() != index.version:
             index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
         allowed = None
         if filter:

@@ -166,14 +166,14 @@ async def test_an_index_that_has_everything_is_only_looked_at(
 ) -> None:
     await put(memory, FOX, uri="fox")
     await catch_up(memory)
-    version = await memory._store.changes.version()
+    version = await memory._store.engine.version()
     async with service_for(tmp_path, url=memory_url, index=index_url) as other:
         await other.search.query("fox", 1)
         for one in (memory, other):
             await catch_up(one)
             assert not index_of(one)._updater.leads
         assert await memory._store.engine.read("SELECT * FROM leases") == []
-    assert await memory._store.changes.version() == version
+    assert await memory._store.engine.version() == version
 
 
 async def test_an_empty_memory_gives_an_empty_result(memory: MemoryService) -> None:
