@@ -40,7 +40,7 @@ _MANY_LINES = 20_000
 Known = dict[bytes, Embedding]
 
 
-class Page(NamedTuple):
+class ChunkPage(NamedTuple):
     """Some chunks of a long document."""
 
     chunks: list[Chunk]
@@ -124,7 +124,7 @@ class Preparation:
             await self._store.hidden.abandon(staged)
         self._on_abandoned()
 
-    async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[Page]:
+    async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[ChunkPage]:
         """All chunks of a text, in pages that fit into one transaction."""
         rest = self._split([write], max_tokens)
         known = await self._known([write])
@@ -137,7 +137,7 @@ class Preparation:
                 chunks = [chunk for _, chunk in group[start : start + PAGE]]
                 async with self._turn:
                     embedded = await self._embed([(write, chunk) for chunk in chunks], known)
-                yield Page(chunks, *embedded)
+                yield ChunkPage(chunks, *embedded)
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
         try:

@@ -356,7 +356,7 @@ class IndexSync:
         from ragmemory.search.index.chunk_index import ChunkIndex
         from ragmemory.search.retriever import Retriever
 
-        return Retriever(self._index or ChunkIndex(0, self.ranking))
+        return Retriever(ChunkIndex(0, self.ranking) if self._index is None else self._index)
 
     async def searcher(self, text: str) -> IndexSync:  # noqa: ARG002
         """The same for every text."""
@@ -380,7 +380,6 @@ class IndexSync:
         import numpy as np
 
         from ragmemory.search.index.vectors import ALL_EXACT
-        from ragmemory.search.retriever import Retriever
 
         allowed = await self._store.passages.allowed(filter) if filter else None
         if self._idle_wait is not None:
@@ -391,7 +390,7 @@ class IndexSync:
             vector = usable(vector, embedder, self.identity, self._index.dimensions)
             ids = None if allowed is None else np.array(allowed, np.int64)
             arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.pieces
-            search = partial(Retriever(self._index).search, *arguments)
+            search = partial(self.retriever.search, *arguments)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

@@ -24,7 +24,7 @@ from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
 from ragmemory.search.remote.qdrant import Qdrant
 from ragmemory.search.remote.updating import PAGE, LeaseLost
-from ragmemory.search.remote.vector_store import Commit, Page, Sought
+from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
 from ragmemory.stores.postgres.connection import numbered
@@ -407,7 +407,7 @@ async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
         vectors = index_of(memory).vectors
         apply = vectors.apply
 
-        async def frozen(page: Page, commit: Commit) -> None:
+        async def frozen(page: ChangePage, commit: Commit) -> None:
             async with memory._store.engine.transaction(ordered=False) as connection:
                 await connection.execute("UPDATE leases SET until = 0")  # A long time has passed.
             await other.search.query("fox", 1)
