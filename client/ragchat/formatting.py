@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-
-def counted(number: int, what: str) -> str:
-    """`1 chunk`, `1,204 chunks`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+from ragcommon.text.rules import counted as counted
 
 
 def seconds(value: float) -> str:

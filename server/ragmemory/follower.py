@@ -91,7 +91,7 @@ class Follower:
 
     async def _look(self) -> None:
         await self.begin()
-        version = await self._store.changes.version()
+        version = await self._store.engine.version()
         if version != self._version and self._seen is not None:
             self._indexing.note_change()
             await self._read_on(self._seen)

@@ -42,12 +42,12 @@ class MemoryService:
         embedder: Embedder,
         indexing: Indexing,
         max_tokens: int,
-        reranker: Reranker | None = None,
-        roots: Sequence[str] = (),
-        repository: Path | None = None,
-        previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
-        models: Path = Path("models"),
-        ocr: Ocr | None = None,
+        reranker: Reranker | None,
+        roots: Sequence[str],
+        repository: Path | None,
+        previous_embedder: Callable[[str], Embedder | None],
+        models: Path,
+        ocr: Ocr,
     ) -> None:
         """`roots`: the folders in which files may be read, and written by edits and backups; `repository`:
         the root of the git repository whose memory this is.

@@ -6,9 +6,15 @@ import errno
 import sys
 from typing import Any, ClassVar, dataclass_transform
 
+import msgspec
+
 # Imported early: a library cannot be loaded once memory is short.
 if sys.platform != "win32":
     import resource
+
+
+# What msgspec raises for text that is not JSON, or not of the expected type.
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _Values:
@@ -104,6 +110,12 @@ class OutOfMemory(StructuredError):
     @property
     def at_limit(self) -> str:
         return "" if self.limit is None else f"; its limit is {self.limit / 1e6:,.0f} MB (`ulimit -v`)"
+
+
+def os_reason(error: BaseException) -> str:
+    """The reason of an OSError, or the message of another error, as the end of a sentence."""
+    reason: str = getattr(error, "strerror", None) or ""
+    return reason[:1].lower() + reason[1:] or str(error)
 
 
 # Messages of the dynamic linker and of Python when memory is short.

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ragcommon.contract.documents import Metadata
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.rules import searchable
 from ragmemory.blocks.labels import find_block, labels
 from ragmemory.blocks.outline import Outline, OutlineEntry, outline
@@ -85,17 +86,17 @@ def format_of(uri: str, metadata: Metadata) -> Format:
 def matching_blocks(view: BlockView, phrases: Sequence[str]) -> list[int]:
     """The indexes of the blocks that contain all phrases."""
     indexes = []
-    title = folded(view.stored.info.title)
+    title = fulltext_words(view.stored.info.title)
     for index, node in enumerate(view.tree.nodes):
-        text = folded(view.tree.own(index)) if node.kind != "list" else ""
-        above = "" if node.level else title + folded(node.heading)
+        text = fulltext_words(view.tree.own(index)) if node.kind != "list" else ""
+        above = "" if node.level else title + fulltext_words(node.heading)
         # A match in the headings alone would select every block below them.
         if any(phrase in text for phrase in phrases) and all(phrase in text + above for phrase in phrases):
             indexes.append(index)
     return indexes
 
 
-def folded(text: str) -> str:
+def fulltext_words(text: str) -> str:
     """The words of a text as FTS5 sees them, case and accents folded, with spaces around them."""
     plain = unicodedata.normalize("NFKD", searchable(text).casefold())
     words = _WORD.findall("".join(char for char in plain if not unicodedata.combining(char)))
@@ -110,5 +111,5 @@ def decoded(stored: str) -> list[OutlineEntry]:
     """A stored outline; empty if it is damaged, since ids can be derived again."""
     try:
         return msgspec.json.decode(stored, type=list[OutlineEntry]) if stored else []
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return []

@@ -24,8 +24,8 @@ from ragmemory.blocks.block_view import (
     BlockView,
     decoded,
     encoded,
-    folded,
     format_of,
+    fulltext_words,
     matching_blocks,
     view_of,
 )
@@ -138,7 +138,7 @@ class BlockEditor:
         blocks in the next one. Each block comes with the `start` that continues after it. Raises BadArgument,
         DocumentNotFound.
         """
-        folds = (folded(phrase or word) for phrase, word in _PHRASE.findall(query))
+        folds = (fulltext_words(phrase or word) for phrase, word in _PHRASE.findall(query))
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
             raise BadArgument("query", "contains no words")

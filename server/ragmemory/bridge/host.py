@@ -11,6 +11,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, Struct
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
@@ -68,34 +69,29 @@ class Bridge:
     def __init__(self, stream: Stream, http: Http, tasks: TaskGroup, before_retry: BeforeRetry) -> None:
         self._stream = stream
         self._http = http
-        self._tasks = tasks
         self._before_retry = before_retry
         # It begins with the first `initialize`.
-        self._session: Session = require_legacy("session_client").SessionClient(http, tasks, self._write)
+        legacy = require_legacy("session_client")
+        self._session: Session = legacy.SessionClient(http, tasks, self._write)
+        self._initialized = legacy.INITIALIZED
         self._open_requests: dict[Id, OpenRequest] = {}
-        self._batches = 0  # not answered yet
-        self._idle = anyio.Event()
 
     async def run(self) -> None:
-        """Run until the host has closed stdin and its requests are answered."""
+        """Run until the host has closed stdin, and what it sent has been sent and answered."""
         decoder = LineDecoder(self._http.message_bytes)
-        while data := await self._stream.receive():
-            for line in decoder.feed(data):
-                await self._take(line)
-        for line in decoder.feed(b"\n"):  # The last line may have none.
-            await self._take(line)
-        with anyio.move_on_after(FINISH_SECONDS):
-            await self._finish()
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as self._sending:
+                while data := await self._stream.receive():
+                    for line in decoder.feed(data):
+                        await self._take(line)
+                for line in decoder.feed(b"\n"):  # The last line may have none.
+                    await self._take(line)
+                scope.deadline = anyio.current_time() + FINISH_SECONDS
+                for running in self._open_requests.values():
+                    if running.method == LISTEN:
+                        running.scope.cancel()
             await self._session.end()
             await self._stream.drain(0)
-
-    async def _finish(self) -> None:
-        for running in list(self._open_requests.values()):
-            if running.method == LISTEN:
-                running.scope.cancel()
-        while self._open_requests or self._batches:
-            self._idle = anyio.Event()
-            await self._idle.wait()
 
     async def _take(self, line: Line | Overlong) -> None:
         if isinstance(line, Overlong):
@@ -104,23 +100,25 @@ class Bridge:
             return
         line = bytes(line)
         if jsonrpc.is_batch(line):
-            self._batches += 1
-            self._tasks.start_soon(self._ask_batch, line)
+            self._sending.start_soon(self._ask_batch, line)
             return
         match jsonrpc.parse(line):
             case Request() as request:
                 headers = _modern_headers(request.method, request.params)
                 running = OpenRequest(request.method, bool(headers), anyio.CancelScope())
                 self._open_requests[request.id] = running
-                self._tasks.start_soon(self._ask, request, line, headers, running.scope)
+                self._sending.start_soon(self._ask, request, line, headers, running.scope)
             case Unreadable() as unreadable:
                 self._refuse(unreadable.refusal_id, unreadable.error)
             case Notification(method, params) if method == CANCELLED:
-                await self._cancel(params, line)
-            case Notification(method, params):
+                self._cancel(params, line)
+            case Notification(method, params) if method == self._initialized:
+                # Later lines need the session, so they wait until it has begun.
                 await self._say(method, params, line)
+            case Notification(method, params):
+                self._sending.start_soon(self._say, method, params, line)
             case _:
-                await self._say("an answer", NO_PARAMS, line)
+                self._sending.start_soon(self._say, "an answer", NO_PARAMS, line)
 
     async def _ask(
         self, request: Request, line: bytes, headers: dict[str, str], scope: anyio.CancelScope
@@ -137,15 +135,12 @@ class Bridge:
             except RagMcpError as error:
                 self._refuse(request.id, error)
         self._open_requests.pop(request.id, None)
-        self._idle.set()
 
     async def _ask_batch(self, line: bytes) -> None:
         try:
             await self._session.ask_batch(line)
         except RagMcpError as error:
             self._refuse(None, error)
-        self._batches -= 1
-        self._idle.set()
 
     async def _say(self, method: str, params: Raw, line: bytes) -> None:
         headers = _modern_headers(method, params)
@@ -161,14 +156,14 @@ class Bridge:
         except RagMcpError as error:
             log.warning("%s did not reach the server: %s", method, error)
 
-    async def _cancel(self, params: Raw, line: bytes) -> None:
+    def _cancel(self, params: Raw, line: bytes) -> None:
         try:
             id = msgspec.json.decode(params, type=CancelledParams).request_id
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             return
         if running := self._open_requests.get(id):
             if not running.modern:
-                await self._say(CANCELLED, params, line)
+                self._sending.start_soon(self._say, CANCELLED, params, line)
             running.scope.cancel()  # This closes the response, which is how a modern request is cancelled.
 
     async def _retry(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
@@ -237,12 +232,12 @@ def _modern_headers(method: str, params: Raw) -> dict[str, str]:
 def _members(raw: Raw | None) -> dict[str, Raw]:
     try:
         return msgspec.json.decode(raw or b"{}", type=dict[str, Raw])
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return {}
 
 
 def _text(raw: Raw | None) -> str:
     try:
         return msgspec.json.decode(raw or b'""', type=str)
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return ""

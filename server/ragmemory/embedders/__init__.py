@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ragmemory.embedders.calibration import CosineScale
     from ragmemory.types.writes import Embedding
 
+# Seconds after a failure during which calls fail with the same error.
+DOWN_SECONDS = 30.0
+
 # Returns the weight of each word in this memory; rare words have a higher weight.
 WordWeights = Callable[[list[str]], Sequence[float]]
 
@@ -38,32 +41,34 @@ class EmbedderSettings(Struct, frozen=True):
 
 
 class Embedder(Protocol):
-    """Every method that needs the model raises EmbedderUnavailable."""
+    """Every method that needs the model raises EmbedderUnavailable.
 
-    @property
-    def identity(self) -> str:
-        """The name of the model. Two embedders with the same identity give the same vectors."""
+    An embedder inherits from it the methods for which it has nothing to do or to say.
+    """
 
-    @property
-    def dimensions(self) -> int:
-        """The dimensions of every vector; 0 until a service has answered for the first time."""
+    identity: str
+    """The name of the model. Two embedders with the same identity give the same vectors."""
 
-    @property
-    def is_costly(self) -> bool:
-        """Whether embedding a text takes far longer than finding its embedding among the stored ones."""
+    dimensions: int
+    """The dimensions of every vector; 0 until the model has been used for the first time."""
 
-    @property
-    def scale(self) -> CosineScale:
-        """The distribution of cosines between unrelated texts."""
+    is_costly: bool
+    """Whether embedding a text takes far longer than finding its embedding among the stored ones."""
+
+    scale: CosineScale
+    """The distribution of cosines between unrelated texts."""
 
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""
+        return
 
-    def pieces(self, word: str) -> int:
+    def pieces(self, word: str) -> int:  # noqa: ARG002
         """In how many pieces the model knows a lower-case word: 1 for a usual one; 0 if that is unknown."""
+        return 0
 
     def longest_text(self) -> int | None:
         """The most tokens that a chunk may have; None for no limit. Blocking: run it in a worker thread."""
+        return None
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """How many tokens each text has. Blocking: run it in a worker thread."""
@@ -77,11 +82,18 @@ class Embedder(Protocol):
         `weights` may be called from a worker thread, or not at all.
         """
 
-    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32] | None:
+    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32] | None:  # noqa: ARG002
         """(texts, words) in [-1, 1]: the cosine of each word with the nearest word of each text.
 
         None if the model has no vectors of single words.
         """
+        return None
 
     async def aclose(self) -> None:
         """Close all connections."""
+        return
+
+
+def inputs_of(texts: Sequence[str], titles: Sequence[str]) -> list[str]:
+    """What a contextual model embeds: each text below the title (and headings) above it."""
+    return [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from anyio import to_thread
 
+from ragmemory.embedders import DOWN_SECONDS, Embedder, inputs_of
 from ragmemory.embedders.calibration import LOCAL, PAIRS, CosineScale, scale_of
 from ragmemory.embedders.onnx_files import (
-    DOWN_SECONDS,
     POOLING,
     PROMPTS,
     ModelUnusable,
@@ -107,13 +107,15 @@ class Loaded(NamedTuple):
         return _matrix(self.model.query_embed([self.prefixes.query + text for text in texts]))
 
 
-class FastEmbedder:
+class FastEmbedder(Embedder):
     """Loads its model at first need, and keeps it. Documents may download it, queries do not.
 
     After a failure, calls fail with the same error for a while. `cache` is the folder of downloaded models.
     """
 
     is_costly = True
+    dimensions = 0
+    scale = LOCAL
 
     def __init__(self, settings: EmbedderSettings, cache: Path) -> None:
         self.model_name = SHORT_NAMES.get(settings.model.lower(), settings.model)
@@ -125,14 +127,6 @@ class FastEmbedder:
         self._failure: ModelUnusable | None = None
         self._failed_at = 0.0
         self._may_download = False  # when it failed
-
-    @property
-    def dimensions(self) -> int:
-        return self._loaded.dimensions if self._loaded else 0
-
-    @property
-    def scale(self) -> CosineScale:
-        return self._loaded.scale if self._loaded else LOCAL
 
     def warm_up(self) -> None:
         self._model(may_download=False)
@@ -154,7 +148,7 @@ class FastEmbedder:
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
         loaded = await to_thread.run_sync(self._model, abandon_on_cancel=True)
-        inputs = [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]
+        inputs = inputs_of(texts, titles)
         # Texts of similar length are together: each is padded to the longest of its batch.
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         embeddings = [b""] * len(inputs)
@@ -176,12 +170,6 @@ class FastEmbedder:
 
         return await to_thread.run_sync(embed, abandon_on_cancel=True)
 
-    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> None:
-        """A contextual model has no vectors of single words."""
-
-    async def aclose(self) -> None:
-        """There are no connections."""
-
     def _model(self, *, may_download: bool = True) -> Loaded:
         """Blocking. Raises EmbedderUnavailable."""
         if self._loaded is not None:
@@ -190,7 +178,8 @@ class FastEmbedder:
             raise EmbedderUnavailable(self.identity, "it is being loaded or downloaded", "Try again soon.")
         try:
             if self._loaded is None:
-                self._loaded = self._load_or_fail(may_download)
+                loaded = self._load_or_fail(may_download)
+                self.dimensions, self.scale, self._loaded = loaded.dimensions, loaded.scale, loaded
             return self._loaded
         except ModelUnusable as error:
             raise EmbedderUnavailable(self.identity, error.reason, error.hint) from error

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from anyio import to_thread
 
+from ragmemory.embedders import Embedder
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types.writes import Embedding
@@ -43,7 +44,7 @@ SIZE_BYTES = 8
 MAX_HEADER_BYTES = 1 << 20
 
 
-class LocalEmbedder:
+class LocalEmbedder(Embedder):
     """Two models; each is loaded once, by the first thread that needs it.
 
     The document model takes 0.15 s and 50 MB of memory, the query model a tenth of both.
@@ -79,9 +80,6 @@ class LocalEmbedder:
     def pieces(self, word: str) -> int:
         return self._query_model.pieces(word) if self._query_model is not None else 0
 
-    def longest_text(self) -> int | None:
-        return None
-
     def count_tokens(self, texts: list[str]) -> list[int]:
         return self.document_model().count_tokens(texts)
 
@@ -101,9 +99,6 @@ class LocalEmbedder:
         if self._query_model is not None and len(texts) <= FEW_TEXTS:
             return self._query_model.words.matches(words, texts)
         return await to_thread.run_sync(lambda: self.query_model().words.matches(words, texts))
-
-    async def aclose(self) -> None:
-        """There are no connections."""
 
 
 def load_document_model() -> DocumentModel:

@@ -20,8 +20,10 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.writing import private_folder
 from ragconfig.home import UnknownHome, user_path
+from ragmemory.errors import first_line
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +37,6 @@ PROMPTS = "config_sentence_transformers.json"
 # The first and the last bytes of a file, which identify it: a gigabyte would take a second to hash.
 HASHED_BYTES = 1 << 20
 SHOWN_NAMES = 3
-# Seconds after a failed load during which calls fail with the same error.
-DOWN_SECONDS = 30.0
 # How a command installs fastembed.
 INSTALL = f"{sys.executable} -m pip install 'ragchat[fastembed]'"
 # The digests after which the Hub's cache names its files: SHA-256 of large ones, of git's for others.
@@ -122,7 +122,7 @@ def read_json(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(path.read_bytes(), type=dict)
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise ModelUnusable(f"{path} cannot be read ({error})", "Copy or download the model again.") from None
 
 
@@ -231,9 +231,3 @@ def _check_digests(folder: Path) -> None:
             blob.unlink()
             reason = f"{file.name} was damaged on its way: it does not have the digest that was announced"
             raise ModelUnusable(reason, "Run the command again: it downloads this file once more.")
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an exception's message, without its final period."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".:") if lines else type(error).__name__

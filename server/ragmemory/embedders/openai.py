@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from ragconfig.errors import UnreadableFile
 from ragconfig.keys import read_key
 from ragconfig.redaction import redacted
+from ragmemory.embedders import DOWN_SECONDS, Embedder, inputs_of
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types.writes import Embedding
@@ -30,8 +31,6 @@ BYTES_PER_TOKEN = 4
 REFUSED = (400, 413, 422)
 # Seconds that a query waits: it can be searched by words alone, and the chat waits for 10 seconds.
 QUERY_SECONDS = 8.0
-# Seconds after a temporary failure during which queries send no request.
-DOWN_SECONDS = 30.0
 
 PER_TOKEN = "it sends one vector for each token instead of one for each text (it does no pooling)"
 POOLING_HINT = (
@@ -40,7 +39,7 @@ POOLING_HINT = (
 )
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Embedder):
     """For documents, the client retries by itself, with backoff and Retry-After (429, 5xx, no response).
 
     After a temporary failure, queries fail with the same error for a while, and documents are tried once
@@ -60,20 +59,11 @@ class OpenAIEmbedder:
         self._down: EmbedderUnavailable | None = None
         self._down_since = 0.0
 
-    def warm_up(self) -> None:
-        """There is nothing to load."""
-
-    def pieces(self, word: str) -> int:  # noqa: ARG002
-        return 0  # Endpoints do not publish their vocabulary.
-
-    def longest_text(self) -> int | None:
-        return None  # Endpoints do not publish it.
-
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        inputs = [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]
+        inputs = inputs_of(texts, titles)
         size = self.settings.batch
         vectors = [v for i in range(0, len(inputs), size) for v in await self._request(inputs[i : i + size])]
         return [vector.astype("<f2").tobytes() for vector in vectors]
@@ -86,9 +76,6 @@ class OpenAIEmbedder:
         seconds = min(self.settings.timeout_seconds, QUERY_SECONDS)
         vector: NDArray[np.float32] = (await self._request([text], retries=0, seconds=seconds))[0]
         return vector
-
-    async def word_matches(self, words: Sequence[str], texts: Sequence[str]) -> None:
-        """A service embeds whole texts only."""
 
     async def aclose(self) -> None:
         if self._client is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -25,7 +24,8 @@ from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ocr import Ocr
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import UNREAD_SCANS, is_current, read_file, with_depth, without_depth
-from ragmemory.files.walking import File, Refusal, reason_of
+from ragmemory.files.walking import File, Refusal, why_unreadable
+from ragmemory.stores.chunks import text_digest
 from ragmemory.stores.journal import iso
 
 if TYPE_CHECKING:
@@ -199,18 +199,12 @@ class Loading:
             return FileOutcome(file.uri, "failed", error=str(error))
 
     async def _inject(self, file: File, content: FileText) -> FileOutcome:
-        # The title may be the file name, which on POSIX need not be valid Unicode.
-        title = content.title.encode(errors="replace").decode()
-        metadata = {"uri": file.uri, "title": title}
-        if content.media_type:
-            metadata["media_type"] = content.media_type
         mark = UNREAD_SCANS if file.stamp and content.has_unread_scans else ""
         stamp = with_depth(file.stamp + mark, file.root)
-        injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
-        if injected.status == "unchanged":
-            self._stamp(file, stamp, hashlib.sha256(content.text.encode()).digest())
-        ids = injected.status, injected.document_id, injected.chunks
-        return FileOutcome(file.uri, *ids, note=content.note)
+        outcome = await inject(self._writer, file.uri, content, stamp, self._run.origin)
+        if outcome.status == "unchanged":
+            self._stamp(file, stamp, text_digest(content.text))
+        return outcome
 
     async def _refuse(self, file: File, error: NotText | OSError) -> FileOutcome:
         """The outcome of an unreadable file. A sync removes its document if the file no longer holds text."""
@@ -276,6 +270,16 @@ async def _parse(parser: Parser, file: File, ocr: Ocr | None, on_page: Callable[
         return error
 
 
+async def inject(writer: Writer, uri: str, content: FileText, stamp: str, origin: Origin) -> FileOutcome:
+    """Inject a file or page, with its `stamp`. Raises RagMemoryError."""
+    # The title may be the file name, which on POSIX need not be valid Unicode.
+    metadata = {"uri": uri, "title": content.title.encode(errors="replace").decode()}
+    if content.media_type:
+        metadata["media_type"] = content.media_type
+    injected = await writer.inject(content.text, metadata, origin, stamp, content.places)
+    return FileOutcome(uri, injected.status, injected.document_id, injected.chunks, note=content.note)
+
+
 def _unread(file: File, error: NotText | OSError) -> FileOutcome:
     if isinstance(error, EmptyText):
         return refused(Refusal(file.path, str(error), failed=False))
@@ -283,7 +287,7 @@ def _unread(file: File, error: NotText | OSError) -> FileOutcome:
         return refused(Refusal(file.path, str(error), file.named))
     if isinstance(error, FileNotFoundError):
         return refused(Refusal(file.path, "no longer exists", file.named))
-    return refused(Refusal(file.path, reason_of(error)))
+    return refused(Refusal(file.path, why_unreadable(error)))
 
 
 def refused(refusal: Refusal) -> FileOutcome:

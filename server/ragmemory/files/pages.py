@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import logging
 import re
 import tempfile
@@ -23,10 +22,13 @@ from ragcommon.files.decoding import NotText, decode_as
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
 from ragmemory.files.formats.detection import Parser, module_of
-from ragmemory.files.formats.file_text import MARKDOWN, FileText
+from ragmemory.files.formats.file_text import FileText
+from ragmemory.files.loading import inject
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import READER_VERSION, read_file
 from ragmemory.files.walking import SAVE_AS, UNSUPPORTED
+from ragmemory.ingest.documents import MARKDOWN
+from ragmemory.stores.chunks import text_digest
 from ragmemory.web.fetching import NotFetched, Page
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class PageLoading:
         web: Web,
         addresses: Sequence[str],
         run: JobRun,
-        ocr: Ocr | None = None,
+        ocr: Ocr | None,
     ) -> None:
         """`ocr` reads scanned pages."""
         self._store = store
@@ -105,7 +107,7 @@ class PageLoading:
         try:
             page = await self._web.fetch(address, self._stamp)
             if page.data is None:
-                known = (await self._store.documents.files([page.address])).get(page.address)
+                known = await self._store.documents.file(page.address)
                 if known is None:  # It was removed meanwhile.
                     return await self._not_loaded(page.address, "answers that it has not changed")
                 return FileOutcome(page.address, "unchanged", known.document_id, known.chunks)
@@ -120,22 +122,17 @@ class PageLoading:
 
     async def _stamp(self, address: str) -> str:
         """What the server said of the version that memory has."""
-        known = (await self._store.documents.files([address])).get(address)
+        known = await self._store.documents.file(address)
         version, _, stamp = known.stamp.partition(":") if known else ("", "", "")
         return stamp if version == str(READER_VERSION) and stamp.startswith("{") else ""
 
     async def _inject(self, page: Page, content: FileText) -> FileOutcome:
-        metadata = {"uri": page.address, "title": content.title}
-        if content.media_type:
-            metadata["media_type"] = content.media_type
         # Also without a state, after which the page is read again: it says that this machine has loaded it.
         stamp = f"{READER_VERSION}:{'' if content.has_unread_scans else page.stamp}"
-        injected = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
-        if injected.status == "unchanged":
-            digest = hashlib.sha256(content.text.encode()).digest()
-            await self._store.documents.set_stamps({page.address: (stamp, digest)})
-        ids = injected.status, injected.document_id, injected.chunks
-        return FileOutcome(page.address, *ids, note=content.note)
+        outcome = await inject(self._writer, page.address, content, stamp, self._run.origin)
+        if outcome.status == "unchanged":
+            await self._store.documents.set_stamps({page.address: (stamp, text_digest(content.text))})
+        return outcome
 
     async def _not_loaded(self, address: str, reason: str, gone: str = "") -> FileOutcome:
         """A page that is gone stays in memory, also in a sync: it may be the last copy of it."""

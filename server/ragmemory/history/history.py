@@ -89,7 +89,7 @@ class History:
         on_progress: OnProgress | None = None,
         selection: Selection = _LAST_CHANGE,
     ) -> Undone:
-        """Undo the last write that is not undone yet, with all writes of its group; or the selected writes.
+        """Undo the writes of `selection`; by default the last one not undone yet, with all of its group.
 
         An ingestion that still runs is cancelled before its group is undone. Raises: see `undoing.undo`.
         """

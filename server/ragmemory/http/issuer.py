@@ -74,8 +74,9 @@ class Issuer:
             raise InvalidToken("the token sent is wrong") from None
         # Some providers call it `scp`, and some write a list.
         scopes: Any = claims.get("scope", claims.get("scp"))
-        scopes = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
-        rights = [right for right in RIGHTS if right in scopes]
+        if isinstance(scopes, str):
+            scopes = scopes.split()
+        rights = [right for right in RIGHTS if isinstance(scopes, list) and right in scopes]
         right = rights[-1] if rights else None
         return right, float(claims["exp"]) + LEEWAY_SECONDS, claims.get("sub", "")
 

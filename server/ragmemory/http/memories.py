@@ -33,7 +33,7 @@ from ragmcp.http.exchange import USER, App, Message, Receive, Scope, Send, respo
 from ragmcp.http.limits import HttpLimits
 from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool
-from ragmemory.http.memories_file import Entry, digest_of, read_memories
+from ragmemory.http.memories_file import Entry, read_memories, token_digest
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import tools_with_rights
@@ -230,7 +230,7 @@ class NamedMemories:
         if authorization is None:
             raise Unauthorized("none was sent", metadata)
         token = bearer_token(authorization)
-        user = digest = digest_of(token)
+        user = digest = token_digest(token)
         right, until, reason = self._tokens.get((name, digest)), inf, "the token sent is wrong"
         if right is None and self.issuer is not None and token.count(".") == 2:
             from ragmemory.http.issuer import InvalidToken

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from ragmcp.http.exchange import EVENTS, JSON
 from ragmcp.server.tools import Tool
 
-_JSON, _EVENTS = "application/json", "text/event-stream"
 _ANY = {"type": "object"}
 _TEXT = {"type": "string"}
 _ID = {"type": ["integer", "string"]}
@@ -72,7 +72,7 @@ def describe(
 
 def _paths(tools: list[str]) -> dict[str, Any]:
     legacy = {"deprecated": True}
-    home = _operation("page", "The page for browsers; JSON for programs", "text/html", _JSON)
+    home = _operation("page", "The page for browsers; JSON for programs", "text/html", JSON)
     message = _ref("Message")
     requests = [message, *(_ref(f"{name}.request") for name in tools)]
     responses = [message, *(_ref(f"{name}.response") for name in tools)]
@@ -81,20 +81,20 @@ def _paths(tools: list[str]) -> dict[str, Any]:
             "operationId": "send",
             "summary": "Send a message of the Model Context Protocol"
             + (", or call a tool in the plain form" if tools else ""),
-            "requestBody": {"required": True, "content": {_JSON: {"schema": _one_of(requests)}}},
+            "requestBody": {"required": True, "content": {JSON: {"schema": _one_of(requests)}}},
             "responses": {
                 "200": {
                     "description": "The answer; as an event stream after notifications.",
                     "content": {
-                        _JSON: {"schema": _one_of(responses)},
-                        _EVENTS: {"schema": _TEXT},
+                        JSON: {"schema": _one_of(responses)},
+                        EVENTS: {"schema": _TEXT},
                     },
                 },
                 "202": {"description": "Nothing is to be answered."},
                 **_errors(),
             },
         },
-        "get": _operation("listen", "Receive events of a session (until 2025-11-25)", _EVENTS) | legacy,
+        "get": _operation("listen", "Receive events of a session (until 2025-11-25)", EVENTS) | legacy,
         "delete": {
             "operationId": "endSession",
             "summary": "End a session (until 2025-11-25)",
@@ -104,20 +104,20 @@ def _paths(tools: list[str]) -> dict[str, Any]:
     }
     return {
         "/": {"get": home | _PUBLIC},
-        "/health": {"get": _operation("health", "Whether the server runs", _JSON) | _PUBLIC},
-        "/health/live": {"get": _operation("live", "Whether the process runs", _JSON) | _PUBLIC},
-        "/health/ready": {"get": _operation("ready", "Whether the memory can be read", _JSON) | _PUBLIC},
+        "/health": {"get": _operation("health", "Whether the server runs", JSON) | _PUBLIC},
+        "/health/live": {"get": _operation("live", "Whether the process runs", JSON) | _PUBLIC},
+        "/health/ready": {"get": _operation("ready", "Whether the memory can be read", JSON) | _PUBLIC},
         "/metrics": {"get": _operation("metrics", "Metrics for Prometheus", "text/plain")},
-        "/openapi.json": {"get": _operation("openapi", "This description", _JSON)},
-        "/.well-known/mcp": {"get": _operation("describe", "The endpoints, revisions and tools", _JSON)},
+        "/openapi.json": {"get": _operation("openapi", "This description", JSON)},
+        "/.well-known/mcp": {"get": _operation("describe", "The endpoints, revisions and tools", JSON)},
         "/mcp": mcp,
-        "/sse": {"get": _operation("openSse", "Open an event stream (2024-11-05)", _EVENTS) | legacy},
+        "/sse": {"get": _operation("openSse", "Open an event stream (2024-11-05)", EVENTS) | legacy},
         "/messages": {
             "post": {
                 "operationId": "sendToSse",
                 "summary": "Send a message; the answer is an event (2024-11-05)",
                 "parameters": [{"name": "session_id", "in": "query", "required": True, "schema": _TEXT}],
-                "requestBody": {"required": True, "content": {_JSON: {"schema": message}}},
+                "requestBody": {"required": True, "content": {JSON: {"schema": message}}},
                 "responses": {"202": {"description": "Accepted."}, **_errors()},
             }
             | legacy
@@ -127,13 +127,13 @@ def _paths(tools: list[str]) -> dict[str, Any]:
 
 def _operation(name: str, summary: str, *types: str) -> dict[str, Any]:
     """A GET that is answered in one of some media types."""
-    content = {kind: {"schema": _ANY if kind == _JSON else _TEXT} for kind in types}
+    content = {kind: {"schema": _ANY if kind == JSON else _TEXT} for kind in types}
     responses = {"200": {"description": "OK", "content": content}, **_errors()}
     return {"operationId": name, "summary": summary, "responses": responses}
 
 
 def _errors() -> dict[str, Any]:
-    return {"default": {"description": "The reason.", "content": {_JSON: {"schema": _ref("Error")}}}}
+    return {"default": {"description": "The reason.", "content": {JSON: {"schema": _ref("Error")}}}}
 
 
 def _request(tool: Tool) -> dict[str, Any]:

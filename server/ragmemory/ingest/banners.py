@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragmemory.ingest.candidates import Candidate, is_title, line_at, one_line
+from ragmemory.ingest.candidates import Candidate, is_title, line_at, squeezed
 
 # The patterns begin with the previous line end: searching for "^" takes ten times as long.
 # A comment with a rule, or "# - Title -".
@@ -38,16 +38,16 @@ def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:
     title = text[start:end].strip(FRAME)
     if title:
         is_ruled = is_title(title) and not (rule and 4 * rule in title)
-        return Candidate(start, end, "banner", f"{rule} title", one_line(title)) if is_ruled else None
+        return Candidate(start, end, "banner", f"{rule} title", squeezed(title)) if is_ruled else None
     line, after = line_at(text, end)
     closing, last = line_at(text, after)
     if _is_comment_title(line) and COMMENT.match(closing) and rule in closing and not closing.strip(FRAME):
-        return Candidate(start, last, "banner", f"{rule} box", one_line(line.strip(FRAME)))
+        return Candidate(start, last, "banner", f"{rule} box", squeezed(line.strip(FRAME)))
     above_at = text.rfind("\n", 0, max(start - 1, 0)) + 1
     above, _ = line_at(text, above_at)
     before, _ = line_at(text, text.rfind("\n", 0, max(above_at - 1, 0)) + 1) if above_at else ("", 0)
     if start and _is_comment_title(above) and not before.strip(FRAME):
-        return Candidate(above_at, end, "banner", f"{rule} below", one_line(above.strip(FRAME)))
+        return Candidate(above_at, end, "banner", f"{rule} below", squeezed(above.strip(FRAME)))
     return None
 
 

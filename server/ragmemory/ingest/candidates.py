@@ -119,7 +119,7 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         under, last = line_at(text, below_end)
         if not ((other := RULE.match(under)) and other[1] == rule[1] and is_title(below.strip())):
             return None
-        return Candidate(start, last, "underlined", 2 * rule[1], one_line(below), rule=rule[1])
+        return Candidate(start, last, "underlined", 2 * rule[1], squeezed(below), rule=rule[1])
     rule = RULE.match(below)
     if rule and not _is_as_long(line, below):
         return None
@@ -127,14 +127,14 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         end = below_end
     one = _numbered(text, start, end, line, "" if rule else below)
     if rule and is_title(title) and not (GAP.search(title) and not one):
-        one = one or Candidate(start, end, "underlined", rule[1], one_line(title))
+        one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
         return one._replace(rule=rule[1], longer=None)
     if one or rule:
         return None if rule else one
     if found := MARKED.match(line):
-        return Candidate(start, end, "marked", len(found[1]), one_line(found[2]))
+        return Candidate(start, end, "marked", len(found[1]), squeezed(found[2]))
     if (found := RULED.match(line)) and is_title(found[2]):
-        return Candidate(start, end, "ruled", found[1], one_line(found[2]))
+        return Candidate(start, end, "ruled", found[1], squeezed(found[2]))
     return _worded(text, start, end, line, below, body)
 
 
@@ -151,22 +151,22 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
         if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
             return None
         if is_title(found[2]) and not _is_broken(line, below):
-            return Candidate(start, end, "number", len(key), one_line(line).rstrip("."), key)
+            return Candidate(start, end, "number", len(key), squeezed(line).rstrip("."), key)
         lead = LEAD.match(found[2])
         title = f"{found[1]}. {lead[1]}" if lead else found[1]
         return Candidate(start, start, "number", len(key), title, key) if lead or len(key) > 1 else None
     if (found := ROMAN.match(line)) and is_title(found[2]) and not _is_broken(line, below):
-        return Candidate(start, end, "roman", 0, one_line(line).rstrip("."), (numeral(found[1]),))
+        return Candidate(start, end, "roman", 0, squeezed(line).rstrip("."), (numeral(found[1]),))
     found = _label(line)
     if not found:
         return None
-    rest, label, number = found["title"], one_line(found["label"]), found["number"]
+    rest, label, number = found["title"], squeezed(found["label"]), found["number"]
     key = label_key(number)
     rank = found["word"].casefold()
     if not rest:
         return Candidate(start, end, "label", rank, label.rstrip(".:,"), key, "", _longer(text, end, label))
     if is_title(rest) and not _is_broken(line, below):
-        return Candidate(start, end, "label", rank, one_line(line).rstrip("."), key)
+        return Candidate(start, end, "label", rank, squeezed(line).rstrip("."), key)
     if lead := LEAD.match(rest):
         return Candidate(start, start, "label", rank, f"{label} {lead[1]}", key)
     if label[-1] in ".:)," or not rest[0].islower():
@@ -180,14 +180,14 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
     if body:
         deeper = _indent(line_at(text, next_line(text, end))[0]) > indent
         is_heading = deeper and title[0].isalpha() and is_title(title)
-        return Candidate(start, end, "margin", int(indent > 0), one_line(title)) if is_heading else None
+        return Candidate(start, end, "margin", int(indent > 0), squeezed(title)) if is_heading else None
     found = CAPITALS.match(line)
     if not found or not found["title"].isupper() or sum(map(str.isalpha, title)) < MIN_CAPITALS:
         return None
     if found["rest"]:
-        return Candidate(start, start, "capitals", 0, one_line(found["title"]))
+        return Candidate(start, start, "capitals", 0, squeezed(found["title"]))
     is_heading = is_title(title) and not below.strip().isupper()
-    return Candidate(start, end, "capitals", 0, one_line(title)) if is_heading else None
+    return Candidate(start, end, "capitals", 0, squeezed(title)) if is_heading else None
 
 
 def is_title(text: str) -> bool:
@@ -199,7 +199,7 @@ def is_title(text: str) -> bool:
     return any(map(str.isalpha, text)) and not GAP.search(text)
 
 
-def one_line(text: str) -> str:
+def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -244,7 +244,7 @@ def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
     label = _label(line)
     is_label = label and label["number"] != "I"  # "What I saw"
     is_more = is_alone and is_title(line.strip()) and not is_label and not NUMBERED.match(line)
-    return (last, one_line(f"{title.strip()} {line}").rstrip(".")) if is_more else None
+    return (last, squeezed(f"{title.strip()} {line}").rstrip(".")) if is_more else None
 
 
 def _is_broken(line: str, below: str) -> bool:
@@ -276,7 +276,7 @@ def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
     # A paragraph with several options has one line for each.
     if not is_described or text.find(f"\n{found[1]}-", start, stop) >= 0:
         return None
-    return Candidate(start, start, "option", indent, one_line(found[2])[:MAX_TITLE])
+    return Candidate(start, start, "option", indent, squeezed(found[2])[:MAX_TITLE])
 
 
 def _starts(text: str) -> Iterator[int]:

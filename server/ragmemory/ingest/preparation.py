@@ -36,11 +36,11 @@ _MAX_BATCH = 1_250
 _LONG_CHARACTERS = 1_000_000
 _MANY_LINES = 20_000
 
-# Embeddings by the digests of what was embedded: see `digest_of`.
+# Embeddings by the digests of what was embedded: see `input_digest`.
 Known = dict[bytes, Embedding]
 
 
-class Page(NamedTuple):
+class ChunkPage(NamedTuple):
     """Some chunks of a long document."""
 
     chunks: list[Chunk]
@@ -124,7 +124,7 @@ class Preparation:
             await self._store.hidden.abandon(staged)
         self._on_abandoned()
 
-    async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[Page]:
+    async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[ChunkPage]:
         """All chunks of a text, in pages that fit into one transaction."""
         rest = self._split([write], max_tokens)
         known = await self._known([write])
@@ -137,7 +137,7 @@ class Preparation:
                 chunks = [chunk for _, chunk in group[start : start + PAGE]]
                 async with self._turn:
                     embedded = await self._embed([(write, chunk) for chunk in chunks], known)
-                yield Page(chunks, *embedded)
+                yield ChunkPage(chunks, *embedded)
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
         try:
@@ -203,7 +203,7 @@ class Preparation:
         is_costly = self._embedder.is_costly
         if not (known or is_costly):
             return await self._embedder.embed_documents(texts, above), []
-        inputs = [digest_of(self._embedder.identity, *one) for one in zip(texts, above, strict=True)]
+        inputs = [input_digest(self._embedder.identity, *one) for one in zip(texts, above, strict=True)]
         if is_costly:
             # Only for costly embedders: a digest takes 15 µs per new chunk in a memory of 300,000, against
             # 60 µs of the embedder `local`.
@@ -261,10 +261,10 @@ def _is_long(text: str) -> bool:
 
 def by_digest(identity: str, rows: Sequence[Embedded]) -> Known:
     """Stored embeddings of this embedder by the digests of what was embedded."""
-    return {digest_of(identity, text, context(*above)): vector for *above, text, vector in rows}
+    return {input_digest(identity, text, context(*above)): vector for *above, text, vector in rows}
 
 
-def digest_of(identity: str, text: str, above: str) -> bytes:
+def input_digest(identity: str, text: str, above: str) -> bytes:
     """The digest of an embedder's input: 16 bytes. `above` is the `context` of the text."""
     embedded = f"{identity}\n{len(above)}\n{above}{text}".encode()
     return hashlib.blake2b(embedded, digest_size=16).digest()

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from ragcommon.text.rules import counted
 from ragmemory.errors import CopyFailed
 from ragmemory.stores.copying import Copying
 from ragmemory.stores.engine import EXISTS, Engine
@@ -20,14 +21,13 @@ def run(source: Engine, target: Engine, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(copied) + "\n")
         return
-    documents = "1 document" if copied["documents"] == 1 else "{documents:,} documents"
-    chunks = "1 chunk" if copied["chunks"] == 1 else "{chunks:,} chunks"
-    sentence = f"Copied {documents} ({chunks}) to {{target}}."
-    if copied["replaced"]:
+    documents, chunks = counted(copied["documents"], "document"), counted(copied["chunks"], "chunk")
+    sentence = f"Copied {documents} ({chunks}) to {copied['target']}."
+    if replaced := copied["replaced"]:
         sentence += (
-            " The text of {replaced:,} had U+0000, which no database stores: it is U+FFFD in the copy."
+            f" The text of {replaced:,} had U+0000, which no database stores: it is U+FFFD in the copy."
         )
-    sys.stdout.write(sentence.format(**copied) + "\n")
+    sys.stdout.write(sentence + "\n")
 
 
 async def _copy(source: Engine, target: Engine) -> dict[str, Any]:

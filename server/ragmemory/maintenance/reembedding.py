@@ -9,7 +9,7 @@ from anyio import from_thread, lowlevel
 from ragcommon.contract.maintenance import Prepared, Reembedded
 from ragmemory.embedders import Embedder
 from ragmemory.errors import ReembeddingEnded
-from ragmemory.ingest.preparation import context, digest_of
+from ragmemory.ingest.preparation import context, input_digest
 from ragmemory.stores.reembedding import Missing, New
 from ragmemory.stores.store import Store
 
@@ -81,7 +81,7 @@ async def embed(embedder: Embedder, page: list[Missing]) -> list[New]:
     above = [context(one.title, one.heading, one.surroundings) for one in page]
     embeddings = await embedder.embed_documents(texts, above)
     inputs = [
-        digest_of(embedder.identity, *pair) if embedder.is_costly else None
+        input_digest(embedder.identity, *pair) if embedder.is_costly else None
         for pair in zip(texts, above, strict=True)
     ]
     ids = (one.chunk_id for one in page)

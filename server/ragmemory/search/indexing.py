@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from ragmemory.errors import EmbedderMismatch
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -13,17 +15,17 @@ if TYPE_CHECKING:
     from ragmemory.search.index.errors import DamagedFile
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
+    from ragmemory.search.retriever import Retriever
     from ragmemory.stores.engine import Condition
+    from ragmemory.stores.store import Store
 
 
 class Searcher(Protocol):
     """The index for one query."""
 
-    def word_weights(self, words: list[str]) -> list[float]:
-        """The weight of each word in this memory; see `Retriever.word_weights`."""
-
-    def weights(self, words: list[str]) -> dict[str, float]:
-        """How rare each word is in this memory; see `Retriever.weights`."""
+    @property
+    def retriever(self) -> Retriever:
+        """Weighs the words of the query."""
 
     async def search(
         self,
@@ -48,9 +50,8 @@ class Indexing(Protocol):
     losses: int
     """Number of times that the index lost chunks: a search misses them until it is up to date again."""
 
-    @property
-    def identity(self) -> str:
-        """Of the embedder whose embeddings the index holds: during a reembedding not the configured one."""
+    identity: str
+    """Of the embedder whose embeddings the index holds: during a reembedding not the configured one."""
 
     def check(self) -> None:
         """Raises NotAnIndex if the index cannot be where it belongs."""
@@ -90,3 +91,29 @@ class Indexing(Protocol):
 
     async def close(self) -> None:
         """Apply the last writes if that is quick, and save what is not saved yet."""
+
+
+async def embedder_of(store: Store, configured: str) -> tuple[str, int] | None:
+    """The identity and the dimensions of the embeddings to index; None while there are none.
+
+    Raises EmbedderMismatch if the configured embedder is neither theirs nor that of a reembedding.
+    """
+    embedders = await store.embedders()
+    current = next(iter(embedders.items()), None)
+    if current and configured not in embedders:
+        raise EmbedderMismatch(*current, configured)
+    return current
+
+
+def usable(
+    vector: NDArray[np.float32] | None, embedder: Embedder, identity: str, dimensions: int
+) -> NDArray[np.float32] | None:
+    """The vector of a query for an index; None if the embeddings were switched since it was made.
+
+    Raises EmbedderMismatch for other dimensions.
+    """
+    if vector is None or embedder.identity != identity:
+        return None
+    if len(vector) != dimensions:
+        raise EmbedderMismatch(identity, dimensions, identity, len(vector))
+    return vector

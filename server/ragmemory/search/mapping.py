@@ -49,7 +49,7 @@ class DocumentMap:
         `is_begun`: further points of the map that was made last are wanted, even if memory has changed.
         """
         async with self._lock:
-            wanted = await self._store.changes.version(), limit
+            wanted = await self._store.engine.version(), limit
             if wanted != self._known and not (is_begun and self._known[1] == limit):
                 self._made = await self._make(limit)
                 self._known = wanted

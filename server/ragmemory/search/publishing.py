@@ -1,4 +1,4 @@
-"""Share a saved index with other machines: one process publishes it in the database, new ones begin with it.
+"""Share a saved index with other machines: one process publishes it in the database, others start from it.
 
 A file of an index never changes, so only new ones are copied. What the index lacks is read from the store.
 """

@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.text.rules import passage_names
+from ragmemory.embedders import DOWN_SECONDS
 from ragmemory.embedders.onnx_files import (
-    DOWN_SECONDS,
     ModelUnusable,
     as_folder,
     identity_of,
@@ -98,7 +98,7 @@ class Reranker:
     async def _scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> list[float]:
         def score() -> list[float]:
             with using_fastembed():
-                return [logistic(value) for value in model.rerank(query, texts, BATCH)]
+                return [probability(value) for value in model.rerank(query, texts, BATCH)]
 
         try:
             return await to_thread.run_sync(score, abandon_on_cancel=True, limiter=self._limiter)
@@ -155,7 +155,7 @@ def load(settings: RerankerSettings, cache: Path) -> CrossEncoder:
     return model
 
 
-def logistic(logit: float) -> float:
+def probability(logit: float) -> float:
     """The probability that a cross-encoder was trained to give."""
     import math
 

@@ -51,8 +51,8 @@ class Search:
         store: Store,
         embedder: Embedder,
         indexing: Indexing,
-        reranker: Reranker | None = None,
-        previous_embedder: Callable[[str], Embedder | None] = lambda _: None,
+        reranker: Reranker | None,
+        previous_embedder: Callable[[str], Embedder | None],
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -133,7 +133,7 @@ class Search:
             empty=False,
             notice=" ".join(notices),
             missing=[word for word in words if word not in held],
-            weights=searcher.weights(words),
+            weights=searcher.retriever.weights(words),
             corrections=corrections,
         )
 
@@ -189,14 +189,14 @@ class Search:
 
         query = query[:MAX_QUERY_CHARACTERS]
         searcher = await self._indexing.searcher(query)
-        vector = await self._embedder.embed_query(query, searcher.word_weights)
+        vector = await self._embedder.embed_query(query, searcher.retriever.word_weights)
         if vector is None or not texts:
             return [0.0] * len(texts)
         embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
         matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
         similar = self._embedder.scale.to_local(np.vecdot(matrix, vector))
         asked = telling_words(query)
-        weights = np.asarray(searcher.word_weights(asked), np.float32)
+        weights = np.asarray(searcher.retriever.word_weights(asked), np.float32)
         matches = await self._embedder.word_matches(asked, texts) if weights.any() else None
         if matches is not None:
             similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * np.average(
@@ -237,7 +237,7 @@ class Search:
         if embedder is None:
             return None
         try:
-            return await embedder.embed_query(text, searcher.word_weights)
+            return await embedder.embed_query(text, searcher.retriever.word_weights)
         except EmbedderUnavailable as error:
             notices.append(f"Searched by words alone. {error} {error.hint}")
             return None

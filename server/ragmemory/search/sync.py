@@ -17,9 +17,10 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.errors import EmbedderMismatch, RagMemoryError
+from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
+from ragmemory.search.indexing import embedder_of, usable
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -69,7 +70,7 @@ class IndexSync:
     ) -> None:
         self._store = store
         self._configured = identity
-        self._identity = identity
+        self.identity = identity
         self._folder = IndexFolder(folder)
         self.ranking = ranking
         self._read_only = read_only
@@ -77,7 +78,6 @@ class IndexSync:
         self._saved: SavedIndex  # set together with the first index
         self._version = _UNKNOWN
         self.losses = 0
-        """Number of times that the index lost chunks: a search misses them until it is up to date again."""
         self._index_lock = anyio.Lock(fast_acquire=True)  # Every query takes it.
         self._save_lock = anyio.Lock()
         self._written = anyio.Event()
@@ -96,11 +96,6 @@ class IndexSync:
             self._shared = SharedIndex(store, self._folder)
         self._is_stopped = Event()
         self._warned = ""
-
-    @property
-    def identity(self) -> str:
-        """Of the embedder whose embeddings the index holds: during a reembedding not the configured one."""
-        return self._identity
 
     def check(self) -> None:
         """Raises NotAnIndex if the folder of the index holds something else."""
@@ -187,7 +182,7 @@ class IndexSync:
 
     async def _read_page(self) -> bool:
         """Apply one page of changes; True if there are no more."""
-        version = await self._store.changes.version()
+        version = await self._store.engine.version()
         if version == self._version:
             return True
         self._changed.set()
@@ -226,13 +221,11 @@ class IndexSync:
         """The index of the current store; None while it has no embeddings."""
         # Before the embedder: `_is_switched` notices a change of either.
         fingerprint = await self._store.changes.fingerprint()
-        embedders = await self._store.embedders()
-        if not embedders:
+        embedder = await embedder_of(self._store, self._configured)
+        if embedder is None:
             self._index = None
             return None
-        identity, dimensions = next(iter(embedders.items()))
-        if self._configured not in embedders:
-            raise EmbedderMismatch(identity, dimensions, self._configured)
+        identity, dimensions = embedder
         if self._index and not await self._store.changes.has_passed(self._index.checkpoint):
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
@@ -240,7 +233,7 @@ class IndexSync:
             from ragmemory.search.index.chunk_index import ChunkIndex
             from ragmemory.search.index.saving import SavedIndex
 
-            self._index, self._identity = ChunkIndex(dimensions, self.ranking), identity
+            self._index, self.identity = ChunkIndex(dimensions, self.ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
             self._note_loss()
             if self._shared:
@@ -358,26 +351,20 @@ class IndexSync:
     # Search: see `indexing.Searcher`.
 
     @property
-    def _retriever(self) -> Retriever | None:
+    def retriever(self) -> Retriever:
+        """See `Searcher.retriever`."""
+        from ragmemory.search.index.chunk_index import ChunkIndex
         from ragmemory.search.retriever import Retriever
 
-        return Retriever(self._index) if self._index else None
+        return Retriever(ChunkIndex(0, self.ranking) if self._index is None else self._index)
 
     async def searcher(self, text: str) -> IndexSync:  # noqa: ARG002
         """The same for every text."""
         return self
 
-    def word_weights(self, words: list[str]) -> list[float]:
-        """The weight of each word in this memory; see `Retriever.word_weights`."""
-        return retriever.word_weights(words) if (retriever := self._retriever) else [1.0] * len(words)
-
     async def corrections(self, words: list[str], pieces: Callable[[str], int]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
-        return retriever.corrections(words, pieces) if (retriever := self._retriever) else {}
-
-    def weights(self, words: list[str]) -> dict[str, float]:
-        """How rare each word is in this memory; see `Retriever.weights`."""
-        return retriever.weights(words) if (retriever := self._retriever) else {}
+        return self.retriever.corrections(words, pieces)
 
     async def search(
         self,
@@ -393,7 +380,6 @@ class IndexSync:
         import numpy as np
 
         from ragmemory.search.index.vectors import ALL_EXACT
-        from ragmemory.search.retriever import Retriever
 
         allowed = await self._store.passages.allowed(filter) if filter else None
         if self._idle_wait is not None:
@@ -401,15 +387,10 @@ class IndexSync:
         async with self._index_lock:
             if self._index is None:
                 return []
-            dimensions = self._index.dimensions
-            # The embeddings were switched after the query was embedded: search by words alone.
-            if embedder.identity != self._identity:
-                vector = None
-            if vector is not None and len(vector) != dimensions:
-                raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
+            vector = usable(vector, embedder, self.identity, self._index.dimensions)
             ids = None if allowed is None else np.array(allowed, np.int64)
             arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.pieces
-            search = partial(Retriever(self._index).search, *arguments)
+            search = partial(self.retriever.search, *arguments)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

@@ -28,10 +28,6 @@ _CHANGES = (
 class ChangeStore(StorePart):
     """The changes of one memory."""
 
-    async def version(self) -> tuple[int, int]:
-        """A version of the file's content, which every commit of any process changes."""
-        return await self._engine.version()
-
     async def fingerprint(self) -> str:
         """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
         async with self._engine.reading() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -126,3 +127,8 @@ def decode_places(stored: str) -> list[Place]:
 def joined_places(stored: Iterable[str]) -> list[Place]:
     """The places of a document, from those of all its chunks. Raises msgspec.DecodeError."""
     return list(dict.fromkeys(place for places in stored for place in decode_places(places)))
+
+
+def text_digest(text: str) -> bytes:
+    """The digest of a document's text."""
+    return sha256(text.encode()).digest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -154,7 +153,7 @@ class Copying:
         async with self._target.reading() as connection:
             for number in new:
                 text, _ = await chunks.text_of(connection, number)
-                self._digests[number] = hashlib.sha256(text.encode()).digest()
+                self._digests[number] = chunks.text_digest(text)
         return bool(new)
 
     async def _copy_meta(self) -> bool:

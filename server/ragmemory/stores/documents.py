@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from os.path import commonprefix
 from typing import Any
 from urllib.parse import quote
@@ -123,7 +122,7 @@ class DocumentStore(StorePart):
             info = self._info(columns)
             async with self._engine.reading() as connection:
                 text, places = await chunks.text_of(connection, number)
-            if len(text) != info.characters or sha256(text.encode()).digest() != digest:
+            if len(text) != info.characters or chunks.text_digest(text) != digest:
                 # Another process has written it between the two reads; or the file is damaged.
                 if await self._is_current(info.document_id, digest):
                     raise MemoryDamaged(self._engine.place, "a text is not what was stored", info.uri)
@@ -159,12 +158,11 @@ class DocumentStore(StorePart):
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
-        rows = await self._engine.read(
+        return await self._column(
             "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
             " ORDER BY updated_at DESC, document_id",
             [prefix],
         )
-        return [row[0] for row in rows]
 
     async def holding(self, phrases: Sequence[str], document_id: str = "") -> list[str]:
         """The ids of the documents in which every phrase occurs, ordered by uri; or of this one alone."""
@@ -173,12 +171,11 @@ class DocumentStore(StorePart):
             "number IN (SELECT document FROM chunks WHERE chunk_id IN"
             f" (SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}))"
         ] * len(phrases)
-        rows = await self._engine.read(
+        return await self._column(
             f"SELECT document_id FROM documents WHERE {' AND '.join(['hidden = 0', *conditions])}"
             " AND ? IN ('', document_id) ORDER BY uri",
             [*(dialect.fulltext_query([phrase]) for phrase in phrases), document_id],
         )
-        return [row[0] for row in rows]
 
     async def after(self, number: int, uris: Sequence[str] = ()) -> tuple[int, str, PortableDocument] | None:
         """The document with the next higher number, that number and its uri; None if there is none.
@@ -208,6 +205,10 @@ class DocumentStore(StorePart):
         )
         return {row[0]: StoredFile(*row[1:]) for row in rows}
 
+    async def file(self, uri: str) -> StoredFile | None:
+        """What is stored of this file."""
+        return (await self.files([uri])).get(uri)
+
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
         """Set the stamps of documents, by uri, if their text still has this digest.
 
@@ -221,11 +222,10 @@ class DocumentStore(StorePart):
 
     async def uris_under(self, place: str, machine: str) -> list[str]:
         """The uris of all documents of a file or below a folder that a machine has loaded."""
-        rows = await self._engine.read(
+        return await self._column(
             f"SELECT uri FROM documents WHERE {UNDER} AND machine = ? ORDER BY uri",
             [*range_under(place), machine],
         )
-        return [row[0] for row in rows]
 
     async def _is_current(self, document_id: str, digest: bytes) -> bool:
         """Whether a document still has the text with this digest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragmemory.stores.engine import StorePart
 
@@ -30,19 +30,18 @@ class EmbeddingStore(StorePart):
 
     async def vectors(self, numbers: Sequence[int], most: int) -> list[tuple[int, bytes]]:
         """Embeddings of some documents, each with its document's number."""
-        among, parameters = self._engine.dialect.among("document", numbers)
-        rows = await self._engine.read(
-            "SELECT document, vector FROM chunks JOIN documents ON number = document"
-            f" JOIN embeddings USING(chunk_id) WHERE {among} AND chunk_id % (documents.chunks / ? + 1) = 0",
-            [*parameters, most],
-        )
-        return [(row[0], row[1]) for row in rows]
+        return await self._of_chunks("vector", "JOIN embeddings USING(chunk_id)", numbers, most)
 
     async def texts(self, numbers: Sequence[int], most: int) -> list[tuple[int, str]]:
         """Texts of some documents, each with its document's number."""
+        return await self._of_chunks("text", "", numbers, most)
+
+    async def _of_chunks(
+        self, column: str, join: str, numbers: Sequence[int], most: int
+    ) -> list[tuple[int, Any]]:
         among, parameters = self._engine.dialect.among("document", numbers)
         rows = await self._engine.read(
-            "SELECT document, text FROM chunks JOIN documents ON number = document"
+            f"SELECT document, {column} FROM chunks JOIN documents ON number = document {join}"
             f" WHERE {among} AND chunk_id % (documents.chunks / ? + 1) = 0",
             [*parameters, most],
         )

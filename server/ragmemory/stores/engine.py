@@ -194,7 +194,7 @@ class Engine(Protocol):
         """A version of the content, which every commit of any process changes."""
 
     async def send_hint(self) -> None:
-        """Let other processes know that this one has committed, if there is a way to."""
+        """Tell other processes that this one has committed, if the engine can."""
 
     async def listen(self, on_hint: Callable[[], object]) -> None:
         """Call `on_hint` now, and when another process has sent a hint; some are lost. Never returns."""
@@ -223,3 +223,7 @@ class StorePart:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    async def _column(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """The first column of one SELECT."""
+        return [row[0] for row in await self._engine.read(sql, parameters)]

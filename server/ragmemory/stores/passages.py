@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from ragcommon.contract.documents import Passage
 from ragcommon.contract.search import Hit
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.places import file_name, location
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
@@ -29,21 +28,17 @@ class PassageStore(StorePart):
     async def allowed(self, filter: Condition, after: int = 0) -> list[int]:
         """The ids, ascending and above `after`, of the chunks whose documents match the filter."""
         condition, parameters = filter
-        rows = await self._engine.read(
+        return await self._column(
             "SELECT chunk_id FROM chunks WHERE document IN"
             f" (SELECT number FROM documents WHERE hidden = 0 AND {condition})"
             " AND chunk_id > ? ORDER BY chunk_id",
             [*parameters, after],
         )
-        return [row[0] for row in rows]
 
     async def documents(self, condition: Condition, limit: int) -> list[int]:
         """The numbers of at most `limit` documents that match a condition, also of hidden ones."""
         sql, parameters = condition
-        rows = await self._engine.read(
-            f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit]
-        )
-        return [row[0] for row in rows]
+        return await self._column(f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit])
 
     async def holding_some(self, words: Sequence[str], limit: int) -> list[int]:
         """The ids of about `limit` chunks that contain some of the words, which begin with the rarest.
@@ -63,11 +58,12 @@ class PassageStore(StorePart):
     async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
         """The ids of the chunks that contain every phrase, and a word with every prefix."""
         dialect = self._engine.dialect
-        rows = await self._engine.read(
-            f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}",
-            [dialect.fulltext_query(phrases, prefixes)],
+        return set(
+            await self._column(
+                f"SELECT rowid FROM fulltext WHERE {dialect.fulltext_condition}",
+                [dialect.fulltext_query(phrases, prefixes)],
+            )
         )
-        return {row[0] for row in rows}
 
     async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """For each key the first candidate that is a word of any chunk, not only a form of its stem.
@@ -162,7 +158,7 @@ class PassageStore(StorePart):
         uri, title, start, end = row[2], row[3], row[5], row[6]
         try:
             places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
-        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        except (*DECODE_ERRORS, TypeError) as error:
             raise MemoryDamaged(self._engine.place, str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
         return [

@@ -9,6 +9,8 @@ from hashlib import blake2b
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from ragcommon.text.rules import without_accents
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -36,7 +38,6 @@ PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
 WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
 PLAIN_WORD = r"[^\W_]+"
-ACCENTS = "[\u0300-\u036f]+"
 
 # Non-ASCII words are folded once and cached (about 10 MB), unless they are too long.
 CACHED_PARTS = 50_000
@@ -93,8 +94,7 @@ def folded(text: str) -> bytes:
 
 
 def _folded(text: str) -> str:
-    plain = re.sub(ACCENTS, "", unicodedata.normalize("NFKD", text.casefold()))
-    return " ".join(re.findall(WORD, unicodedata.normalize("NFC", plain)))
+    return " ".join(re.findall(WORD, unicodedata.normalize("NFC", without_accents(text))))
 
 
 _cached_folded = lru_cache(CACHED_PARTS)(_folded)

@@ -76,7 +76,7 @@ class Vocabulary:
         numbers, counts, new = [none], [none], []
         for block in blocks(texts):
             data, starts, ends, sizes = self._scan(block)
-            found, examples = self._table.numbers(hashes(data, starts, ends))
+            found, examples = self._table.numbers(range_hashes(data, starts, ends))
             fresh = [data[start:end] for start, end in zip(starts[examples], ends[examples], strict=True)]
             self._bytes += sum(map(len, fresh))
             numbers.append(found)
@@ -176,7 +176,7 @@ def blocks(texts: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
             start, size = end, 0
 
 
-def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
+def range_hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
     """(w,) the hash of each range data[start:end]. It differs from process to process."""
     _, other = FACTORS
     padded = data.ljust(len(data) + 8)

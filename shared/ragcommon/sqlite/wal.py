@@ -158,7 +158,7 @@ def companions(path: Path) -> dict[Path, Identity | None]:
 
 
 def remove_companions(known: dict[Path, Identity | None]) -> None:
-    """Remove the files that are still the same, but not those that another process has put there."""
+    """Remove those of a replaced file that are still the same: SQLite would apply them to the new file."""
     for companion, before in known.items():
         if before is not None and before == identity(companion):
             with suppress(OSError):

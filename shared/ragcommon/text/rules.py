@@ -37,6 +37,11 @@ def searchable(text: str) -> str:
     return text if text.isascii() else re.sub(f"([{UNSPACED}])", r" \1 ", text)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 chunk`, `1,204 chunks`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def passage_names(title: str, heading: str) -> list[str]:
     """The title of a document and the heading path of a passage; the path alone if the title begins it."""
     begins = f"{heading} > ".startswith(f"{title} > ")
@@ -72,6 +77,11 @@ def atx_heading(line: str) -> tuple[int, str] | None:
     return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 
 
+def without_accents(text: str) -> str:
+    """In lower case, without accents, and decomposed."""
+    return re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text.casefold()))
+
+
 def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
     """The text with whole words replaced; the keys are without accents, in lower case.
 
@@ -80,8 +90,7 @@ def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
 
     def replaced(found: re.Match[str]) -> str:
         word = found[0]
-        plain = re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", word.casefold()))
-        new = replacements.get(plain, word)
+        new = replacements.get(without_accents(word), word)
         return new[:1].upper() + new[1:] if word[0].isupper() else new
 
     return re.sub(rf"(?:\w|{_ACCENTS})+", replaced, text) if replacements else text

@@ -40,7 +40,8 @@ class Redirect:
         await self._arrived.wait()
         return self._returned
 
-    async def _serve(self, stream: SocketStream) -> None:
+    async def serve(self, stream: SocketStream) -> None:
+        """Answer one request of a browser."""
         async with stream:
             with anyio.move_on_after(REQUEST_SECONDS):
                 target = await _target(stream)
@@ -66,7 +67,7 @@ async def open_redirect(port: int = 0) -> AsyncIterator[Redirect]:
     listener = await anyio.create_tcp_listener(local_host=HOST, local_port=port)
     async with listener, anyio.create_task_group() as tasks:
         redirect = Redirect(listener.extra(SocketAttribute.local_port))
-        tasks.start_soon(listener.serve, redirect._serve)
+        tasks.start_soon(listener.serve, redirect.serve)
         yield redirect
         tasks.cancel_scope.cancel()
 

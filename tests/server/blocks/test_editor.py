@@ -17,7 +17,7 @@ from ragcommon.contract.documents import Injected
 from ragcommon.contract.files import Ingestion
 from ragcommon.contract.history import Origin
 from ragmemory.app import make_service
-from ragmemory.blocks.block_view import folded
+from ragmemory.blocks.block_view import fulltext_words
 from ragmemory.blocks.editor import BlockEditor, insertion, moved_places, removal, replacement
 from ragmemory.errors import (
     BadArgument,
@@ -150,8 +150,8 @@ async def test_a_full_text_search_can_resume_after_every_block(
 
 
 def test_text_is_folded_as_the_full_text_index_does() -> None:
-    assert folded("Crème_brûlée, ÉTÉ-2") == " creme brulee ete 2 "
-    assert folded("東京") == " 東 京 "
+    assert fulltext_words("Crème_brûlée, ÉTÉ-2") == " creme brulee ete 2 "
+    assert fulltext_words("東京") == " 東 京 "
 
 
 # Edit

@@ -13,14 +13,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 import anyio
 import pytest
 
+from ragmcp.errors import RagMcpError
+from ragmcp.http.client import open_client
 from ragmcp.protocol.eras import LEGACY_REVISIONS
+from ragmemory.bridge.host import Bridge
 from ragmemory.bridge.spawned import Spawned
 from tests.support.http_memory import MODERN, HttpMemory, http_memory, modern_meta
+from tests.support.in_memory import memory_pair
 from tests.support.peers import with_smoke
 from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment, run_memory
@@ -224,6 +229,28 @@ def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert (answer["id"], answer["error"]["data"]["errorCode"]) == ("x", "SERVER_UNREACHABLE")
     assert f"The server at {url} cannot be reached: nothing listens there." in answer["error"]["message"]
+
+
+async def test_a_notification_that_does_not_arrive_delays_no_other_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragmemory.bridge.host.RETRY_SECONDS", inf)
+    host, stream = memory_pair()
+
+    async def wait(_: RagMcpError) -> None:
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with (
+            open_client(f"http://127.0.0.1:{free_port()}/mcp", 10_000, None, None) as http,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(Bridge(stream, http, tasks, wait).run)
+            host.write(b'{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}')
+            host.write(b"nonsense")
+            host.flush()
+            assert json.loads(await host.receive())["error"]["code"] == -32700
+            tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ async def test_removed_chunks_are_reported_and_their_ids_never_come_back(store: 
 
 async def test_the_version_changes_with_every_commit_of_anybody(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db") as one, opened(tmp_path / "m.db") as two:
-        before = await two.changes.version()
-        assert await two.changes.version() == before
+        before = await two.engine.version()
+        assert await two.engine.version() == before
         await put(one, "text")
-        between = await two.changes.version()
+        between = await two.engine.version()
         assert between != before
         await put(two, "other", "b")
-        assert await two.changes.version() != between
+        assert await two.engine.version() != between

@@ -12,8 +12,8 @@ from msgspec import Struct
 from ragcommon.files.decoding import NoText, NotText
 from ragcommon.text.places import Place
 from ragmemory.files.formats.paragraphs import NamedPart, paragraph_places
+from ragmemory.ingest.documents import MARKDOWN
 
-MARKDOWN = "text/markdown"
 # Characters of text per file: about 15,000 pages.
 MAX_CHARACTERS = 32_000_000
 # Control characters except white space, lone surrogates, and noncharacters.

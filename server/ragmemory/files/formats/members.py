@@ -17,10 +17,10 @@ from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import Parser, parser_for, read
-from ragmemory.files.formats.file_text import MARKDOWN, FileText, TextBuilder, listed, one_line
+from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN_NAMES
-from ragmemory.ingest.documents import media_type
+from ragmemory.ingest.documents import MARKDOWN, media_type
 
 # Levels of nested archives and e-mails.
 MAX_DEPTH = 3

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragcommon.files.decoding import NotText
 from ragcommon.text.places import OCR
+from ragmemory.files.formats.detection import PDF_MARK, PDF_WITHIN
 from ragmemory.files.formats.file_text import (
     Damaged,
     FileText,
@@ -45,13 +46,11 @@ MAX_ARRANGED = 50_000
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 # Scanned pages are drawn with DPI dots per inch, as tesseract advises; a larger page than A3 with fewer.
 DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
-MARK = b"%PDF-"
-MARK_WITHIN = 1024
 
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a PDF; its places are the pages. Raises NotText."""
-    if MARK not in data[:MARK_WITHIN]:
+    if PDF_MARK not in data[:PDF_WITHIN]:
         raise Damaged("PDF")
     try:
         import pypdfium2

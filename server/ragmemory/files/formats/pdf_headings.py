@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ragmemory.files.formats.rst import INDENTED, NUMBER_SIGN
-from ragmemory.ingest.candidates import is_title, one_line
-from ragmemory.ingest.headings import ENDED
+from ragmemory.ingest.candidates import is_title, squeezed
+from ragmemory.ingest.headings import DIGITS, ENDED
 from ragmemory.ingest.headings import headings as plain_headings
 
 # Running headers and footers: lines at the top and bottom of a page that are considered, and the minimum
@@ -18,7 +18,6 @@ from ragmemory.ingest.headings import headings as plain_headings
 EDGE = 2
 REPEATED = 0.4
 MIN_PAGES = 3
-DIGITS = re.compile(r"\d+")
 # The outline is used if this share of its entries is found in the text; else font sizes are.
 MIN_FOUND = 0.5
 MAX_ENTRIES = 5_000
@@ -88,8 +87,8 @@ def with_headings(text: str, found: Sequence[Heading], lines: Sequence[Line]) ->
     rows = [NUMBER_SIGN.sub(INDENTED, row) for row in text.split("\n")]
     at = 0
     for heading in found:
-        first = one_line(lines[heading.line].text)
-        place = next((row for row in range(at, len(rows)) if one_line(rows[row]) == first), None)
+        first = squeezed(lines[heading.line].text)
+        place = next((row for row in range(at, len(rows)) if squeezed(rows[row]) == first), None)
         if place is None:
             continue
         rows[place : place + heading.lines] = [f"{'#' * heading.level} {heading.title}"]
@@ -108,7 +107,7 @@ def _of_outline(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) ->
             count = _lines_of(title, lines, number)
             # The line may be a page number above the title.
             if count == 1 or (count and not _lines_of(title, lines, number + 1)):
-                shown = one_line(" ".join(line.text for line in lines[number : number + count]))
+                shown = squeezed(" ".join(line.text for line in lines[number : number + count]))
                 yield Heading(entry.page, number, count, min(entry.level, MAX_LEVELS), shown)
                 taken[entry.page] = number + count
                 break
@@ -176,7 +175,7 @@ def _blocks(page: int, lines: Sequence[Line], larger: set[float]) -> Iterator[tu
         start = 0
         for end in range(1, len(block) + 1):
             if end == len(block) or NUMBER.match(block[end].text):
-                title = one_line(" ".join(line.text for line in block[start:end]))
+                title = squeezed(" ".join(line.text for line in block[start:end]))
                 if size in larger and end - start <= MAX_LINES and is_title(title):
                     yield size, Heading(page, number + start, end - start, 0, title)
                 start = end
@@ -209,7 +208,7 @@ def _edge_numbers(lines: Sequence[str]) -> set[int]:
 
 
 def _key(line: str) -> str:
-    return DIGITS.sub("0", one_line(line).casefold())
+    return DIGITS.sub("0", squeezed(line).casefold())
 
 
 def _letters(text: str) -> str:

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import MARKDOWN, FileText, one_line
+from ragmemory.files.formats.file_text import FileText, one_line
+from ragmemory.ingest.documents import MARKDOWN
 
 # A line of one punctuation character, repeated.
 ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")

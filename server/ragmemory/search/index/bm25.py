@@ -76,7 +76,7 @@ class BM25Index:
             df = places[number].df
             weight = times * inverse_frequency(df, total) * (self.k1 + 1)
             share = times * inverse_frequency(max(1, df), total + PSEUDO_TEXTS)
-            sought.append(SoughtTerm(term, [parts[number] for parts in found], df, weight, share))
+            sought.append(QueryTerm(term, [parts[number] for parts in found], df, weight, share))
         return BM25Scores(self._rows, self._saturation, sought, excluded)
 
     def idf(self, terms: Sequence[str]) -> list[float]:
@@ -152,7 +152,7 @@ class TermRange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SoughtTerm:
+class QueryTerm:
     name: str
     found: Sequence[Packed]  # segment by segment, also of excluded rows
     df: int  # without them
@@ -172,7 +172,7 @@ class BM25Scores:
         self,
         rows: Rows,
         saturation: NDArray[np.float32],
-        terms: Sequence[SoughtTerm],
+        terms: Sequence[QueryTerm],
         excluded: NDArray[np.int64],
     ) -> None:
         self._rows = rows
@@ -222,7 +222,7 @@ class BM25Scores:
             allowed = ~is_among(self._reached, self._excluded)
             self._reached, self._scores = self._reached[allowed], self._scores[allowed]
 
-    def _scored(self, terms: Sequence[SoughtTerm]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def _scored(self, terms: Sequence[QueryTerm]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The rows of all postings of some terms, term by term, and what each adds to the score of its row.
 
         All at once: for terms with few postings, calls of numpy cost more than the work. Common terms have
@@ -240,14 +240,14 @@ class BM25Scores:
         scores *= np.repeat(_weights(terms), [sum(map(len, term.found)) for term in terms])
         return rows, scores
 
-    def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _frequencies(self, terms: Sequence[QueryTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         frequencies = np.zeros((len(terms), len(rows)), np.float32)
         for number, where, own in self._rows.split(rows):
             frequencies[:, where] = frequencies_at([term.found[number] for term in terms], own)
         return frequencies
 
     def _sums(
-        self, terms: Sequence[SoughtTerm], frequencies: NDArray[np.float32], rows: NDArray[np.int64]
+        self, terms: Sequence[QueryTerm], frequencies: NDArray[np.float32], rows: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """(k,) what some terms add to the scores of some rows."""
         shares = frequencies / (frequencies + self._saturation.take(rows))
@@ -264,7 +264,7 @@ class BM25Scores:
         return shares @ held / np.float32(shares.sum() or 1)
 
 
-def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:
+def _weights(terms: Sequence[QueryTerm]) -> NDArray[np.float32]:
     return np.array([term.weight for term in terms], np.float32)
 
 

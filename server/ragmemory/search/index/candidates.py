@@ -94,10 +94,10 @@ def terms_of_query(text: str) -> list[str]:
 
 def term_ids(terms: Iterable[str]) -> list[int]:
     """Each term as a number of TERM_BITS bits."""
-    numbers: list[int] = shortened(hashes(terms)).tolist()
+    numbers: list[int] = term_bits(hashes(terms)).tolist()
     return numbers
 
 
-def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint32]:
+def term_bits(names: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """The last TERM_BITS bits of each hash."""
     return names.astype(np.uint32)

@@ -18,7 +18,7 @@ from ragmemory.search.remote.vector_store import Held, nothing
 from ragmemory.stores.postgres.connection import READ_SECONDS, WRITE_SECONDS
 
 if TYPE_CHECKING:
-    from ragmemory.search.remote.vector_store import Commit, Page, Sought, SoughtTerm, StoredChunk
+    from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought, SoughtTerm, StoredChunk
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.engine import Connection
     from ragmemory.stores.postgres.database import PostgresEngine
@@ -71,7 +71,7 @@ class PgVector:
             await connection.execute("CREATE INDEX remote_chunks_documents ON remote_chunks(document)")
             await commit(connection, nothing(dimensions))
 
-    async def apply(self, page: Page, commit: Commit) -> None:
+    async def apply(self, page: ChangePage, commit: Commit) -> None:
         async with self._engine.transaction(ordered=False) as connection:
             # Each once, also if a process that lost the lease sends them again.
             ids = [*page.removed, *(chunk.chunk_id for chunk in page.chunks)]

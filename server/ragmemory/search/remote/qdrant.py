@@ -18,7 +18,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragconfig.errors import SettingsError
-from ragmemory.errors import IndexUnavailable, reason_of
+from ragmemory.errors import IndexUnavailable, first_line
 from ragmemory.search.remote.vector_store import Held, StoredChunk, nothing
 from ragmemory.types.changes import Checkpoint
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
     from qdrant_client.models import Filter, PointStruct
 
-    from ragmemory.search.remote.vector_store import Commit, Page, Sought
+    from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.store import Store
 
@@ -105,7 +105,7 @@ class Qdrant:
             yield opened
         # ValueError: the local mode, of a collection that does not exist.
         except (ApiException, ValueError, OSError) as error:
-            raise IndexUnavailable(self._settings.url, reason_of(error)) from error
+            raise IndexUnavailable(self._settings.url, first_line(error)) from error
 
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         async with self._client() as client:
@@ -160,7 +160,7 @@ class Qdrant:
         async with self._store.engine.transaction(ordered=False) as connection:
             await commit(connection, nothing(dimensions))
 
-    async def apply(self, page: Page, commit: Commit) -> None:
+    async def apply(self, page: ChangePage, commit: Commit) -> None:
         held = Held(0, 0.0, np.zeros(1), Counter())
         async with self._client() as client:
             for part in _parts(page.chunks):
@@ -177,7 +177,7 @@ class Qdrant:
             for ids in _parts(page.removed):
                 await client.delete(page.name, list(ids), wait=True)
 
-    def _point(self, chunk: StoredChunk, page: Page) -> PointStruct:
+    def _point(self, chunk: StoredChunk, page: ChangePage) -> PointStruct:
         from qdrant_client.models import PointStruct, SparseVector
 
         k1, b = self._ranking.k1, self._ranking.b

@@ -17,12 +17,13 @@ import numpy as np
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.errors import EmbedderMismatch, IndexUnavailable, RagMemoryError
+from ragmemory.errors import IndexUnavailable, RagMemoryError
 from ragmemory.search.index.bm25 import BM25Index, inverse_frequency
 from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
+from ragmemory.search.indexing import embedder_of, usable
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
 from ragmemory.search.retriever import Retriever
@@ -78,7 +79,7 @@ class RemoteIndex:
         self.vectors = vectors
         self.ranking = ranking
         self._configured = identity
-        self._identity = identity
+        self.identity = identity
         self._read_only = read_only
         self.losses = 0
         self.lock = anyio.Lock(fast_acquire=True)
@@ -95,10 +96,6 @@ class RemoteIndex:
         self._down: IndexUnavailable | None = None
         self._down_until = 0.0
         self._warned = ""
-
-    @property
-    def identity(self) -> str:
-        return self._identity
 
     def check(self) -> None:
         """Nothing is kept on this machine."""
@@ -175,7 +172,7 @@ class RemoteIndex:
     async def bring_up_to_date(self) -> bool:
         """Read the tail; what the server holds is not waited for."""
         async with self.lock:
-            version = await self.store.changes.version()
+            version = await self.store.engine.version()
             if version != self.version:
                 await self._read_tail()
                 self._is_empty = self.tail is None or await self.remote.is_empty()
@@ -185,13 +182,11 @@ class RemoteIndex:
     async def _read_tail(self) -> None:
         changes = self.store.changes
         fingerprint = await changes.fingerprint()
-        embedders = await self.store.embedders()
-        if not embedders:
+        embedder = await embedder_of(self.store, self._configured)
+        if embedder is None:
             self.tail = None
             return
-        identity, dimensions = next(iter(embedders.items()))
-        if self._configured not in embedders:
-            raise EmbedderMismatch(identity, dimensions, self._configured)
+        identity, dimensions = embedder
         self.name = name_of(self.vectors.kind, fingerprint, self.ranking)
         state, _ = await self.remote.state(self.name)
         done = state.checkpoint if state else Checkpoint()
@@ -218,7 +213,7 @@ class RemoteIndex:
                 return
             await to_thread.run_sync(tail.apply, page)
             is_whole = len(page.chunk_ids) < _PAGE
-        self.tail, self._fingerprint, self._identity = tail, fingerprint, identity
+        self.tail, self._fingerprint, self.identity = tail, fingerprint, identity
         self.is_filtered = bool(page.hidden)
 
     # Search
@@ -310,12 +305,6 @@ class RemoteSearcher:
         segments = [*candidates, *self._segments]
         return CandidateIndex(segments, self._excluded, self._index.ranking, self.collection)
 
-    def word_weights(self, words: list[str]) -> list[float]:
-        return self.retriever.word_weights(words)
-
-    def weights(self, words: list[str]) -> dict[str, float]:
-        return self.retriever.weights(words)
-
     async def search(
         self,
         query: ParsedQuery,
@@ -327,15 +316,12 @@ class RemoteSearcher:
         notices: list[str],
     ) -> list[Scored]:
         index, store = self._index, self._index.store
-        if embedder.identity != index.identity:
-            vector = None  # The embeddings were switched: search by words alone.
-        if vector is not None and len(vector) != self._dimensions:
-            raise EmbedderMismatch(index.identity, self._dimensions, index.identity, len(vector))
+        vector = usable(vector, embedder, index.identity, self._dimensions)
         found = await self._candidates(query, vector, filter, notices)
         ids = {one for one in found if one <= self._after}
         ids.update(sorted(one for one in boosted if one <= self._after)[: index.ranking.candidates])
         chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
-        if len(chunks.chunk_ids) < len(ids) and await store.changes.version() != index.version:
+        if len(chunks.chunk_ids) < len(ids) and await store.engine.version() != index.version:
             index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
         allowed = None
         if filter:
@@ -375,7 +361,8 @@ class RemoteSearcher:
         except IndexUnavailable as error:
             notices.append(f"Searched by some of the words alone. {error} {error.hint}")
         words = content_words(query.text)
-        rarest = sorted(words, key=dict(zip(words, self.word_weights(words), strict=True)).__getitem__)[::-1]
+        weights = dict(zip(words, self.retriever.word_weights(words), strict=True))
+        rarest = sorted(words, key=weights.__getitem__)[::-1]
         return found + await index.store.passages.holding_some(rarest[:_SOUGHT_WORDS], wanted)
 
     def _sought_terms(self, query: ParsedQuery) -> list[SoughtTerm]:

@@ -11,10 +11,10 @@ import anyio
 import numpy as np
 from anyio import to_thread
 
-from ragmemory.search.index.candidates import shortened
+from ragmemory.search.index.candidates import term_bits
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.postings import frequencies_of, rows_of
-from ragmemory.search.remote.vector_store import Held, Page, StoredChunk, nothing
+from ragmemory.search.remote.vector_store import ChangePage, Held, StoredChunk, nothing
 from ragmemory.stores import leases, remote
 from ragmemory.stores.remote import RemoteState
 
@@ -95,7 +95,7 @@ class RemoteUpdater:
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
         average = (state.length + added.length) / max(1, state.chunks + added.chunks)
         counted = state.checkpoint.chunk_id
-        page = Page(name, changes.checkpoint, chunks, changes.removed, counted, average)
+        page = ChangePage(name, changes.checkpoint, chunks, changes.removed, counted, average)
         await self._vectors.apply(page, self._commit(state, added, changes.checkpoint))
         return True
 
@@ -139,7 +139,7 @@ class RemoteUpdater:
         """The new chunks with the numbers of their `documents`, without those removed meanwhile."""
         segment = ChunkIndex(dimensions, self._ranking).segment(0, 1, changes)
         packed, ends = segment.postings.packed.all, segment.postings.ends.all
-        names = shortened(segment.postings.terms.all)
+        names = term_bits(segment.postings.terms.all)
         # From term by term to chunk by chunk.
         order = np.argsort(rows_of(packed), kind="stable")
         terms = np.repeat(names, np.diff(ends, prepend=0))[order]

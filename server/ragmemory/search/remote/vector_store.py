@@ -38,7 +38,7 @@ class StoredChunk(NamedTuple):
     frequencies: NDArray[np.float32]  # (t,) weighted
 
 
-class Page(NamedTuple):
+class ChangePage(NamedTuple):
     """Some changes. Those of `removed` that the server does not hold are ignored."""
 
     name: str
@@ -83,7 +83,7 @@ class VectorStore(Protocol):
     async def create(self, name: str, dimensions: int, commit: Commit) -> None:
         """Create an empty index in place of all earlier ones of this memory."""
 
-    async def apply(self, page: Page, commit: Commit) -> None:
+    async def apply(self, page: ChangePage, commit: Commit) -> None:
         """Add and remove chunks; what is repeated changes nothing."""
 
     async def is_complete(self, name: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from ragcommon.contract.maintenance import Verified
 from ragmemory.stores import chunks, meta
 from ragmemory.stores.engine import Connection, OnProgress
@@ -35,7 +33,7 @@ async def _documents(connection: Connection) -> list[str]:
     ):
         for number, uri, digest in page:
             text, _ = await chunks.text_of(connection, number)
-            if hashlib.sha256(text.encode()).digest() != digest:
+            if chunks.text_digest(text) != digest:
                 damaged.append(f"The document {uri} is damaged. Inject it again, or restore a backup.")
     if len(damaged) > _NAMED:
         rest = f"{len(damaged) - _NAMED:,} more documents are damaged. Restore a backup."

@@ -238,7 +238,6 @@ class SqliteEngine:
             if self._is_open:
                 await self._close()
             if is_another:
-                # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
                 wal.remove_companions(self._companions)
             await self._open()
 

@@ -24,7 +24,7 @@ from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
 from ragmemory.search.remote.qdrant import Qdrant
 from ragmemory.search.remote.updating import PAGE, LeaseLost
-from ragmemory.search.remote.vector_store import Commit, Page, Sought
+from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
 from ragmemory.stores.postgres.connection import numbered
@@ -166,14 +166,14 @@ async def test_an_index_that_has_everything_is_only_looked_at(
 ) -> None:
     await put(memory, FOX, uri="fox")
     await catch_up(memory)
-    version = await memory._store.changes.version()
+    version = await memory._store.engine.version()
     async with service_for(tmp_path, url=memory_url, index=index_url) as other:
         await other.search.query("fox", 1)
         for one in (memory, other):
             await catch_up(one)
             assert not index_of(one)._updater.leads
         assert await memory._store.engine.read("SELECT * FROM leases") == []
-    assert await memory._store.changes.version() == version
+    assert await memory._store.engine.version() == version
 
 
 async def test_an_empty_memory_gives_an_empty_result(memory: MemoryService) -> None:
@@ -407,7 +407,7 @@ async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
         vectors = index_of(memory).vectors
         apply = vectors.apply
 
-        async def frozen(page: Page, commit: Commit) -> None:
+        async def frozen(page: ChangePage, commit: Commit) -> None:
             async with memory._store.engine.transaction(ordered=False) as connection:
                 await connection.execute("UPDATE leases SET until = 0")  # A long time has passed.
             await other.search.query("fox", 1)

@@ -165,12 +165,12 @@ async def test_a_follower_sees_every_chunk_of_many_writers_in_order(url: str) ->
 async def test_a_lost_connection_fails_one_use_at_most(url: str) -> None:
     async with opened(url) as store:
         await put(store, "one")
-        version = await store.changes.version()
+        version = await store.engine.version()
         async with store.engine.reading() as connection:
             with pytest.raises(Exception, match=r"terminat|closed"):
                 await connection.execute_fetchall("SELECT pg_terminate_backend(pg_backend_pid())")
         assert (await store.stats()).documents == 1
-        assert (await store.changes.version())[1] == version[1]
+        assert (await store.engine.version())[1] == version[1]
         assert await put(store, "two") is not None
 
 
