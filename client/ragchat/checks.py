@@ -30,7 +30,7 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
-from ragchat.servers.tools import ServerTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
@@ -326,12 +326,12 @@ async def other_servers(settings: Settings) -> list[Check]:
     if not connections:
         return [Check("other servers", "ok", "none")]
     return [
-        other_server(connection, [tool for tool in tools if tool.connection is connection])
+        other_server(connection, [tool for tool in tools if tool.server == connection.config.name])
         for connection in connections
     ]
 
 
-def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
+def other_server(connection: Connection, tools: Sequence[OfferedTool]) -> Check:
     """Neither a disabled server nor a project's server that waits for consent is a fault."""
     name, state = f"server {connection.config.name}", connection.state
     if state is ServerState.READY:

@@ -27,7 +27,7 @@ from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.server import MemoryServer, find_memory_server, open_memory
 from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
-from ragchat.servers.tools import ServerTool, offered_tools
+from ragchat.servers.tools import OfferedTool, offered_tools
 from ragchat.settings import ServerSettings
 from ragcommon.files.uris import is_address
 from ragconfig.settings import Settings
@@ -222,7 +222,7 @@ class ServerManager:
         ready = (one for one in self.connections.values() if one.state is ServerState.READY)
         return {one.config.name: one.offers for one in ready}
 
-    def tools(self) -> list[ServerTool]:
+    def tools(self) -> list[OfferedTool]:
         """The tools of all other servers under unique names.
 
         A server that has just died is included: a call restarts it.

@@ -10,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
-
-from msgspec import UnsetType
+from typing import Any
 
 from ragchat import CLIENT_NAME
 from ragchat.sanitize import one_line, visible
 from ragchat.servers.permissions import Permissions, Rule
+from ragchat.servers.tools import OfferedTool
 from ragchat.uris import short_uri
 from ragcommon.contract.search import Hit
-
-if TYPE_CHECKING:
-    from ragchat.memory.types import ToolResult
-    from ragmcp.protocol.schema.tools import ToolInfo
 
 # Documents that the user typed or loaded from files have these URIs. Other programs can store such URIs too,
 # so the writer must also be this program, or memory itself when it resumed loading files.
@@ -31,23 +26,6 @@ OWN_WRITERS = (CLIENT_NAME, "ingestion")
 # At most this many untrusted texts are named.
 MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
-
-
-@dataclass(frozen=True)
-class OfferedTool:
-    """A tool under the name by which a model calls it. `trusted`: its server's annotations are trusted."""
-
-    name: str
-    server: str
-    info: ToolInfo
-    trusted: bool
-    call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
-
-    @property
-    def only_reads(self) -> bool:
-        """Whether its server declares it read-only, which may be false."""
-        hints = self.info.annotations
-        return not isinstance(hints, UnsetType) and hints.read_only_hint is True
 
 
 class Verdict(Enum):

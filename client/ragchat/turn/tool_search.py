@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from ragchat.errors import RagChatError
 from ragchat.llm import tokens
 from ragchat.memory.types import ToolResult
-from ragchat.servers.tools import ServerTool
-from ragchat.turn.approval import OfferedTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.turn.retrieval import Memory
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
@@ -91,7 +90,7 @@ class ToolSearch:
         return result
 
 
-def describe(tool: OfferedTool | ServerTool) -> dict[str, Any]:
+def describe(tool: OfferedTool) -> dict[str, Any]:
     """A tool in the form of the chat-completions API."""
     return {
         "type": "function",
@@ -103,7 +102,7 @@ def describe(tool: OfferedTool | ServerTool) -> dict[str, Any]:
     }
 
 
-def cost(tools: Sequence[OfferedTool | ServerTool]) -> int:
+def cost(tools: Sequence[OfferedTool]) -> int:
     """An estimate of the tokens that their descriptions take."""
     return tokens.about([describe(tool) for tool in tools])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -15,8 +15,8 @@ from ragchat.errors import RagChatError
 from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.managed import ServerState
-from ragchat.servers.tools import may_be_of
-from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
+from ragchat.servers.tools import OfferedTool, may_be_of
+from ragchat.turn.approval import Approve, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
 from ragcommon.hosts import SERVER_NAME
@@ -75,7 +75,7 @@ class Toolbox:
     async def tools(self) -> dict[str, OfferedTool]:
         """The tools by name. Memory's tools are cached, and missing while memory is down."""
         await self._servers.ready()
-        return {tool.name: tool for tool in (*await self._memory_tools(), *self._server_tools())}
+        return {tool.name: tool for tool in (*await self._memory_tools(), *self._servers.tools())}
 
     async def _memory_tools(self) -> list[OfferedTool]:
         if self._of_memory is None and self._offered:
@@ -97,11 +97,6 @@ class Toolbox:
                 return await self._memory.call(name, arguments)
         except TimeoutError:
             return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
-
-    def _server_tools(self) -> Iterator[OfferedTool]:
-        for tool in self._servers.tools():
-            config = tool.connection.config
-            yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
     async def asking(self) -> set[str]:
         """The names of the tools that need the user's permission once the model has read untrusted text.

@@ -10,7 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import OfferedTool, Verdict, decide, untrusted_texts
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import Verdict, decide, untrusted_texts
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, hit
 

@@ -15,7 +15,8 @@ from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
-from ragchat.turn.approval import OfferedTool, Question
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import Question
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.ui.approval import Approvals
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from ragchat.memory.types import ToolResult
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import OfferedTool, Question
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import Question
 from ragchat.ui.approval import Approvals
 from tests.support.dialogs import ScriptedDialog
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL
