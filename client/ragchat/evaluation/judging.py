@@ -21,7 +21,7 @@ from ragchat.notebooks.definitions import folder_of, load
 from ragchat.scripts.runner import StepResult, check, folded, is_cited
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
@@ -139,7 +139,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         prompt,
         not answer.grounded,
         failures,
-        [short_location(one.uri, [one.cited_lines], one.title, one.places) for one in sources],
+        [*map(passage_location, sources)],
         list(dict.fromkeys(one.uri for one in sources)),
         sum(answer.usage.best),
         seconds,

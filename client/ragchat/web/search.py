@@ -19,7 +19,7 @@ from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import exact_glob, short_location, short_path, short_uri
+from ragchat.uris import exact_glob, passage_location, short_path, short_uri
 from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, route
 from ragcommon.contract.search import Hit, QueryResult
@@ -80,7 +80,7 @@ def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
         hit.document_id,
         hit.chunk_id,
         one_line(hit.title) or short_uri(hit.uri),
-        short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places),
+        passage_location(hit),
         one_line(hit.heading),
         hit.start_line,
         hit.score,
