@@ -34,6 +34,7 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
+from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import SERVER_NAME
 
 KEY = "mcpServers"
@@ -58,8 +59,7 @@ def add(run: Invocation) -> int:
 
 def _entry(words: Sequence[str]) -> dict[str, Any]:
     first, *rest = words
-    is_url = first.startswith(("http://", "https://"))
-    return {"url": first} if is_url else {"command": first, "args": rest}
+    return {"url": first} if is_http_url(first) else {"command": first, "args": rest}
 
 
 def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
