@@ -21,7 +21,6 @@ from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.memory.client import MemoryClient
 from ragchat.servers.manager import ServerManager
-from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import Keys
 from ragchat.web.app import make_app
@@ -72,7 +71,7 @@ async def serve(run: Invocation) -> None:
                 Chats(partial(make, servers)) as chats,
                 Programs(partial(make, no_servers)) as programs,
                 Loads() as loads,
-                SessionStore(sessions_path(run.settings)) as sessions,
+                run.sessions() as sessions,
             ):
                 site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads, programs)
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
