@@ -83,9 +83,13 @@ def path_globs(words: str) -> Sequence[str]:
 
 def part_globs(words: str) -> Sequence[str]:
     """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
-    encoded = "".join(_either_case(character, _encoded) for character in words.replace("\\", "/"))
-    plain = "".join(_either_case(character, str) for character in words)
-    return [f"*{glob}*" for glob in dict.fromkeys((encoded, plain))]
+    encoded = either_case(words.replace("\\", "/"), _encoded)
+    return [f"*{glob}*" for glob in dict.fromkeys((encoded, either_case(words)))]
+
+
+def either_case(text: str, write: Callable[[str], str] = str) -> str:
+    """The glob for a text in either case, each character as `write` writes it."""
+    return "".join(_either_case(character, write) for character in text)
 
 
 def _encoded(character: str) -> str:
