@@ -72,11 +72,11 @@ def load_prompts(settings: Settings) -> Prompts:
     return Prompts(
         system=_read("system", files.system),
         passages=_read("passages", files.passages),
-        nearest=_packaged("nearest"),
-        missing=_packaged("missing"),
-        no_passages=_packaged("no_passages"),
-        rewrite=_packaged("rewrite"),
-        standalone=_packaged("standalone"),
+        nearest=packaged("nearest"),
+        missing=packaged("missing"),
+        no_passages=packaged("no_passages"),
+        rewrite=packaged("rewrite"),
+        standalone=packaged("standalone"),
     )
 
 
@@ -84,12 +84,12 @@ def instructed(prompts: Prompts, instructions: str) -> Prompts:
     """The prompts with the user's own instructions in the system prompt."""
     if not instructions.strip():
         return prompts
-    added = _packaged("notebook").format(instructions=instructions.strip())
+    added = packaged("notebook").format(instructions=instructions.strip())
     return replace(prompts, system=f"{prompts.system}\n\n{added}")
 
 
 def _read(name: str, file: str) -> str:
-    return text_of(file, f"the setting prompts.{name}") if file else _packaged(name)
+    return text_of(file, f"the setting prompts.{name}") if file else packaged(name)
 
 
 def load_role(name: str, settings: Settings) -> str:
@@ -112,7 +112,8 @@ def text_of(file: str, check: str) -> str:
         raise PromptUnreadable(check, file, "it is not text in UTF-8") from error
 
 
-def _packaged(name: str) -> str:
+def packaged(name: str) -> str:
+    """A packaged prompt."""
     return packaged_text(f"prompts/{name}.md").strip()
 
 
