@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
-from ragchat.servers.asking import User
+from ragchat.servers.asking import CANCELLED, DECLINED, User
 from ragchat.servers.forms import SECRET_WARNING, Form, asks_for_secret, read_form
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.servers.sampling import ModelRequest
@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CANCELLED, DECLINED = ElicitResult(action="cancel"), ElicitResult(action="decline")
 _RULES = {"session": Rule.SESSION, "always": Rule.ALWAYS, "never": Rule.NEVER}
 
 
