@@ -14,7 +14,7 @@ from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
-from ragchat.memory.transfer import FORMAT, VERSION, Header, batches, line_of, new_file
+from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, new_file
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ async def write(
         async for page in memory.export(vectors=vectors, uris=part):
             if header is None:
                 header = Header(FORMAT, VERSION, page.embedder, page.dimensions)
-                file.write(line_of(header))
-            file.writelines(map(line_of, page.documents))
+                file.write(as_lines([header]))
+            file.write(as_lines(page.documents))
             documents += len(page.documents)
             if on_progress:
                 on_progress(documents, max(documents, page.total if uris is None else len(uris)), None)
     if header is None:  # of no documents
-        file.write(line_of(Header(FORMAT, VERSION)))
+        file.write(as_lines([Header(FORMAT, VERSION)]))
     file.flush()
     return documents
 

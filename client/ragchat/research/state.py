@@ -13,6 +13,7 @@ from ragchat.llm.types import Usage
 from ragcommon.contract.search import Hit
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
+from ragmcp.protocol.decoding import DECODE_ERRORS
 
 MAX_BYTES = 2**26
 # A research that was stopped can be resumed for 30 days.
@@ -99,5 +100,5 @@ def last_question(folder: Path, documents: str) -> str:
 def _read(path: Path) -> ResearchState | None:
     try:
         return msgspec.json.decode(read_regular(path, MAX_BYTES), type=ResearchState)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (FileNotFoundError, *DECODE_ERRORS):
         return None

@@ -26,6 +26,7 @@ from ragcommon.files.writing import private_folder, replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
+from ragmcp.protocol.decoding import DECODE_ERRORS
 
 T = TypeVar("T")
 
@@ -279,5 +280,5 @@ def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
 def _decoded(raw: Raw, type: Any, file: Path, what: str) -> Any:
     try:
         return msgspec.json.decode(raw, type=type)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise ServerConfigInvalid(str(file), what, str(error)) from None

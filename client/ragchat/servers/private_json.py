@@ -13,6 +13,7 @@ from ragchat.errors import RagChatError
 from ragchat.servers.configs import MAX_BYTES
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
+from ragmcp.protocol.decoding import DECODE_ERRORS
 
 S = TypeVar("S", bound=Struct)
 # Makes the error for an unusable file from its path and the reason.
@@ -30,7 +31,7 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
         return type()
     except OSError as error:
         raise unusable(str(path), error.strerror or str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise unusable(str(path), str(error)) from None
 
 
