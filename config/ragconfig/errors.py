@@ -68,9 +68,3 @@ class SetElsewhere(SettingsError):
     origin: str
     sentence = "{key} comes from {origin}, so a settings file cannot change it."
     hint = "Remove it there, and run the command again."
-
-
-def reason_of(error: OSError) -> str:
-    """The reason of an OSError as the end of a sentence."""
-    reason = error.strerror or str(error)
-    return reason[:1].lower() + reason[1:]

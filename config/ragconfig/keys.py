@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import ReadableByOthers, read_regular
 from ragcommon.files.writing import private_folder
 from ragcommon.hosts import TOKEN_VARIABLE
-from ragconfig.errors import SettingsError, UnreadableFile, reason_of
+from ragconfig.errors import SettingsError, UnreadableFile
 from ragconfig.home import user_path
 from ragconfig.redaction import add_secret
 
@@ -77,9 +78,9 @@ def _read_secret(path: str, kind: str) -> str:
     try:
         return read_regular(user_path(path), MAX_SECRET_BYTES, private=True).decode("utf-8").strip()
     except ReadableByOthers as error:
-        reason, hint = reason_of(error), f"Make it yours alone: chmod 600 {path}"
+        reason, hint = os_reason(error), f"Make it yours alone: chmod 600 {path}"
     except OSError as error:
-        reason = reason_of(error)
+        reason = os_reason(error)
     except UnicodeDecodeError:
         reason = "it is not text in UTF-8"
     raise UnreadableFile(kind, path, reason, hint)

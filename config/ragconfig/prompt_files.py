@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import MAX_PROMPT_BYTES
 from ragconfig.toml_files import NotToml, decode_toml
@@ -103,7 +104,7 @@ def read_template(path: Path) -> Template:
             raise BrokenTemplate("it does not begin with front matter between two lines of +++")
         head = _head(decode_toml((parts[1] or "").encode()))
     except OSError as error:
-        raise BrokenTemplate(error.strerror or str(error)) from error
+        raise BrokenTemplate(os_reason(error)) from error
     except UnicodeDecodeError:
         raise BrokenTemplate("it is not text in UTF-8") from None
     except NotToml as error:

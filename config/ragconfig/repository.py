@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ragcommon.errors import os_reason
 from ragconfig.errors import SettingsError
 from ragconfig.home import Home
 
@@ -115,7 +116,7 @@ def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
             _add_ignored(root / GIT_IGNORE)
         path.parent.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        reason = f"cannot be written: {error.strerror or error}"
+        reason = f"cannot be written: {os_reason(error)}"
         raise RepositoryMemoryNotMade(str(error.filename or path.parent), reason) from None
     return path, True
 

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct, structs
 
 import ragconfig
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
-from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile, reason_of
+from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.repository import ORIGIN, find_memory
 
@@ -95,7 +96,7 @@ class Settings(Struct):
             return user_path(path)
         except UnknownHome as error:
             origin = self.origins.get(key, "the packaged defaults")
-            raise InvalidSetting(f"{key} = {path}", reason_of(error), origin) from None
+            raise InvalidSetting(f"{key} = {path}", os_reason(error), origin) from None
 
     @property
     def memory_path(self) -> Path:
@@ -176,7 +177,7 @@ def load_settings(
     try:
         settings = Settings(Home.find(environ), {})
     except UnknownHome as error:
-        reason = f"{reason_of(error)}: {error.filename}"
+        reason = f"{os_reason(error)}: {error.filename}"
         raise InvalidSetting(HOME_VARIABLE, reason, "the environment") from None
     for name in PACKAGED:
         for table, values in packaged(name).items():
@@ -234,7 +235,7 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise UnreadableFile("settings file", str(path), reason_of(error)) from None
+        raise UnreadableFile("settings file", str(path), os_reason(error)) from None
     from ragconfig.toml_files import NotToml, decode_toml
 
     origin = str(path.absolute())

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
-from ragconfig.errors import NotWritten, UnreadableFile, reason_of
+from ragconfig.errors import NotWritten, UnreadableFile
 from ragconfig.settings import MAX_BYTES
 from ragconfig.toml_files import NotToml, decode_toml
 
@@ -30,7 +31,7 @@ def write_settings(path: Path, changes: Mapping[str, Value]) -> dict[str, Value]
     except FileNotFoundError:
         text = ""
     except OSError as error:
-        raise UnreadableFile("settings file", str(path), reason_of(error)) from None
+        raise UnreadableFile("settings file", str(path), os_reason(error)) from None
     except UnicodeDecodeError:
         raise UnreadableFile("settings file", str(path), "it is not text in UTF-8") from None
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -50,7 +51,7 @@ def write_settings(path: Path, changes: Mapping[str, Value]) -> dict[str, Value]
         private_folder(path.parent)
         replace_file(path, changed.encode())
     except OSError as error:
-        raise NotWritten(str(path), reason_of(error), _shown(changes)) from None
+        raise NotWritten(str(path), os_reason(error), _shown(changes)) from None
     return {key: before.get(key) for key in changes}
 
 

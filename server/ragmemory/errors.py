@@ -436,6 +436,6 @@ class IngestionFailed(RagMemoryError):
     hint = "The log of the server has the details."
 
 
-def reason_of(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """The first line of what a database says, without its full stop."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -106,6 +106,12 @@ class OutOfMemory(StructuredError):
         return "" if self.limit is None else f"; its limit is {self.limit / 1e6:,.0f} MB (`ulimit -v`)"
 
 
+def os_reason(error: BaseException) -> str:
+    """The reason of an OSError, or the message of another error, as the end of a sentence."""
+    reason: str = getattr(error, "strerror", None) or ""
+    return reason[:1].lower() + reason[1:] or str(error)
+
+
 # Messages of the dynamic linker and of Python when memory is short.
 _NO_MEMORY = (
     *("failed to map segment", "annot allocate memory", "cannot create shared object descriptor"),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ragcommon.errors import OutOfMemory, StructuredError, of_the_system
+from ragcommon.errors import OutOfMemory, StructuredError, of_the_system, os_reason
 from ragmcp.errors import RagMcpError
 
 
@@ -126,6 +126,14 @@ def test_a_library_that_fails_while_memory_is_short_says_so(monkeypatch: pytest.
     assert isinstance(of_the_system(again), OutOfMemory)
     assert isinstance(of_the_system(SystemError("error return without exception set")), OutOfMemory)
     assert of_the_system(ModuleNotFoundError("no module named docx")) is None
+
+
+def test_the_reason_of_an_error_ends_a_sentence() -> None:
+    assert os_reason(FileNotFoundError(errno.ENOENT, "No such file or directory", "a")) == (
+        "no such file or directory"
+    )
+    assert os_reason(OSError("it is a link")) == "it is a link"
+    assert os_reason(ValueError("Odd name")) == "Odd name"
 
 
 def test_an_error_of_the_system_is_a_sentence_with_its_place() -> None:

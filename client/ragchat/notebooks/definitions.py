@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragchat.errors import NotebookExists, NotebookNameRefused, NotebookUnusable, UnknownNotebook
+from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder, replace_file
-from ragconfig.errors import reason_of
 from ragconfig.settings import Settings
 
 MAX_BYTES = 1 << 16
@@ -73,7 +73,7 @@ def load(folder: Path, name: str) -> Notebook:
     except FileNotFoundError:
         raise unknown(folder, name) from None
     except OSError as error:
-        raise NotebookUnusable(str(path), reason_of(error)) from None
+        raise NotebookUnusable(str(path), os_reason(error)) from None
     except NotToml as error:
         raise NotebookUnusable(str(path), f"it is not valid TOML: {error}") from None
     for key, value in table.items():

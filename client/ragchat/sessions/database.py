@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ragchat.errors import SessionsUnavailable
+from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite import wal
-from ragcommon.sqlite.readonly import Readable, check_regular, obstacle_of, readable, reason_of
+from ragcommon.sqlite.readonly import Readable, check_regular, obstacle_in_words, obstacle_of, readable
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -129,7 +130,7 @@ def _mapped(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         obstacle = obstacle_of(error, path)
-        reason = reason_of(obstacle, path) if obstacle else getattr(error, "strerror", None) or str(error)
+        reason = obstacle_in_words(obstacle, path) if obstacle else os_reason(error)
         raise SessionsUnavailable(str(path), reason) from error
 
 

@@ -36,7 +36,7 @@ from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
 from ragmcp.http.access import LOOPBACK
-from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_loopback, is_wildcard
+from ragmcp.http.listening import ConnectionLimits, Listener, bound, is_wildcard, listens_on_loopback
 
 _PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
 # A private file that sends the browser to the address: other users of this machine could read the key in the
@@ -76,7 +76,7 @@ async def serve(run: Invocation) -> None:
                 site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads, programs)
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
-                private = is_loopback(listening) and not table.public_url
+                private = listens_on_loopback(listening) and not table.public_url
                 app = make_app(site, keys, frozenset(origins), cookie, private=private, page=page)
                 listener = Listener(app, _limits(run.settings), _tls(table))
                 async with background_task(partial(listener.run_on, listening)) as tasks:
@@ -108,7 +108,7 @@ def _check_protected(table: WebSettings, listening: socket.socket, password: str
         raise WebRefused(
             f"{table.public_url!r} is not the address of a proxy, such as https://notes.example.org"
         )
-    if is_loopback(listening) and not table.public_url:
+    if listens_on_loopback(listening) and not table.public_url:
         return
     if page and not password:
         raise WebRefused("others can reach it there, and there is no password: set --password-file")
@@ -127,7 +127,7 @@ def _origins(table: WebSettings, listening: socket.socket) -> list[str]:
     """The origins of the page as browsers write them, the one to show first."""
     port, scheme = listening.getsockname()[1], "https" if table.certificate else "http"
     names = [f"[{table.host}]" if ":" in table.host else table.host.lower()]
-    names += [name for name in LOOPBACK if name not in names and is_loopback(listening)]
+    names += [name for name in LOOPBACK if name not in names and listens_on_loopback(listening)]
     proxied = [table.public_url.rstrip("/").lower()] if table.public_url else []
     origins = proxied + [f"{scheme}://{name}:{port}" for name in names]
     return [one.removesuffix(":443" if one.startswith("https:") else ":80") for one in origins]

@@ -25,7 +25,7 @@ from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ocr import Ocr
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import UNREAD_SCANS, is_current, read_file, with_depth, without_depth
-from ragmemory.files.walking import File, Refusal, reason_of
+from ragmemory.files.walking import File, Refusal, why_unreadable
 from ragmemory.stores.journal import iso
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def _unread(file: File, error: NotText | OSError) -> FileOutcome:
         return refused(Refusal(file.path, str(error), file.named))
     if isinstance(error, FileNotFoundError):
         return refused(Refusal(file.path, "no longer exists", file.named))
-    return refused(Refusal(file.path, reason_of(error)))
+    return refused(Refusal(file.path, why_unreadable(error)))
 
 
 def refused(refusal: Refusal) -> FileOutcome:

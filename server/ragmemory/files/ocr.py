@@ -24,6 +24,7 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
+from ragcommon.errors import os_reason
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.formats.scans import NOT_INSTALLED, USABLE, Image, Recognised
 from ragmemory.files.ocr_cache import OcrCache
@@ -132,7 +133,7 @@ class _Failed(Exception):
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not respond"
-    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+    return os_reason(error)
 
 
 async def _output(command: Sequence[str], data: bytes = b"") -> str:

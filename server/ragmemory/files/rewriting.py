@@ -15,6 +15,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import BYTE_ORDER_MARKS, MAX_FILE_BYTES, NotText, decode
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in
@@ -48,7 +49,7 @@ class Rewriting:
             except NotText as error:
                 raise NotWrittenBack(uri, f"its file {error}") from None
             except OSError as error:
-                raise NotWrittenBack(uri, _reason(error)) from error
+                raise NotWrittenBack(uri, os_reason(error)) from error
             self._opened = stack.pop_all()
 
     async def replace(self) -> None:
@@ -81,7 +82,7 @@ class Rewriting:
             self._folder.replace(self.path.name, by=self._temporary)
             self._is_replaced = True
         except OSError as error:
-            raise NotWrittenBack(self._uri, _reason(error)) from error
+            raise NotWrittenBack(self._uri, os_reason(error)) from error
 
     def _content(self) -> bytes:
         return read_in(self._folder, self.path.name, MAX_FILE_BYTES)
@@ -126,10 +127,6 @@ def with_line_ends(raw: str, before: str, after: str) -> str:
 def common(one: Sequence[str], other: Sequence[str]) -> int:
     """The number of equal lines at the beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _path(uri: str, roots: Sequence[str]) -> Path:

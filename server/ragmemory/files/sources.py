@@ -23,7 +23,7 @@ from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import read_file
 from ragmemory.files.roots import is_within, of_stored
-from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obstacle, reason_of, resolved
+from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obstacle, resolved, why_unreadable
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
@@ -60,7 +60,7 @@ class Sources:
         except NotText as error:
             return AddedSource(uri, "refused", reason=str(error))
         except (OSError, RuntimeError) as error:
-            return AddedSource(uri, "refused", reason=reason_of(error))
+            return AddedSource(uri, "refused", reason=why_unreadable(error))
         path = path_of(uri)
         if not may_use(self._store.path, uri):
             return AddedSource(uri, "refused", reason=OUTSIDE)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import too_large
@@ -184,7 +185,7 @@ def find_files(
         except FileNotFoundError:
             walked = iter([Refusal(path, MISSING)])
         except (OSError, RuntimeError) as error:
-            walked = iter([Refusal(path, reason_of(error))])
+            walked = iter([Refusal(path, why_unreadable(error))])
         for item in walked:
             if isinstance(item, Refusal):
                 found.refusals.append(item)
@@ -240,7 +241,7 @@ def _walk(
                 folder = stack.enter_context(Folder(path, listed=True))
                 entries = folder.entries()
             except OSError as error:
-                yield Refusal(path, reason_of(error))
+                yield Refusal(path, why_unreadable(error))
                 continue
             ignored = ignored.inside(folder)
             yield from _unreadable(ignored)
@@ -277,7 +278,7 @@ def _walk(
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
     """Report an unreadable .gitignore; like git, the walk continues without it."""
     for error in ignored.unreadable:
-        yield Refusal(Path(error.filename), reason_of(error), failed=False)
+        yield Refusal(Path(error.filename), why_unreadable(error), failed=False)
 
 
 def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path, os.stat_result] | Refusal:
@@ -292,7 +293,7 @@ def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path,
             return Refusal(path, "is a link to a place outside the folder", failed=False)
         return target, _status(target)
     except (OSError, RuntimeError) as error:
-        reason = reason_of(error)
+        reason = why_unreadable(error)
         if entry.is_symlink():
             return Refusal(path, f"is a broken link ({reason})", failed=False)
         return Refusal(path, reason)
@@ -363,14 +364,14 @@ def obstacle(path: Path, roots: Sequence[str]) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except (OSError, RuntimeError, ValueError) as error:
-        return reason_of(error)
+        return why_unreadable(error)
     return ""
 
 
-def reason_of(error: Exception) -> str:
+def why_unreadable(error: Exception) -> str:
     """Why a path cannot be read, as the end of a sentence that begins with it."""
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
     if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read: {error.strerror.lower()}"
+        return f"cannot be read: {os_reason(error)}"
     return f"cannot be found: {error}"

@@ -20,9 +20,10 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import replace_file
-from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile, reason_of
+from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile
 from ragconfig.home import user_path
 from ragconfig.settings import PGVECTOR, Settings
 from ragconfig.toml_files import NotToml, decode_toml
@@ -84,7 +85,7 @@ def _content(path: Path) -> bytes:
     try:
         return read_regular(path, MAX_BYTES)
     except OSError as error:
-        raise UnreadableFile(KIND, str(path), reason_of(error)) from None
+        raise UnreadableFile(KIND, str(path), os_reason(error)) from None
 
 
 def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[Entry, Settings]]:
@@ -109,7 +110,7 @@ def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Set
         try:
             return str(user_path(path if path.startswith("~") else file.parent / path))
         except OSError as error:
-            raise InvalidSetting(f"{name}: {path}", reason_of(error), origin) from None
+            raise InvalidSetting(f"{name}: {path}", os_reason(error), origin) from None
 
     named = settings.with_memory(Path(absolute(entry.path)), origin)
     roots = [root if root == "*" else absolute(root) for root in entry.roots]

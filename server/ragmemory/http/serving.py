@@ -28,8 +28,8 @@ from ragmcp.http.listening import (
     ConnectionLimits,
     Listener,
     bound,
-    is_loopback,
     is_wildcard,
+    listens_on_loopback,
     raise_descriptor_limit,
 )
 from ragmemory import __version__
@@ -75,7 +75,7 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     table = settings.table("http", HttpSettings)
     raise_descriptor_limit()
     with bound(table.host, table.port) as listening:
-        exposed = not is_loopback(listening)
+        exposed = not listens_on_loopback(listening)
         # Before stdout is redirected, so that errors reach it.
         # With memories for others, a proxy may let them in on an address that only this machine can reach.
         needed = exposed or table.memories
@@ -100,7 +100,7 @@ async def _serve(
     form = PlainEndpoint if table.plain_form else Endpoint
     endpoint = form(server, limits, guard=None, on_answered=metrics.count)
     # The page must not show paths of this machine to others.
-    command = server_command() if is_loopback(listening) else [SERVER_NAME]
+    command = server_command() if listens_on_loopback(listening) else [SERVER_NAME]
     # For `ragchat` of the same user, which gets the key from the note.
     own_server = make_server(settings.with_table("memory", toolsets=list(ALL)), memory)
     owner = Endpoint(own_server, limits, guard=None, on_answered=metrics.count)
@@ -176,7 +176,7 @@ def _issuer(settings: Settings, table: HttpSettings, listening: socket.socket) -
         reason = "" if is_available() else "it needs PyJWT: pip install 'ragchat[jwt]'"
         if not table.memories:
             reason = "it is for the memories of http.memories, which names no file"
-        elif not table.public_url and not is_loopback(listening):
+        elif not table.public_url and not listens_on_loopback(listening):
             reason = "its tokens are for one address, and http.public_url names none"
     except AuthorizationFailed as error:
         reason = f"{error.url}: {error.reason}"
@@ -190,7 +190,7 @@ def _can_be_found(settings: Settings, listening: socket.socket) -> bool:
 
     Not through another address than loopback, where a proxy might see the key.
     """
-    is_local = is_loopback(listening) or is_wildcard(listening)
+    is_local = listens_on_loopback(listening) or is_wildcard(listening)
     return is_local and not settings.tables["memory"]["read_only"]
 
 

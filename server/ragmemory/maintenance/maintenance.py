@@ -25,7 +25,7 @@ from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
 from ragmemory.errors import BackupFailed, BadArgument, EmbedderUnavailable
 from ragmemory.files.roots import is_within
-from ragmemory.files.walking import NOT_ALLOWED, reason_of
+from ragmemory.files.walking import NOT_ALLOWED, why_unreadable
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, prepare, reembed
@@ -116,7 +116,7 @@ class Maintenance:
         try:
             place = target.resolve()
         except (OSError, RuntimeError) as error:
-            raise BackupFailed(str(target), f"it {reason_of(error)}") from error
+            raise BackupFailed(str(target), f"it {why_unreadable(error)}") from error
         if not is_within(self._roots, place):
             raise BackupFailed(str(target), f"it {NOT_ALLOWED}")
         size = await self._store.engine.backup(place, force=force, on_progress=on_progress)

@@ -165,7 +165,7 @@ def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
     return None
 
 
-def reason_of(obstacle: Obstacle, path: Path) -> str:
+def obstacle_in_words(obstacle: Obstacle, path: Path) -> str:
     """The obstacle in words, for the end of a sentence."""
     if obstacle == "full":
         return "the disk is full"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ragcommon.errors import os_reason
 from ragmcp.http.errors import AddressUnusable
 
 # Connections that wait to be accepted.
@@ -51,14 +51,12 @@ def bound(host: str, port: int) -> socket.socket:
         # acknowledged.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
-    except socket.gaierror as error:
-        reason = error.strerror or str(error)
     except (OSError, OverflowError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    raise AddressUnusable(host, port, reason[:1].lower() + reason[1:])
+        # create_server adds the address.
+        raise AddressUnusable(host, port, os_reason(error).partition(" (while")[0]) from None
 
 
-def is_loopback(listening: socket.socket) -> bool:
+def listens_on_loopback(listening: socket.socket) -> bool:
     """Whether only this machine can reach it."""
     return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import Process
 
+from ragcommon.errors import os_reason
 from ragmcp.concurrency import background_task
 from ragmcp.errors import ServerNotStarted
 from ragmcp.stdio.opening import open_pipes
@@ -191,7 +192,5 @@ def _apart() -> dict[str, Any]:
 def _reason(error: Exception, command: Sequence[str]) -> str:
     if isinstance(error, FileNotFoundError) and error.filename == command[0]:
         return "there is no such program"
-    if isinstance(error, OSError) and error.strerror:
-        place = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror[:1].lower()}{error.strerror[1:]}{place}"
-    return str(error)
+    place = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+    return os_reason(error) + place

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcommon.sqlite.readonly import Readable, may_write, obstacle_of, readable, reason_of
+from ragcommon.sqlite.readonly import Readable, may_write, obstacle_in_words, obstacle_of, readable
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_an_error_of_sqlite_says_what_is_in_the_way(code: int, obstacle: str, tm
 
 
 def test_an_obstacle_is_told_in_words(tmp_path: Path) -> None:
-    assert reason_of("full", tmp_path / "m.db") == "the disk is full"
-    assert reason_of("read-only", tmp_path / "none" / "m.db") == "your user may not write there"
+    assert obstacle_in_words("full", tmp_path / "m.db") == "the disk is full"
+    assert obstacle_in_words("read-only", tmp_path / "none" / "m.db") == "your user may not write there"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")

@@ -18,7 +18,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragconfig.errors import SettingsError
-from ragmemory.errors import IndexUnavailable, reason_of
+from ragmemory.errors import IndexUnavailable, first_line
 from ragmemory.search.remote.vector_store import Held, StoredChunk, nothing
 from ragmemory.types.changes import Checkpoint
 
@@ -105,7 +105,7 @@ class Qdrant:
             yield opened
         # ValueError: the local mode, of a collection that does not exist.
         except (ApiException, ValueError, OSError) as error:
-            raise IndexUnavailable(self._settings.url, reason_of(error)) from error
+            raise IndexUnavailable(self._settings.url, first_line(error)) from error
 
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         async with self._client() as client:

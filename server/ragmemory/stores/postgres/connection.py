@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull, reason_of
+from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull, first_line
 from ragmemory.stores.engine import Row
 from ragmemory.stores.postgres.dialect import PostgresDialect
 
@@ -121,8 +121,8 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
         raise MemoryFull(place) from error
     except psycopg.errors.IntegrityError as error:
         # In an intact memory no statement violates a constraint.
-        raise MemoryDamaged(place, reason_of(error)) from error
+        raise MemoryDamaged(place, first_line(error)) from error
     except psycopg.Error as error:
-        raise DatabaseUnavailable(place, reason_of(error)) from error
+        raise DatabaseUnavailable(place, first_line(error)) from error
     except msgspec.DecodeError as error:
         raise MemoryDamaged(place, "a stored record is not what this program writes") from error

@@ -31,7 +31,7 @@ from ragmemory.errors import (
     MemoryUnusable,
     NotAMemory,
     NotStored,
-    reason_of,
+    first_line,
 )
 from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
@@ -278,7 +278,7 @@ class PostgresEngine:
         size = len(uri.encode())
         if isinstance(error, psycopg.errors.ProgramLimitExceeded) and size > _URI_BYTES:
             return NotStored(uri, f"its uri has {size:,} bytes, and PostgreSQL takes {_URI_BYTES:,}")
-        return NotStored(uri, reason_of(error)) if isinstance(error, psycopg.Error) else error
+        return NotStored(uri, first_line(error)) if isinstance(error, psycopg.Error) else error
 
     async def version(self) -> tuple[int, int]:
         """See `Engine.version`."""

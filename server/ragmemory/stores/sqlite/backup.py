@@ -12,6 +12,7 @@ from pathlib import Path
 
 from anyio import from_thread, to_thread
 
+from ragcommon.errors import os_reason
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
 from ragcommon.sqlite.readonly import readable
@@ -56,7 +57,7 @@ def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int,
                 size = os.fstat(written.fileno()).st_size
             _move(copy, folder, target.name)
     except OSError as error:
-        raise BackupFailed(str(target), error.strerror or str(error)) from error
+        raise BackupFailed(str(target), os_reason(error)) from error
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
             raise

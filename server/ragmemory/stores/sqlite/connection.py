@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ragcommon.errors import is_memory_short
+from ragcommon.errors import is_memory_short, os_reason
 from ragcommon.sqlite import wal
-from ragcommon.sqlite.readonly import check_regular, may_read, may_write, obstacle_of, reason_of
+from ragcommon.sqlite.readonly import check_regular, may_read, may_write, obstacle_in_words, obstacle_of
 from ragcommon.sqlite.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
@@ -152,7 +152,7 @@ def undecodable(error: Exception, path: Path) -> MemoryDamaged | None:
 
 
 def _from_os_error(error: OSError, path: Path) -> RagMemoryError:
-    return _unwritable(error, path) or MemoryUnusable(str(path), error.strerror or str(error))
+    return _unwritable(error, path) or MemoryUnusable(str(path), os_reason(error))
 
 
 def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | None:
@@ -161,8 +161,8 @@ def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | 
             return MemoryFull(str(path))
         case "read-only":
             if not may_read(path):
-                return MemoryUnusable(str(path), reason_of("read-only", path))
-            return MemoryReadOnly(str(path), reason_of("read-only", path))
+                return MemoryUnusable(str(path), obstacle_in_words("read-only", path))
+            return MemoryReadOnly(str(path), obstacle_in_words("read-only", path))
     return None
 
 

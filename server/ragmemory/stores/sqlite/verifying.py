@@ -18,7 +18,7 @@ import msgspec
 from anyio import to_thread
 
 from ragcommon.contract.maintenance import Verified
-from ragcommon.errors import is_memory_short
+from ragcommon.errors import is_memory_short, os_reason
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import MemoryUnusable
@@ -311,4 +311,4 @@ def _message(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) 
         if is_memory_short():
             raise error
         return connections.OUT_OF_BOUNDS
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+    return os_reason(error)

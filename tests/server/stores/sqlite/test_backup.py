@@ -63,7 +63,7 @@ async def test_a_backup_replaces_only_a_memory_that_is_not_in_use_and_if_forced(
             await memory.maintenance.backup(str(notes), ignore, force=True)
         with pytest.raises(BackupFailed, match="it is the memory itself"):
             await memory.maintenance.backup(str(tmp_path / "memory.db"), ignore, force=True)
-        with pytest.raises(BackupFailed, match="No such file"):
+        with pytest.raises(BackupFailed, match="no such file"):
             await memory.maintenance.backup(str(tmp_path / "gone" / "copy.db"), ignore)
     assert notes.read_text(encoding="utf-8").startswith("my notes")
 
@@ -76,7 +76,7 @@ async def test_a_backup_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: P
             before = (disk.path / "copy.db").read_bytes()
             assert made.bytes == len(before)
             disk.fill()
-            with pytest.raises(BackupFailed, match="No space left"):
+            with pytest.raises(BackupFailed, match="no space left"):
                 await memory.maintenance.backup(str(disk.path / "copy.db"), ignore, force=True)
             disk.free()
             assert (disk.path / "copy.db").read_bytes() == before
