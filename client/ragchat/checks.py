@@ -36,6 +36,7 @@ from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
+from ragcommon.errors import os_reason
 from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
@@ -152,7 +153,7 @@ def folders(settings: Settings) -> Check:
             hint = "Make your user its owner, or move everything with RAGCHAT_HOME."
             # Commands that only read still work on a full or read-only disk.
             status: Status = "warning" if obstacle_of(error, probe) else "fault"
-            return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
+            return Check("folders", status, f"{folder} cannot be written: {os_reason(error)}", hint)
     return _check_free_space(settings)
 
 
@@ -178,7 +179,7 @@ def database(name: str, path: Path) -> Check:
         with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
     except OSError as error:
-        return Check(name, "fault", f"{path} cannot be read: {error.strerror or error}")
+        return Check(name, "fault", f"{path} cannot be read: {os_reason(error)}")
     except sqlite3.Error as error:
         return Check(name, "fault", f"{path} {_problem(error)}", hint)
     if verdict != "ok":

@@ -22,6 +22,7 @@ from ragchat.formatting import counted, utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
+from ragcommon.errors import os_reason
 from ragcommon.files.uris import is_address, path_of
 from ragcommon.sqlite.wal import Identity, identity
 from ragconfig.home import user_path
@@ -113,7 +114,7 @@ class Watch:
             except BrokenPipeError:  # The reader of the lines has ended.
                 raise
             except OSError as error:
-                raise NotWatched(error.strerror or str(error)) from error
+                raise NotWatched(os_reason(error)) from error
             before = now
 
     async def _follow(

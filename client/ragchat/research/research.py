@@ -40,6 +40,7 @@ from ragchat.turn.passages import Passages, number, quote
 from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.search import Hit
+from ragcommon.errors import os_reason
 
 # The share of tokens and time before the report is written and checked.
 GATHERING_SHARE = 0.75
@@ -115,7 +116,7 @@ class Research:
                 self._file.save(self._state)
             except OSError as error:
                 self._file = None
-                self._emit(Notice(f"This research cannot be resumed: {error.strerror or error}."))
+                self._emit(Notice(f"This research cannot be resumed: {os_reason(error)}."))
 
     # Without a model
 

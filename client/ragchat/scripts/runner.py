@@ -19,6 +19,7 @@ from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
+from ragcommon.errors import os_reason
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -155,7 +156,7 @@ async def _mismatch(pattern: str, text: str) -> str:
     except TimeoutError:
         return f"is not matched with {pattern!r} within {SEARCH_SECONDS:g} s"
     except OSError as error:
-        return f"cannot be matched with {pattern!r}: {error.strerror}"
+        return f"cannot be matched with {pattern!r}: {os_reason(error)}"
     if done.returncode:
         return f"cannot be matched with {pattern!r}: the search ended with exit code {done.returncode}"
     return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"

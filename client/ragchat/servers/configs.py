@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragchat.servers.jsonc import to_json
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 from ragcommon.hosts import SERVER_NAME
@@ -230,7 +231,7 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
         private_folder(file.parent)
         replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
     except OSError as error:
-        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+        raise ServerFileUnreadable(str(file), os_reason(error)) from None
 
 
 def disable_entry(file: Path, name: str, *, disabled: bool) -> None:
@@ -247,7 +248,7 @@ def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+        raise ServerFileUnreadable(str(file), os_reason(error)) from None
     tables: dict[str, Raw] = _decoded(
         Raw(to_json(content) if comments else content), dict[str, Raw], file, "it"
     )

@@ -23,6 +23,7 @@ from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.turn.past_turns import history_messages, newest_that_fit
 from ragchat.turn.types import Turn
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragconfig.prompt_files import ROLES, role_files
 from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
@@ -105,7 +106,7 @@ def text_of(file: str, check: str) -> str:
     try:
         return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
-        raise PromptUnreadable(check, file, error.strerror or str(error)) from error
+        raise PromptUnreadable(check, file, os_reason(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
         raise PromptUnreadable(check, file, "there is no such home folder") from error
     except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ from ragchat.errors import AttachmentUnusable
 from ragchat.formatting import counted
 from ragchat.ui.slash.completions import MAX_COMPLETIONS, PATHS
 from ragchat.uris import short_path, short_uri
+from ragcommon.errors import os_reason
 from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
     except KeptOpen:
         raise AttachmentUnusable(name, "holds the saved conversations") from None
     except OSError as error:
-        raise AttachmentUnusable(name, f"cannot be read: {error.strerror or error}") from None
+        raise AttachmentUnusable(name, f"cannot be read: {os_reason(error)}") from None
     kind = media.image_kind(content)
     return [_image(name, path, kind, content) if kind else path]
 

@@ -30,6 +30,7 @@ from ragchat.web.errors import WebRefused
 from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
 from ragchat.web.site import Site
+from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
 from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
@@ -148,7 +149,7 @@ def _tls(table: WebSettings) -> tuple[str, str] | None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
     except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or str(error)
+        reason = os_reason(error)
         raise WebRefused(f"the certificate {files[0]} with the key {files[1]}: {reason}") from None
     return files
 

@@ -33,6 +33,7 @@ from ragchat.sanitize import one_line
 from ragchat.settings import WebSettings
 from ragchat.web.errors import BadRequest, CopyFailed, TooLarge
 from ragchat.web.site import Site, body, route
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import readable_size
@@ -125,7 +126,7 @@ async def upload(site: Site, request: Request) -> dict[str, Any]:
     except ClientDisconnect:
         raise BadRequest(f"{one_line(name)} was not sent to its end") from None
     except OSError as error:
-        raise CopyFailed(one_line(name), str(folder_of(site)), error.strerror or str(error)) from None
+        raise CopyFailed(one_line(name), str(folder_of(site)), os_reason(error)) from None
     return {"name": name, "bytes": written}
 
 

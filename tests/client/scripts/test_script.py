@@ -171,7 +171,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, reason: st
 
 
 def test_a_missing_script_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(ScriptInvalid, match="cannot be used: No such file"):
+    with pytest.raises(ScriptInvalid, match="cannot be used: no such file"):
         load_script(tmp_path / "gone.toml")
 
 

@@ -111,7 +111,7 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("none.md", "No such file or directory"),
+        ("none.md", "no such file or directory"),
         (os.devnull, "it is not a regular file"),
         ("large.md", "it is larger than 1 MiB (1.1 MiB)"),
         ("latin.md", "it is not text in UTF-8"),
