@@ -9,9 +9,13 @@ from ragcommon.errors import StructuredError
 
 
 class RagChatError(StructuredError):
-    """The root of everything the chat raises on purpose."""
+    """The root of everything the chat raises on purpose.
+
+    `chat_hint` replaces the hint in the chat, where slash commands are at hand: a template over the `error`.
+    """
 
     code = "CHAT_FAILED"
+    chat_hint: ClassVar[str] = ""
 
 
 class UnknownName(RagChatError):
@@ -77,6 +81,7 @@ class UnknownSession(SessionError):
     code = "SESSION_NOT_FOUND"
     sentence = "There is no session {session_id}."
     hint = "`ragchat session ls` lists them."
+    chat_hint = "/sessions lists them."
 
 
 class NoSession(SessionError):
@@ -148,6 +153,7 @@ class UnknownNotebook(UnknownName):
     code = "NOTEBOOK_NOT_FOUND"
     sentence = "There is no notebook {name}."
     hint = "{guess}`ragchat notebook ls` lists them."
+    chat_hint = "{error.guess}/notebook lists them."
 
 
 class NotebookNameRefused(RagChatError):
@@ -234,6 +240,8 @@ class MemoryRefused(RagChatError):
 class DocumentUnknown(MemoryRefused):
     """The memory server has no such document, chunk, block or job."""
 
+    chat_hint = "/memory lists the documents."
+
 
 class FilesElsewhere(RagChatError):
     """A memory server that is not the user's own on this machine was to read or write files."""
@@ -279,6 +287,7 @@ class NoDocumentMatches(RagChatError):
     code = "DOCUMENT_NOT_FOUND"
     sentence = "No document in memory matches {words}."
     hint = "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do."
+    chat_hint = "/memory lists the documents; /in * asks all of them."
 
 
 class SeveralDocumentsMatch(RagChatError):
