@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from threading import Thread
@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 K = TypeVar("K")
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -92,6 +93,19 @@ async def background_task(task: Callable[[], Coroutine[Any, Any, None]]) -> Asyn
         tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+async def gathered(function: Callable[[T], Awaitable[R]], items: Iterable[T]) -> list[R]:
+    """The results of the function for all items, at the same time, in the order of the items."""
+    results: dict[int, R] = {}
+
+    async def add(place: int, item: T) -> None:
+        results[place] = await function(item)
+
+    async with anyio.create_task_group() as tasks:
+        for place, item in enumerate(items):
+            tasks.start_soon(add, place, item)
+    return [results[place] for place in sorted(results)]
 
 
 @coroutine

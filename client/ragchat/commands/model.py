@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import anyio
 from msgspec.structs import replace
 
 from ragchat.commands.changing import BACK, agree, before, change, require_own, shown, without_passwords
@@ -21,6 +20,7 @@ from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 from ragcommon.files.uris import without_userinfo
 from ragconfig.writing import Value
+from ragmcp.concurrency import gathered
 
 KEYS = ("model.name", "model.base_url")
 OLLAMA = "Ollama"
@@ -68,19 +68,16 @@ async def setup(run: Invocation) -> int:
 
 async def _try_all(servers: Sequence[Server], settings: ModelSettings) -> list[Trial]:
     """Ask one model of each server, at the same time."""
-    trials = [Trial("", problem=server.problem) for server in servers]
 
-    async def ask(place: int, server: Server) -> None:
+    async def ask(server: Server) -> Trial:
+        if server.problem:
+            return Trial("", problem=server.problem)
         wanted = settings.openai_model if server.base_url == OPENAI_URL else settings.name
         name = choose(server.models, wanted)
         assert name is not None  # `problem` says that there is none
-        trials[place] = await try_model(server, name, settings, os.environ)
+        return await try_model(server, name, settings, os.environ)
 
-    async with anyio.create_task_group() as tasks:
-        for place, server in enumerate(servers):
-            if not server.problem:
-                tasks.start_soon(ask, place, server)
-    return trials
+    return await gathered(ask, servers)
 
 
 async def _named(run: Invocation, wanted: str, servers: Sequence[Server]) -> tuple[Server, str]:

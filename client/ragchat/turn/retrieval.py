@@ -16,6 +16,7 @@ from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import judge
+from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult
@@ -61,15 +62,7 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
 
 async def retrieve_all(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
     """Like `retrieve`, for several queries concurrently."""
-    found: dict[str, Retrieval] = {}
-
-    async def one(query: str) -> None:
-        found[query] = await retrieve(memory, query, limits)
-
-    async with anyio.create_task_group() as group:
-        for query in queries:
-            group.start_soon(one, query)
-    return [found[query] for query in queries]
+    return await gathered(lambda query: retrieve(memory, query, limits), queries)
 
 
 def _failed(error: RagChatError) -> Retrieval:

@@ -20,6 +20,7 @@ from ragchat.turn.approval import Approve, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
 from ragcommon.hosts import SERVER_NAME
+from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
@@ -175,17 +176,13 @@ class Toolbox:
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """Run calls concurrently, each for at most `seconds` of `clock`; results in the same order."""
-        results: dict[int, ToolResult] = {}
 
-        async def run_one(index: int, call: ToolCall) -> None:
-            results[index] = ToolResult(False, TIME_USED_UP)
+        async def run_one(call: ToolCall) -> ToolResult:
             with self.clock.limited(seconds):
-                results[index] = await self._run(call)
+                return await self._run(call)
+            return ToolResult(False, TIME_USED_UP)
 
-        async with anyio.create_task_group() as group:
-            for index, call in enumerate(calls):
-                group.start_soon(run_one, index, call)
-        return [results[index] for index in range(len(calls))]
+        return await gathered(run_one, calls)
 
     async def _run(self, call: ToolCall) -> ToolResult:
         if call.refusal or call.tool is None:
