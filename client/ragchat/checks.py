@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -294,11 +294,9 @@ async def model(settings: Settings) -> Check:
         if found is None:
             hint = "" if wanted == OFFLINE else "`ragchat model setup` finds a chat model on this machine."
             return Check("model", "ok", "none: answers are quotations from your documents", hint)
-        try:
+        async with aclosing(found):
             names = await found.names()
             await found.find_context()
-        finally:
-            await found.aclose()
     except (ModelError, SettingsError) as error:
         return Check("model", "fault", str(error), error.hint)
     detail = f"{found.name} at {without_userinfo(found.endpoint.base_url)}"

@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from math import inf
 from typing import Any
 
@@ -52,14 +52,13 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 async def models(site: Site, _: Request) -> Response:
-    selection = ModelSelection(site.settings.table("model", ModelSettings), os.environ)
-    try:
-        names = await listed_models(selection)
-    except RagChatError as error:  # A question gets it as its answer.
-        log.warning("%s", error)
-        names = []
-    finally:
-        await selection.aclose()
+    settings = site.settings.table("model", ModelSettings)
+    async with aclosing(ModelSelection(settings, os.environ)) as selection:
+        try:
+            names = await listed_models(selection)
+        except RagChatError as error:  # A question gets it as its answer.
+            log.warning("%s", error)
+            names = []
     listed = [
         {"id": name, "object": "model", "created": 0, "owned_by": OWN_MODEL} for name in [OWN_MODEL, *names]
     ]

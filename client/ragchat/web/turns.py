@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -98,11 +99,8 @@ async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
 async def models(site: Site, _: Request) -> dict[str, Any]:
     """The models to choose from, and the configured one."""
     settings = site.settings.table("model", ModelSettings)
-    selection = ModelSelection(settings, os.environ)
-    try:
+    async with aclosing(ModelSelection(settings, os.environ)) as selection:
         return {"choices": [*map(one_line, await selection.choices())], "name": one_line(selection.name)}
-    finally:
-        await selection.aclose()
 
 
 async def scope(site: Site, request: Request) -> dict[str, Any]:
