@@ -78,14 +78,15 @@ async def contain_cancellation(work: Awaitable[T]) -> T:
 
 
 @asynccontextmanager
-async def background_task(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
-    """Run `task` in the background while the body runs, and what the body starts in the yielded group.
+async def background_task(*functions: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
+    """Run the functions in the background while the body runs, and what is started in the yielded group.
 
     Errors of the body are not wrapped in a group.
     """
     failure: BaseException | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(task)
+        for function in functions:
+            tasks.start_soon(function)
         try:
             yield tasks
         except (Exception, KeyboardInterrupt, SystemExit) as error:
