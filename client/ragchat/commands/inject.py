@@ -66,7 +66,7 @@ async def _begin(run: Invocation, added: int) -> None:
         async with run.conversation(SaveMode.NOTHING) as conversation:
             if (await conversation.memory.stats()).documents != added:
                 return
-            found = await where_to_begin(conversation.memory, conversation.retrieval_limits)
+            found = await where_to_begin(conversation.memory, conversation.limits.retrieval)
             if found.documents and not run.console.json and (model := await conversation.model.find()):
                 run.console.note(f"\nAn overview by {model.name}:")
                 beginnings = Attached.of(found.beginnings)

@@ -16,6 +16,7 @@ from ragchat.evaluation.conditions import prompt_hash
 from ragchat.grounding.citations import MARKER, marked_numbers
 from ragchat.grounding.facts import lacking
 from ragchat.grounding.pieces import piece_spans
+from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
 from ragchat.scripts.runner import StepResult, check, folded, is_cited
@@ -83,7 +84,7 @@ async def judge_cases(
             for question in case.after:
                 await conversation.ask(question)
             turn = await conversation.ask(case.question)
-            outcome = await judged(case, turn, await conversation.prompt_passages(turn))
+            outcome = await judged(case, turn, await _prompt_passages(conversation, turn))
             outcome = replace(outcome, system_prompt=prompt_hash(conversation))
         except RagChatError as error:
             failure = error
@@ -99,6 +100,23 @@ async def judge_cases(
     if failure and all(outcome.failed for outcome in outcomes):
         raise failure
     return outcomes
+
+
+async def _prompt_passages(conversation: Conversation, turn: Turn) -> list[Hit]:
+    """The passages in the prompt of a turn; of one without a model, those that a prompt would have."""
+    from ragchat.turn.grounding import judge_passages
+    from ragchat.turn.passages import number
+    from ragchat.turn.retrieval import retrieve
+
+    if turn.answer.model != OFFLINE:
+        return [one.hit for one in turn.answer.candidates if one.n]
+    limits, memory = conversation.limits, conversation.scope.searched
+    query = turn.trace.query or turn.question
+    found = await retrieve(memory, query, limits.retrieval)
+    grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
+    budget = limits.budget
+    room = budget.context - budget.answer - tokens.at_most(conversation.instructions)
+    return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
 
 async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
