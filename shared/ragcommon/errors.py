@@ -6,9 +6,15 @@ import errno
 import sys
 from typing import Any, ClassVar, dataclass_transform
 
+import msgspec
+
 # Imported early: a library cannot be loaded once memory is short.
 if sys.platform != "win32":
     import resource
+
+
+# What msgspec raises for text that is not JSON, or not of the expected type.
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _Values:

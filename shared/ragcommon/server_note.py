@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
@@ -95,5 +96,5 @@ def _path(memory: str, state: Path) -> Path:
 def _read(path: Path) -> Note | None:
     try:
         return msgspec.json.decode(read_regular(path, MAX_NOTE_BYTES, private=True), type=Note)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         return None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ragcommon.contract.documents import Metadata
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.rules import searchable
 from ragmemory.blocks.labels import find_block, labels
 from ragmemory.blocks.outline import Outline, OutlineEntry, outline
@@ -110,5 +111,5 @@ def decoded(stored: str) -> list[OutlineEntry]:
     """A stored outline; empty if it is damaged, since ids can be derived again."""
     try:
         return msgspec.json.decode(stored, type=list[OutlineEntry]) if stored else []
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return []

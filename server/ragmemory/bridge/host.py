@@ -11,6 +11,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, Struct
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
@@ -164,7 +165,7 @@ class Bridge:
     async def _cancel(self, params: Raw, line: bytes) -> None:
         try:
             id = msgspec.json.decode(params, type=CancelledParams).request_id
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             return
         if running := self._open_requests.get(id):
             if not running.modern:
@@ -237,12 +238,12 @@ def _modern_headers(method: str, params: Raw) -> dict[str, str]:
 def _members(raw: Raw | None) -> dict[str, Raw]:
     try:
         return msgspec.json.decode(raw or b"{}", type=dict[str, Raw])
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return {}
 
 
 def _text(raw: Raw | None) -> str:
     try:
         return msgspec.json.decode(raw or b'""', type=str)
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return ""

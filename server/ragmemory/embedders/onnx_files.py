@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.writing import private_folder
 from ragconfig.home import UnknownHome, user_path
 
@@ -122,7 +123,7 @@ def read_json(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(path.read_bytes(), type=dict)
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *DECODE_ERRORS) as error:
         raise ModelUnusable(f"{path} cannot be read ({error})", "Copy or download the model again.") from None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ragcommon.contract.files import Ingestion
+from ragcommon.errors import DECODE_ERRORS
 from ragmemory.stores.engine import StorePart
 
 logger = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ def _decoded(rows: Iterable[Sequence[Any]]) -> list[Ingestion]:
     for row in rows:
         try:
             jobs.append(msgspec.json.decode(row[0], type=Ingestion))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             logger.warning("A stored job is damaged: %s", error)
     return jobs
 

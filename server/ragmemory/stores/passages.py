@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from ragcommon.contract.documents import Passage
 from ragcommon.contract.search import Hit
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.places import file_name, location
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores import chunks
@@ -162,7 +161,7 @@ class PassageStore(StorePart):
         uri, title, start, end = row[2], row[3], row[5], row[6]
         try:
             places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
-        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        except (*DECODE_ERRORS, TypeError) as error:
             raise MemoryDamaged(self._engine.place, str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
         return [

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ragcommon.contract.documents import Metadata
+from ragcommon.errors import DECODE_ERRORS
 from ragmemory.errors import BadArgument, MemoryDamaged
 from ragmemory.limits import MAX_DEPTH, MAX_METADATA_BYTES, MAX_URI_LENGTH
 
@@ -96,5 +97,5 @@ def decode_metadata(stored: str, memory: str, place: str) -> Metadata:
     """Metadata from its stored form. Raises MemoryDamaged with the place in the memory."""
     try:
         return msgspec.json.decode(stored, type=Metadata)
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:  # TypeError: NULL
+    except (*DECODE_ERRORS, TypeError) as error:  # TypeError: NULL
         raise MemoryDamaged(memory, str(error), place) from error

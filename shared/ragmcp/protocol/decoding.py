@@ -8,12 +8,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
+from ragcommon.errors import DECODE_ERRORS as DECODE_ERRORS
 from ragmcp.errors import InvalidParams
 
 T = TypeVar("T")
-
-# What msgspec raises for text that is not JSON, or not of the expected type.
-DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 # A member whose name contains dots.
 _DOTTED = re.compile(r"\.(io\.modelcontextprotocol/\w+)")

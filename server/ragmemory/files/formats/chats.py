@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
 # Characters at the beginning of an export in which one of these patterns occurs; other JSON hardly matches.
@@ -83,7 +84,7 @@ def read(path: Path, data: bytes) -> FileText:
     builder = TextBuilder()
     try:
         conversations = msgspec.json.decode(data, type=list[Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         raise Damaged("chat export") from None
     if SLACK.search(beginning):
         channel = f"{path.parent.name} {path.stem}"  # one folder per channel, one file per day

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.decoding import decode
 from ragmemory.files.formats.file_text import FileText
 
@@ -39,12 +40,12 @@ def read(path: Path, data: bytes) -> FileText:
             if len(written) > LONG_LINE:
                 written = _indented(written)
             lines += f"{written.decode()}{',' if number < len(elements) else ''}".split("\n")
-    except (msgspec.DecodeError, RecursionError):
+    except DECODE_ERRORS:
         return FileText(text, path.name)
     return FileText("\n".join([*lines, "]", ""]), path.name, places=places)
 
 
 def _indented(value: bytes) -> bytes:
-    """Raises msgspec.DecodeError and RecursionError."""
+    """Raises DECODE_ERRORS."""
     indented = msgspec.json.format(value, indent=2)
     return indented if len(indented) <= MAX_GROWTH * len(value) else value

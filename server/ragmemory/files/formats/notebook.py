@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, clean, fenced
 
@@ -40,7 +41,7 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a notebook of version 4. Raises NotText."""
     try:
         notebook = msgspec.json.decode(data, type=Notebook)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         raise Damaged("notebook") from None
     builder, title = TextBuilder(), ""
     language = _language(notebook.metadata)

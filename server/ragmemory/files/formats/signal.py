@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmemory.files.formats.chats import BEGINNING, Turn, add_turns, text_at, value_at
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder
 
@@ -116,7 +117,7 @@ def read(path: Path, data: bytes) -> FileText:
         for message in form(data):
             if message.turn.text.strip():
                 conversations[message.conversation].append(message.turn)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         raise Damaged("Signal export") from None
     builder = TextBuilder()
     if len(conversations) == 1:

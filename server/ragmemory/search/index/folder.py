@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.errors import DamagedFile
@@ -92,7 +93,7 @@ def decoded(content: bytes, path: Path) -> Manifest | None:
         signed = msgspec.json.decode(content, type=_Signed)
         is_whole = zlib.crc32(signed.manifest) == signed.checksum
         manifest = msgspec.json.decode(signed.manifest, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise DamagedFile(path, str(error)) from None
     if not is_whole:
         raise DamagedFile(path, "it fails its checksum")

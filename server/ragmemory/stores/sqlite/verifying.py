@@ -18,7 +18,7 @@ import msgspec
 from anyio import to_thread
 
 from ragcommon.contract.maintenance import Verified
-from ragcommon.errors import is_memory_short, os_reason
+from ragcommon.errors import DECODE_ERRORS, is_memory_short, os_reason
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import MemoryUnusable
@@ -236,7 +236,7 @@ def _is_metadata(value: object, uri: str) -> bool:
     """Whether this is the metadata of the document `uri`: a uri made of the text is not in it."""
     try:
         metadata = msgspec.json.decode(value if isinstance(value, bytes) else b"", type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return False
     return metadata.get("uri", uri) == uri
 
