@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from ragchat.errors import FileAlreadyExists, NotAnExport, RagChatError
 from ragcommon.contract.maintenance import PortableDocument
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
-from ragmcp.protocol.decoding import DECODE_ERRORS
 
 F = TypeVar("F", bound="FirstLine")
 

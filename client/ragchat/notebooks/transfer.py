@@ -18,7 +18,7 @@ from ragchat.memory.transfer import HEADER_BYTES, FirstLine, as_lines, read_head
 from ragchat.notebooks.definitions import Notebook, checked_name, flaw_of
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
-from ragmcp.protocol.decoding import DECODE_ERRORS
+from ragcommon.errors import DECODE_ERRORS
 
 FORMAT, VERSION = "ragchat-notebook", 1
 # The longest conversation.

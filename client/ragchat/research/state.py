@@ -11,9 +11,9 @@ from msgspec import Struct, field
 
 from ragchat.llm.types import Usage
 from ragcommon.contract.search import Hit
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
-from ragmcp.protocol.decoding import DECODE_ERRORS
 
 MAX_BYTES = 2**26
 # A research that was stopped can be resumed for 30 days.

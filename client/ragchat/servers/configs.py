@@ -21,13 +21,12 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragchat.servers.jsonc import to_json
-from ragcommon.errors import os_reason
+from ragcommon.errors import DECODE_ERRORS, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
-from ragmcp.protocol.decoding import DECODE_ERRORS
 
 T = TypeVar("T")
 

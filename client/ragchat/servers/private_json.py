@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from ragchat.errors import RagChatError
 from ragchat.servers.configs import MAX_BYTES
-from ragcommon.errors import os_reason
+from ragcommon.errors import DECODE_ERRORS, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
-from ragmcp.protocol.decoding import DECODE_ERRORS
 
 S = TypeVar("S", bound=Struct)
 # Makes the error for an unusable file from its path and the reason.
