@@ -18,7 +18,7 @@ from ragchat.formatting import counted
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
-    Scope,
+    ConfigScope,
     ServerConfig,
     find_project_file,
     find_server,
@@ -76,9 +76,9 @@ def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[st
     if name in read_entries(file):
         raise ServerExists(name, str(file))
     # A project's file is for everybody who works on it.
-    write_entry(file, name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
+    write_entry(file, name, entry, 0o600 if arguments.scope == ConfigScope.USER else 0o644)
     if run.console.json:
-        added = _described(read_file(file, Scope(arguments.scope))[name])
+        added = _described(read_file(file, ConfigScope(arguments.scope))[name])
         run.console.document({**added, "missing": list(missing)})
         return 0
     run.console.print(f"Added {name} to {file}. `ragchat mcp test {quote(name)}` tries it.")
@@ -244,6 +244,6 @@ def _find(run: Invocation, name: str) -> ServerConfig:
 
 
 def _file(run: Invocation, scope: str) -> Path:
-    if scope == Scope.USER:
+    if scope == ConfigScope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE

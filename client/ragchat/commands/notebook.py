@@ -37,7 +37,7 @@ from ragchat.notebooks.definitions import (
     listed,
     load,
     names,
-    path_of,
+    notebook_path,
     remove,
     save,
     unknown,
@@ -133,7 +133,7 @@ async def show(run: Invocation) -> int:
     notebook = load(folder_of(run.settings), run.arguments.name)
     async with run.sessions() as store:
         sessions = await store.list(notebook=notebook.name)
-    path = path_of(folder_of(run.settings), notebook.name)
+    path = notebook_path(folder_of(run.settings), notebook.name)
     lines = [*_lines(notebook), f"file: {path}", *_session_lines(sessions)]
     run.console.result({**_document(notebook), "path": str(path), "sessions": sessions}, *lines)
     return 0
@@ -157,7 +157,7 @@ async def edit(run: Invocation) -> int:
     Raises NotEdited, SeveralDocumentsMatch.
     """
     folder = folder_of(run.settings)
-    path = path_of(folder, run.arguments.name)
+    path = notebook_path(folder, run.arguments.name)
     values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
     if any(value is not None for value in values):
         given = _given(run, load(folder, run.arguments.name))

@@ -19,7 +19,7 @@ from ragchat.grounding.pieces import piece_spans
 from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
-from ragchat.scripts.runner import StepResult, check, folded, is_cited
+from ragchat.scripts.runner import StepResult, is_cited, normalized, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import passage_location
@@ -34,7 +34,7 @@ SCREEN = 1_700
 # The share of the facts of a good answer that another answer may lack.
 MAX_LACKING = 0.5
 
-Shown = list[tuple[str, str]]  # URIs and texts
+Texts = list[tuple[str, str]]  # URIs and texts
 
 
 class Outcome(Struct, frozen=True):
@@ -128,16 +128,16 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     right: bool | None
     if case.expect is not None:
         uris = [uri for uri, _ in shown(turn)]
-        failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
+        failures = await unmet(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
         right = not failures if case.expect != Expectation() else None
         place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
         if place != Expectation():
             cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
-            screen = not await check(place, cut, seconds)
+            screen = not await unmet(place, cut, seconds)
             cites = as_list(place.cites) or ["*"]
             found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
             texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
-            prompt = not await check(place, texts, seconds)
+            prompt = not await unmet(place, texts, seconds)
     elif case.answered is False:
         right = not answer.grounded
         failures = [] if right else ["does not decline"]
@@ -146,7 +146,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         right = not failures
         screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
     else:
-        is_same = folded(answer.text) == folded(case.answer)
+        is_same = normalized(answer.text) == normalized(case.answer)
         right, failures = (False, ["is the same bad answer"]) if is_same else (None, [])
     sources = answer.sources
     return Outcome(
@@ -165,7 +165,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     )
 
 
-def shown(turn: Turn, characters: int | None = None) -> Shown:
+def shown(turn: Turn, characters: int | None = None) -> Texts:
     """What an answer shows of documents: its cards, or the passages that it cites.
 
     With `characters`, what is in that many first ones.
@@ -201,7 +201,7 @@ def _failures(case: Case, turn: Turn) -> list[str]:
     return failures
 
 
-def _has_place(places: Sequence[RightPlace], texts: Shown) -> bool:
+def _has_place(places: Sequence[RightPlace], texts: Texts) -> bool:
     return any(place.uri == uri and _holds(text, place.text) for place in places for uri, text in texts)
 
 
@@ -215,4 +215,4 @@ def _holds(text: str, wanted: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return folded(re.sub(r"[*_`]", "", text))
+    return normalized(re.sub(r"[*_`]", "", text))

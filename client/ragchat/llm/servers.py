@@ -40,7 +40,7 @@ TRY_SECONDS = 60.0
 TRY_TOKENS = 16
 
 
-class Server(Struct):
+class ModelServer(Struct):
     """A server that was found. `models` are those that chat; `problem` says why it cannot be used."""
 
     name: str
@@ -58,7 +58,7 @@ class Trial(Struct):
     problem: str = ""
 
 
-async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> list[Server]:
+async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> list[ModelServer]:
     """All at once. The key is sent only where a setting or OPENAI_BASE_URL names the server, and to OpenAI.
 
     Raises SettingsError for an unreadable key file.
@@ -66,13 +66,13 @@ async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> l
     key = read_key(settings.key_file, environ=environ)
     named = settings.base_url or environ.get("OPENAI_BASE_URL", "")
     places = {url: name for name, url in reversed([("Ollama", settings.ollama_url), *USUAL])}
-    servers = [Server(name, url) for url, name in reversed(places.items()) if url != named]
+    servers = [ModelServer(name, url) for url, name in reversed(places.items()) if url != named]
     if named:
-        servers.insert(0, Server(places.get(named, "endpoint"), named, takes_key=True))
+        servers.insert(0, ModelServer(places.get(named, "endpoint"), named, takes_key=True))
     elif key:
-        servers.append(Server("OpenAI", OPENAI_URL, takes_key=True))
+        servers.append(ModelServer("OpenAI", OPENAI_URL, takes_key=True))
 
-    async def look(server: Server) -> bool:
+    async def look(server: ModelServer) -> bool:
         if server.base_url != OPENAI_URL and not await listens(server.base_url, settings.ollama_seconds):
             if not server.takes_key:
                 return False
@@ -85,7 +85,9 @@ async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> l
     return [*compress(servers, await gathered(look, servers))]
 
 
-async def try_model(server: Server, name: str, settings: ModelSettings, environ: Mapping[str, str]) -> Trial:
+async def try_model(
+    server: ModelServer, name: str, settings: ModelSettings, environ: Mapping[str, str]
+) -> Trial:
     """Ask a model one short question."""
     key = read_key(settings.key_file, environ=environ) if server.takes_key else ""
     endpoint = ModelEndpoint(name, server.base_url, key)
@@ -101,7 +103,7 @@ async def try_model(server: Server, name: str, settings: ModelSettings, environ:
     return Trial(name, anyio.current_time() - started)
 
 
-async def _list(server: Server, key: str, settings: ModelSettings) -> None:
+async def _list(server: ModelServer, key: str, settings: ModelSettings) -> None:
     endpoint = ModelEndpoint("", server.base_url, key if server.takes_key else "")
     owners: list[Any] = []
     try:

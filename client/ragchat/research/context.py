@@ -8,7 +8,7 @@ from ragchat.llm.client import Model
 from ragchat.settings import ResearchSettings
 from ragchat.turn.approval import Approve
 from ragchat.turn.limits import TurnLimits
-from ragchat.turn.prompt import Prompts, packaged
+from ragchat.turn.prompt import Prompts, packaged_prompt
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
 
@@ -28,4 +28,4 @@ class ResearchContext:
 
 def prompt(name: str) -> str:
     """A packaged prompt of a research."""
-    return packaged(f"research_{name}")
+    return packaged_prompt(f"research_{name}")

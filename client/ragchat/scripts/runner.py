@@ -82,7 +82,7 @@ async def run_script(
         except RagChatError as error:
             result = StepResult("", errors=[str(error)])
         seconds = time.perf_counter() - started
-        failures = result.errors or await check(step.expect, result, seconds)
+        failures = result.errors or await unmet(step.expect, result, seconds)
         done = StepReport(
             number, step.kind, step.title, not failures, failures, seconds, result.text, result.uris
         )
@@ -126,11 +126,13 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
     )
 
 
-async def check(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
+async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
-    text = folded(result.text)
-    failures = [f"does not contain {part!r}" for part in as_list(expect.contains) if folded(part) not in text]
-    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if folded(part) in text]
+    text = normalized(result.text)
+    failures = [
+        f"does not contain {part!r}" for part in as_list(expect.contains) if normalized(part) not in text
+    ]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if normalized(part) in text]
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
@@ -162,7 +164,7 @@ async def _mismatch(pattern: str, text: str) -> str:
     return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"
 
 
-def folded(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

@@ -41,7 +41,7 @@ KEYS = frozenset({KEY, "servers", "context_servers"})
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
-class Scope(StrEnum):
+class ConfigScope(StrEnum):
     """Whose file configures a server."""
 
     USER = "user"
@@ -61,7 +61,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     """How to start a server, or its address. Variables are not expanded yet."""
 
     name: str
-    scope: Scope
+    scope: ConfigScope
     file: str
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
@@ -160,8 +160,8 @@ def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, Serve
     trusts. Raises ServerFileUnreadable, ServerConfigInvalid.
     """
     project_file = find_project_file(folder or Path())
-    project = read_file(project_file, Scope.PROJECT) if project_file else {}
-    return {**project, **read_file(user_file, Scope.USER)}
+    project = read_file(project_file, ConfigScope.PROJECT) if project_file else {}
+    return {**project, **read_file(user_file, ConfigScope.USER)}
 
 
 def find_server(servers: Mapping[str, T], name: str) -> T:
@@ -185,7 +185,7 @@ def find_project_file(folder: Path) -> Path | None:
     return None
 
 
-def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
+def read_file(file: Path, scope: ConfigScope) -> dict[str, ServerConfig]:
     """The servers of one file; none if it does not exist. Raises as `read_configs`.
 
     An entry with the name of our own memory is ignored: memory's permissions and trust must not apply to
@@ -254,7 +254,7 @@ def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     return tables
 
 
-def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
+def decode_entry(name: str, raw: Raw, file: Path, scope: ConfigScope) -> ServerConfig:
     """Raises ServerConfigInvalid."""
     entry = _decoded(raw, _Entry, file, name)
     url = entry.url or entry.server_url or entry.http_url
@@ -273,7 +273,7 @@ def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
         headers=entry.headers,
         oauth=entry.oauth,
         disabled=entry.disabled,
-        trusted=entry.trusted and scope is Scope.USER,
+        trusted=entry.trusted and scope is ConfigScope.USER,
     )
 
 

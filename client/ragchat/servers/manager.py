@@ -18,7 +18,7 @@ from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import (
     USER_FILE,
-    Scope,
+    ConfigScope,
     ServerConfig,
     find_server,
     read_configs,
@@ -180,7 +180,7 @@ class ServerManager(AsyncContextManagerMixin):
         server = self.server(name)
         forgotten = self.permissions.forget(name)
         if isinstance(server, Connection):
-            if server.config.scope is Scope.PROJECT and self.permissions.may_start(server.config):
+            if server.config.scope is ConfigScope.PROJECT and self.permissions.may_start(server.config):
                 forgotten.append("may be started")
             self.permissions.withdraw_start(server.config)
             self._replace(server.config)

@@ -14,7 +14,7 @@ from msgspec import UnsetType
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
 from ragchat.servers.connection import Connection
-from ragchat.servers.results import readable
+from ragchat.servers.results import as_tool_result
 from ragmcp.errors import RagMcpError
 from ragmcp.protocol.schema.tools import ToolInfo
 
@@ -63,7 +63,7 @@ async def _call(connection: Connection, tool: ToolInfo, arguments: dict[str, Any
     """Call a tool. A failure is a result that the model can act on."""
     try:
         result = await connection.call(tool, arguments)
-        return readable(result, connection.config.name, connection.media.keep)
+        return as_tool_result(result, connection.config.name, connection.media.keep)
     except (RagChatError, RagMcpError) as error:
         return ToolResult(False, f"{error} {error.hint}".rstrip())
 

@@ -28,7 +28,7 @@ MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 
 
-class Verdict(Enum):
+class Decision(Enum):
     """What happens to a call."""
 
     RUN = auto()
@@ -37,7 +37,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Question:
+class PermissionRequest:
     """A request for permission. `untrusted` names the texts from others that are the reason for asking.
 
     `changes` is a diff against the tool that was allowed.
@@ -67,7 +67,7 @@ def _newest(untrusted: Sequence[str]) -> str:
 
 
 # Asks the user; returns the arguments to call the tool with, which may be edited, or None.
-Approve = Callable[[Question], Awaitable[dict[str, Any] | None]]
+Approve = Callable[[PermissionRequest], Awaitable[dict[str, Any] | None]]
 
 
 def decide(
@@ -76,19 +76,19 @@ def decide(
     untrusted: Sequence[str],
     *,
     trust_read_only_hints: bool = False,
-) -> Verdict:
+) -> Decision:
     """`untrusted` are the texts in the conversation that are not the user's own.
 
     `trust_read_only_hints` trusts the read-only annotations of every server. Raises PermissionsUnusable.
     """
     rule = permissions.rule(tool.server, tool.info)
     if rule is Rule.NEVER:
-        return Verdict.REFUSE
+        return Decision.REFUSE
     if permissions.has_changed(tool.server, tool.info):
-        return Verdict.ASK
+        return Decision.ASK
     if tool.only_reads and (tool.trusted or trust_read_only_hints):
-        return Verdict.RUN
-    return Verdict.RUN if rule is not None and not untrusted else Verdict.ASK
+        return Decision.RUN
+    return Decision.RUN if rule is not None and not untrusted else Decision.ASK
 
 
 def untrusted_texts(hits: Iterable[Hit]) -> list[str]:

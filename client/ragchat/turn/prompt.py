@@ -73,11 +73,11 @@ def load_prompts(settings: Settings) -> Prompts:
     return Prompts(
         system=_read("system", files.system),
         passages=_read("passages", files.passages),
-        nearest=packaged("nearest"),
-        missing=packaged("missing"),
-        no_passages=packaged("no_passages"),
-        rewrite=packaged("rewrite"),
-        standalone=packaged("standalone"),
+        nearest=packaged_prompt("nearest"),
+        missing=packaged_prompt("missing"),
+        no_passages=packaged_prompt("no_passages"),
+        rewrite=packaged_prompt("rewrite"),
+        standalone=packaged_prompt("standalone"),
     )
 
 
@@ -85,12 +85,12 @@ def instructed(prompts: Prompts, instructions: str) -> Prompts:
     """The prompts with the user's own instructions in the system prompt."""
     if not instructions.strip():
         return prompts
-    added = packaged("notebook").format(instructions=instructions.strip())
+    added = packaged_prompt("notebook").format(instructions=instructions.strip())
     return replace(prompts, system=f"{prompts.system}\n\n{added}")
 
 
 def _read(name: str, file: str) -> str:
-    return text_of(file, f"the setting prompts.{name}") if file else packaged(name)
+    return text_of(file, f"the setting prompts.{name}") if file else packaged_prompt(name)
 
 
 def load_role(name: str, settings: Settings) -> str:
@@ -113,7 +113,7 @@ def text_of(file: str, check: str) -> str:
         raise PromptUnreadable(check, file, "it is not text in UTF-8") from error
 
 
-def packaged(name: str) -> str:
+def packaged_prompt(name: str) -> str:
     """A packaged prompt."""
     return packaged_text(f"prompts/{name}.md").strip()
 

@@ -15,7 +15,7 @@ from ragchat.answer import Candidate
 from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
 from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
         return _failed(MemoryTimedOut("Query", limits.seconds))
     except RagChatError as error:
         return _failed(error)
-    candidates = [judge(hit, limits.min_score) for hit in found.hits]
+    candidates = [as_candidate(hit, limits.min_score) for hit in found.hits]
     return Retrieval(candidates, found.notice, found.empty, found.corrections, found.weights)
 
 

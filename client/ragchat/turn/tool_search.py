@@ -82,7 +82,7 @@ class ToolSearch:
                 left_out.append(tool.name)
         names = [tool.name for tool in reversed(found)]
         self._found = [*(name for name in self._found if name not in names), *names]
-        result = ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
+        result = ToolResult(True, msgspec.json.encode([as_function(tool) for tool in found]).decode())
         if left_out:
             without = ", ".join(left_out)
             text = f"{result.text}\n{NOT_OFFERED.format(names=without)}"
@@ -90,7 +90,7 @@ class ToolSearch:
         return result
 
 
-def describe(tool: OfferedTool) -> dict[str, Any]:
+def as_function(tool: OfferedTool) -> dict[str, Any]:
     """A tool in the form of the chat-completions API."""
     return {
         "type": "function",
@@ -104,7 +104,7 @@ def describe(tool: OfferedTool) -> dict[str, Any]:
 
 def cost(tools: Sequence[OfferedTool]) -> int:
     """An estimate of the tokens that their descriptions take."""
-    return tokens.about([describe(tool) for tool in tools])
+    return tokens.about([as_function(tool) for tool in tools])
 
 
 def _shared_words(query: str, text: str) -> float:

@@ -16,9 +16,9 @@ from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.managed import ServerState
 from ragchat.servers.tools import OfferedTool, may_be_of
-from ragchat.turn.approval import Approve, Question, Verdict, decide
+from ragchat.turn.approval import Approve, Decision, PermissionRequest, decide
 from ragchat.turn.retrieval import Memory
-from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
+from ragchat.turn.tool_search import HOST, ToolSearch, as_function, cost
 from ragcommon.hosts import SERVER_NAME
 from ragmcp.concurrency import gathered
 
@@ -110,7 +110,7 @@ class Toolbox:
             if decide(
                 tool, self._permissions, ["a document"], trust_read_only_hints=self._trust_read_only_hints
             )
-            is not Verdict.RUN
+            is not Decision.RUN
         }
 
     async def costs(self) -> dict[str, tuple[int, int]]:
@@ -122,7 +122,7 @@ class Toolbox:
 
     async def descriptions(self) -> list[dict[str, Any]]:
         """The tools in the form of the chat-completions API, as many as fit into `budget`."""
-        return [describe(tool) for tool in await self._offered_now()]
+        return [as_function(tool) for tool in await self._offered_now()]
 
     async def _offered_now(self) -> list[OfferedTool]:
         tools = [*(await self.tools()).values()]
@@ -148,15 +148,15 @@ class Toolbox:
         verdict = decide(
             tool, self._permissions, untrusted, trust_read_only_hints=self._trust_read_only_hints
         )
-        if verdict is Verdict.RUN:
+        if verdict is Decision.RUN:
             return call
-        if verdict is Verdict.REFUSE:
+        if verdict is Decision.REFUSE:
             return replace(call, refusal=FORBIDDEN)
         if approve is None:
             return replace(call, refusal=CANNOT_ASK)
         changes = self._permissions.changes(tool.server, tool.info)
         with self.clock.stopped():
-            allowed = await approve(Question(tool, arguments, untrusted, changes))
+            allowed = await approve(PermissionRequest(tool, arguments, untrusted, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def _known(self, name: str) -> dict[str, OfferedTool]:

@@ -17,7 +17,7 @@ from ragchat.servers.forms import SECRET_WARNING, Form, asks_for_secret, read_fo
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.servers.sampling import ModelRequest
 from ragchat.servers.visits import Address
-from ragchat.turn.approval import Question
+from ragchat.turn.approval import PermissionRequest
 from ragchat.web.dialogs import Dialogs, RunningTurn
 from ragchat.web.errors import NotAccepted
 from ragmcp.errors import InputDeclined
@@ -47,7 +47,7 @@ class _Decided(msgspec.Struct, frozen=True):
 
 
 async def approve(
-    dialogs: Dialogs, turn: RunningTurn, permissions: Permissions, question: Question
+    dialogs: Dialogs, turn: RunningTurn, permissions: Permissions, question: PermissionRequest
 ) -> dict[str, Any] | None:
     """The arguments to call a tool with, None if the user does not allow it."""
     tool = question.tool

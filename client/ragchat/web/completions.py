@@ -74,7 +74,7 @@ async def complete(site: Site, request: Request) -> Response:
             attached = Attached(untrusted=[SENDER], instructions=told.instructions)
             return await chat.ask(told.question, emit, attached=attached)
 
-    return Completion(asked, take)
+    return CompletionResponse(asked, take)
 
 
 async def nothing(_: Site, request: Request) -> Response:
@@ -98,7 +98,7 @@ ROUTES = (
 )
 
 
-class Completion(Response):
+class CompletionResponse(Response):
     """Takes the turn while it is sent, in one piece or as events; a client that leaves stops it."""
 
     def __init__(self, asked: Asked, take: Callable[[Emit], Awaitable[Turn]]) -> None:
