@@ -22,8 +22,8 @@ class ResearchContext:
     prompts: Prompts
     limits: TurnLimits
     settings: ResearchSettings
-    model: Model | None = None
-    approve: Approve | None = None
+    model: Model | None
+    approve: Approve | None
 
 
 def prompt(name: str) -> str:

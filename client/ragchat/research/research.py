@@ -55,7 +55,7 @@ class Report:
 
     turn: Turn
     sub_questions: Sequence[SubQuestion]
-    unproven: Sequence[Unproven] = ()
+    unproven: Sequence[Unproven]
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat research --json`: that of `ask`, and how the report was made."""

@@ -71,7 +71,7 @@ async def run_script(
     folder: Path,
     conversation: Conversation,
     memory: MemoryClient,
-    on_step: Callable[[StepReport], None] | None = None,
+    on_step: Callable[[StepReport], None] | None,
 ) -> ScriptReport:
     """Run every step, even after a failure. The paths of the script are relative to `folder`."""
     report = ScriptReport(script.script.name)
