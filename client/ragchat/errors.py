@@ -1,4 +1,4 @@
-"""What can go wrong in the chat. Those of the language model are in `llm.errors`."""
+"""What can go wrong in the chat. `llm.errors` has what a model does, `web.errors` what the page does."""
 
 from __future__ import annotations
 
@@ -50,23 +50,6 @@ class NothingToResume(RagChatError):
     hint = "Name a question."
 
 
-class PromptUnreadable(RagChatError):
-    """`check` is what names the file."""
-
-    check: str
-    path: str
-    reason: str
-    code = "PROMPT_UNREADABLE"
-    sentence = "The prompt file {path} cannot be read: {reason}."
-    hint = "Check {check}."
-
-
-class UnknownRole(UnknownName):
-    code = "ROLE_UNKNOWN"
-    sentence = "There is no role {name}."
-    hint = "{guess}`ragchat prompt ls` lists them."
-
-
 # Sessions
 
 
@@ -109,6 +92,25 @@ class UnknownTurn(SessionError):
     hint = "`ragchat session show ID --json` prints the ids of its turns."
 
 
+class SessionsUnavailable(SessionError):
+    path: str
+    reason: str
+    code = "SESSIONS_UNAVAILABLE"
+    sentence = "The sessions in {path} cannot be used: {reason}."
+    hint = "Check the setting sessions.path, and that the disk has room."
+
+
+class NotInNotebook(SessionError):
+    session_id: str
+    name: str
+    code = "SESSION_NOT_IN_NOTEBOOK"
+    sentence = "The session {session_id} is not in the notebook {name}."
+    hint = "`ragchat session ls` shows where it is; without --notebook, it is continued there."
+
+
+# Cases
+
+
 class NotRepeatable(RagChatError):
     turn_id: str
     code = "TURN_NOT_REPEATABLE"
@@ -128,22 +130,6 @@ class PlaceUnusable(RagChatError):
     code = "PLACE_UNUSABLE"
     sentence = "{place} cannot be the right place: {reason}."
     hint = "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere."
-
-
-class SessionsUnavailable(SessionError):
-    path: str
-    reason: str
-    code = "SESSIONS_UNAVAILABLE"
-    sentence = "The sessions in {path} cannot be used: {reason}."
-    hint = "Check the setting sessions.path, and that the disk has room."
-
-
-class NotInNotebook(SessionError):
-    session_id: str
-    name: str
-    code = "SESSION_NOT_IN_NOTEBOOK"
-    sentence = "The session {session_id} is not in the notebook {name}."
-    hint = "`ragchat session ls` shows where it is; without --notebook, it is continued there."
 
 
 # Notebooks
@@ -323,6 +309,15 @@ class NotConfirmed(RagChatError):
     hint = "`ragchat memory rm --yes` removes them."
 
 
+class NothingToAskAbout(RagChatError):
+    reason: str
+    code = "NOTHING_TO_ASK_ABOUT"
+    sentence = "There is no text to ask about: {reason}"
+
+
+# Settings that commands change
+
+
 class NotAgreed(RagChatError):
     what: str
     code = "NOT_CONFIRMED"
@@ -365,12 +360,6 @@ class ModelFailed(RagChatError):
     code = "MODEL_FAILED"
     sentence = "{problem} The settings are unchanged."
     hint = "`ragchat model setup` lists what answers."
-
-
-class NothingToAskAbout(RagChatError):
-    reason: str
-    code = "NOTHING_TO_ASK_ABOUT"
-    sentence = "There is no text to ask about: {reason}"
 
 
 # Other servers
@@ -479,25 +468,24 @@ class PermissionsUnusable(RagChatError):
     hint = "Correct or remove it; then you are asked again."
 
 
-# Scripts
+# Prompts and roles
 
 
-class ScriptInvalid(RagChatError):
+class PromptUnreadable(RagChatError):
+    """`check` is what names the file."""
+
+    check: str
     path: str
     reason: str
-    hint: str = ""
-    code = "SCRIPT_INVALID"
-    sentence = "The script {path} cannot be used: {reason}."
+    code = "PROMPT_UNREADABLE"
+    sentence = "The prompt file {path} cannot be read: {reason}."
+    hint = "Check {check}."
 
 
-# Commands
-
-
-class UnknownCommand(UnknownName):
-    mark = "/"
-    code = "COMMAND_UNKNOWN"
-    sentence = "There is no command /{name}."
-    hint = "{guess}/help lists the commands; //{name} sends it as text."
+class UnknownRole(UnknownName):
+    code = "ROLE_UNKNOWN"
+    sentence = "There is no role {name}."
+    hint = "{guess}`ragchat prompt ls` lists them."
 
 
 class UnknownPrompt(UnknownName):
@@ -547,6 +535,36 @@ class UnknownPromptArgument(UnknownName):
         return ", ".join(self.known) or "no arguments"
 
 
+class PromptArgumentRefused(RagChatError):
+    prompt: str
+    argument: str
+    reason: str
+    hint: str = ""
+    code = "PROMPT_ARGUMENT_REFUSED"
+    sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
+
+
+# Scripts
+
+
+class ScriptInvalid(RagChatError):
+    path: str
+    reason: str
+    hint: str = ""
+    code = "SCRIPT_INVALID"
+    sentence = "The script {path} cannot be used: {reason}."
+
+
+# Commands
+
+
+class UnknownCommand(UnknownName):
+    mark = "/"
+    code = "COMMAND_UNKNOWN"
+    sentence = "There is no command /{name}."
+    hint = "{guess}/help lists the commands; //{name} sends it as text."
+
+
 class CommandNotPossible(RagChatError):
     name: str
     reason: str
@@ -561,15 +579,6 @@ class AttachmentUnusable(RagChatError):
     reason: str
     code = "ATTACHMENT_UNUSABLE"
     sentence = "@{name} cannot be attached: it {reason}."
-
-
-class PromptArgumentRefused(RagChatError):
-    prompt: str
-    argument: str
-    reason: str
-    hint: str = ""
-    code = "PROMPT_ARGUMENT_REFUSED"
-    sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
 
 
 class ArgumentMissing(RagChatError):
