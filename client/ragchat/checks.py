@@ -325,19 +325,19 @@ async def other_servers(settings: Settings) -> list[Check]:
     if not connections:
         return [Check("other servers", "ok", "none")]
     return [
-        other_server(connection, [tool for tool in tools if tool.server == connection.config.name])
+        other_server(connection, [tool for tool in tools if tool.server == connection.name])
         for connection in connections
     ]
 
 
 def other_server(connection: Connection, tools: Sequence[OfferedTool]) -> Check:
     """Neither a disabled server nor a project's server that waits for consent is a fault."""
-    name, state = f"server {connection.config.name}", connection.state
+    name, state = f"server {connection.name}", connection.state
     if state is ServerState.READY:
         detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"
         return Check(name, "ok", detail)
     if state is ServerState.UNASKED:
-        hint = f"`ragchat mcp test {connection.config.name}` shows its command and asks you."
+        hint = f"`ragchat mcp test {connection.name}` shows its command and asks you."
         return Check(name, "warning", f"{connection.config.file} names it, and it {state}", hint)
     if connection.failure is None:
         return Check(name, "ok", state)

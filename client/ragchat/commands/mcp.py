@@ -37,7 +37,6 @@ from ragchat.settings import ServerSettings
 from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import SERVER_NAME
 
-KEY = "mcpServers"
 NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 
 
@@ -155,7 +154,7 @@ async def test(run: Invocation) -> int:
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
             if connection.state is ServerState.UNASKED and _confirms_start(run, connection.config):
-                manager.agree(connection.config.name)
+                manager.agree(connection.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
             await connection.wait_started()

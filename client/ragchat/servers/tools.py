@@ -63,7 +63,7 @@ async def _call(connection: Connection, tool: ToolInfo, arguments: dict[str, Any
     """Call a tool. A failure is a result that the model can act on."""
     try:
         result = await connection.call(tool, arguments)
-        return as_tool_result(result, connection.config.name, connection.media.keep)
+        return as_tool_result(result, connection.name, connection.media.keep)
     except (RagChatError, RagMcpError) as error:
         return ToolResult(False, f"{error} {error.hint}".rstrip())
 
