@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -80,6 +83,12 @@ class Answer(Struct, frozen=True):
     def sources(self) -> list[Citation]:
         """The passages that the answer shows: the cited ones; without a model also the nearest."""
         return [*self.citations, *(self.nearest if self.model == OFFLINE else [])]
+
+    @property
+    def cited(self) -> list[list[Citation]]:
+        """The `sources` of each passage, by its number."""
+        by_number = attrgetter("n")
+        return [[*same] for _, same in groupby(sorted(self.sources, key=by_number), by_number)]
 
     def with_further(self) -> Answer:
         """The answer as if it had shown all of its cards at once."""

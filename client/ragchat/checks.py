@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -30,12 +30,13 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
-from ragchat.servers.tools import ServerTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
+from ragcommon.errors import os_reason
 from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
@@ -152,7 +153,7 @@ def folders(settings: Settings) -> Check:
             hint = "Make your user its owner, or move everything with RAGCHAT_HOME."
             # Commands that only read still work on a full or read-only disk.
             status: Status = "warning" if obstacle_of(error, probe) else "fault"
-            return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
+            return Check("folders", status, f"{folder} cannot be written: {os_reason(error)}", hint)
     return _check_free_space(settings)
 
 
@@ -178,7 +179,7 @@ def database(name: str, path: Path) -> Check:
         with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
     except OSError as error:
-        return Check(name, "fault", f"{path} cannot be read: {error.strerror or error}")
+        return Check(name, "fault", f"{path} cannot be read: {os_reason(error)}")
     except sqlite3.Error as error:
         return Check(name, "fault", f"{path} {_problem(error)}", hint)
     if verdict != "ok":
@@ -293,11 +294,9 @@ async def model(settings: Settings) -> Check:
         if found is None:
             hint = "" if wanted == OFFLINE else "`ragchat model setup` finds a chat model on this machine."
             return Check("model", "ok", "none: answers are quotations from your documents", hint)
-        try:
+        async with aclosing(found):
             names = await found.names()
             await found.find_context()
-        finally:
-            await found.aclose()
     except (ModelError, SettingsError) as error:
         return Check("model", "fault", str(error), error.hint)
     detail = f"{found.name} at {without_userinfo(found.endpoint.base_url)}"
@@ -326,19 +325,19 @@ async def other_servers(settings: Settings) -> list[Check]:
     if not connections:
         return [Check("other servers", "ok", "none")]
     return [
-        other_server(connection, [tool for tool in tools if tool.connection is connection])
+        other_server(connection, [tool for tool in tools if tool.server == connection.name])
         for connection in connections
     ]
 
 
-def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
+def other_server(connection: Connection, tools: Sequence[OfferedTool]) -> Check:
     """Neither a disabled server nor a project's server that waits for consent is a fault."""
-    name, state = f"server {connection.config.name}", connection.state
+    name, state = f"server {connection.name}", connection.state
     if state is ServerState.READY:
         detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"
         return Check(name, "ok", detail)
     if state is ServerState.UNASKED:
-        hint = f"`ragchat mcp test {connection.config.name}` shows its command and asks you."
+        hint = f"`ragchat mcp test {connection.name}` shows its command and asks you."
         return Check(name, "warning", f"{connection.config.file} names it, and it {state}", hint)
     if connection.failure is None:
         return Check(name, "ok", state)

@@ -32,7 +32,6 @@ from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
-from ragchat.llm.types import OFFLINE
 from ragchat.memory.types import DocumentText
 from ragchat.notebooks.definitions import Notebook, folder_of, load
 from ragchat.sanitize import one_line
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
-    from ragcommon.contract.search import Hit
 
 
 IMAGES_NOT_SAVED = (
@@ -136,7 +134,6 @@ class Conversation:
         self._prompts = load_prompts(settings)
         self.role = ""
         self.servers = servers
-        self.permissions = servers.permissions
         self.toolbox = Toolbox(
             self.scope,
             tools.offered,
@@ -269,22 +266,18 @@ class Conversation:
         self.role = name
 
     @property
-    def _limits(self) -> TurnLimits:
+    def limits(self) -> TurnLimits:
         return self._all_limits.within(self.model.context)
-
-    @property
-    def retrieval_limits(self) -> RetrievalLimits:
-        return self._all_limits.retrieval
 
     @property
     def context_tokens(self) -> int:
         """The size of the model's context, in tokens: as set, or as the server says if that is less."""
-        return self._limits.budget.context
+        return self.limits.budget.context
 
     @property
     def history_tokens(self) -> int:
         """How many tokens of the context the history takes at most, by the estimate that budgets use."""
-        room = self.context_tokens - self._limits.budget.answer - tokens.at_most(self.instructions)
+        room = self.context_tokens - self.limits.budget.answer - tokens.at_most(self.instructions)
         return sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
@@ -380,29 +373,13 @@ class Conversation:
                 history=history,
                 memory=self.scope.searched,
                 answerer=answerer,
-                limits=self._limits,
+                limits=self.limits,
                 emit=emit,
                 attached=attached.passages,
             )
         await self._add(turn, session, history, emit, replaced)
         self._images = attached.images
         return turn
-
-    async def prompt_passages(self, turn: Turn) -> list[Hit]:
-        """The passages in the prompt of a turn; of one without a model, those that a prompt would have."""
-        from ragchat.turn.grounding import judge_passages
-        from ragchat.turn.passages import number
-        from ragchat.turn.retrieval import retrieve
-
-        if turn.answer.model != OFFLINE:
-            return [one.hit for one in turn.answer.candidates if one.n]
-        limits, memory = self._limits, self.scope.searched
-        query = turn.trace.query or turn.question
-        found = await retrieve(memory, query, limits.retrieval)
-        grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
-        budget = limits.budget
-        room = budget.context - budget.answer - tokens.at_most(self.instructions)
-        return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
     async def retry(
         self, emit: Emit = ignore, approve: Approve | None = None, *, answered: bool = False
@@ -444,7 +421,7 @@ class Conversation:
             self.scope.searched,
             self.toolbox,
             self._instructed,
-            self._limits,
+            self.limits,
             self.settings.table("research", ResearchSettings),
             model,
             approve,

@@ -1,4 +1,4 @@
-"""What can go wrong in the chat. Those of the language model are in `llm.errors`."""
+"""What can go wrong in the chat. `llm.errors` has what a model does, `web.errors` what the page does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from ragcommon.errors import StructuredError
 
 
 class RagChatError(StructuredError):
-    """The root of everything the chat raises on purpose."""
+    """The root of everything the chat raises on purpose.
+
+    `chat_hint` replaces the hint in the chat, where slash commands are at hand: a template over the `error`.
+    """
 
     code = "CHAT_FAILED"
+    chat_hint: ClassVar[str] = ""
 
 
 class UnknownName(RagChatError):
@@ -46,23 +50,6 @@ class NothingToResume(RagChatError):
     hint = "Name a question."
 
 
-class PromptUnreadable(RagChatError):
-    """`check` is what names the file."""
-
-    check: str
-    path: str
-    reason: str
-    code = "PROMPT_UNREADABLE"
-    sentence = "The prompt file {path} cannot be read: {reason}."
-    hint = "Check {check}."
-
-
-class UnknownRole(UnknownName):
-    code = "ROLE_UNKNOWN"
-    sentence = "There is no role {name}."
-    hint = "{guess}`ragchat prompt ls` lists them."
-
-
 # Sessions
 
 
@@ -77,6 +64,7 @@ class UnknownSession(SessionError):
     code = "SESSION_NOT_FOUND"
     sentence = "There is no session {session_id}."
     hint = "`ragchat session ls` lists them."
+    chat_hint = "/sessions lists them."
 
 
 class NoSession(SessionError):
@@ -104,6 +92,25 @@ class UnknownTurn(SessionError):
     hint = "`ragchat session show ID --json` prints the ids of its turns."
 
 
+class SessionsUnavailable(SessionError):
+    path: str
+    reason: str
+    code = "SESSIONS_UNAVAILABLE"
+    sentence = "The sessions in {path} cannot be used: {reason}."
+    hint = "Check the setting sessions.path, and that the disk has room."
+
+
+class NotInNotebook(SessionError):
+    session_id: str
+    name: str
+    code = "SESSION_NOT_IN_NOTEBOOK"
+    sentence = "The session {session_id} is not in the notebook {name}."
+    hint = "`ragchat session ls` shows where it is; without --notebook, it is continued there."
+
+
+# Cases
+
+
 class NotRepeatable(RagChatError):
     turn_id: str
     code = "TURN_NOT_REPEATABLE"
@@ -125,22 +132,6 @@ class PlaceUnusable(RagChatError):
     hint = "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere."
 
 
-class SessionsUnavailable(SessionError):
-    path: str
-    reason: str
-    code = "SESSIONS_UNAVAILABLE"
-    sentence = "The sessions in {path} cannot be used: {reason}."
-    hint = "Check the setting sessions.path, and that the disk has room."
-
-
-class NotInNotebook(SessionError):
-    session_id: str
-    name: str
-    code = "SESSION_NOT_IN_NOTEBOOK"
-    sentence = "The session {session_id} is not in the notebook {name}."
-    hint = "`ragchat session ls` shows where it is; without --notebook, it is continued there."
-
-
 # Notebooks
 
 
@@ -148,6 +139,7 @@ class UnknownNotebook(UnknownName):
     code = "NOTEBOOK_NOT_FOUND"
     sentence = "There is no notebook {name}."
     hint = "{guess}`ragchat notebook ls` lists them."
+    chat_hint = "{error.guess}/notebook lists them."
 
 
 class NotebookNameRefused(RagChatError):
@@ -234,6 +226,8 @@ class MemoryRefused(RagChatError):
 class DocumentUnknown(MemoryRefused):
     """The memory server has no such document, chunk, block or job."""
 
+    chat_hint = "/memory lists the documents."
+
 
 class FilesElsewhere(RagChatError):
     """A memory server that is not the user's own on this machine was to read or write files."""
@@ -279,6 +273,7 @@ class NoDocumentMatches(RagChatError):
     code = "DOCUMENT_NOT_FOUND"
     sentence = "No document in memory matches {words}."
     hint = "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do."
+    chat_hint = "/memory lists the documents; /in * asks all of them."
 
 
 class SeveralDocumentsMatch(RagChatError):
@@ -312,6 +307,15 @@ class NotConfirmed(RagChatError):
     code = "NOT_CONFIRMED"
     sentence = "{number:,} documents match {words}. They are not removed without confirmation."
     hint = "`ragchat memory rm --yes` removes them."
+
+
+class NothingToAskAbout(RagChatError):
+    reason: str
+    code = "NOTHING_TO_ASK_ABOUT"
+    sentence = "There is no text to ask about: {reason}"
+
+
+# Settings that commands change
 
 
 class NotAgreed(RagChatError):
@@ -356,12 +360,6 @@ class ModelFailed(RagChatError):
     code = "MODEL_FAILED"
     sentence = "{problem} The settings are unchanged."
     hint = "`ragchat model setup` lists what answers."
-
-
-class NothingToAskAbout(RagChatError):
-    reason: str
-    code = "NOTHING_TO_ASK_ABOUT"
-    sentence = "There is no text to ask about: {reason}"
 
 
 # Other servers
@@ -470,25 +468,24 @@ class PermissionsUnusable(RagChatError):
     hint = "Correct or remove it; then you are asked again."
 
 
-# Scripts
+# Prompts and roles
 
 
-class ScriptInvalid(RagChatError):
+class PromptUnreadable(RagChatError):
+    """`check` is what names the file."""
+
+    check: str
     path: str
     reason: str
-    hint: str = ""
-    code = "SCRIPT_INVALID"
-    sentence = "The script {path} cannot be used: {reason}."
+    code = "PROMPT_UNREADABLE"
+    sentence = "The prompt file {path} cannot be read: {reason}."
+    hint = "Check {check}."
 
 
-# Commands
-
-
-class UnknownCommand(UnknownName):
-    mark = "/"
-    code = "COMMAND_UNKNOWN"
-    sentence = "There is no command /{name}."
-    hint = "{guess}/help lists the commands; //{name} sends it as text."
+class UnknownRole(UnknownName):
+    code = "ROLE_UNKNOWN"
+    sentence = "There is no role {name}."
+    hint = "{guess}`ragchat prompt ls` lists them."
 
 
 class UnknownPrompt(UnknownName):
@@ -538,6 +535,36 @@ class UnknownPromptArgument(UnknownName):
         return ", ".join(self.known) or "no arguments"
 
 
+class PromptArgumentRefused(RagChatError):
+    prompt: str
+    argument: str
+    reason: str
+    hint: str = ""
+    code = "PROMPT_ARGUMENT_REFUSED"
+    sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
+
+
+# Scripts
+
+
+class ScriptInvalid(RagChatError):
+    path: str
+    reason: str
+    hint: str = ""
+    code = "SCRIPT_INVALID"
+    sentence = "The script {path} cannot be used: {reason}."
+
+
+# Commands
+
+
+class UnknownCommand(UnknownName):
+    mark = "/"
+    code = "COMMAND_UNKNOWN"
+    sentence = "There is no command /{name}."
+    hint = "{guess}/help lists the commands; //{name} sends it as text."
+
+
 class CommandNotPossible(RagChatError):
     name: str
     reason: str
@@ -552,15 +579,6 @@ class AttachmentUnusable(RagChatError):
     reason: str
     code = "ATTACHMENT_UNUSABLE"
     sentence = "@{name} cannot be attached: it {reason}."
-
-
-class PromptArgumentRefused(RagChatError):
-    prompt: str
-    argument: str
-    reason: str
-    hint: str = ""
-    code = "PROMPT_ARGUMENT_REFUSED"
-    sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
 
 
 class ArgumentMissing(RagChatError):

@@ -6,11 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ragchat.sanitize import one_line
+from ragcommon.contract.search import Hit
 from ragcommon.files.uris import path_in
 from ragcommon.text.places import Place, file_name, location
+
+if TYPE_CHECKING:
+    from ragchat.grounding.types import Citation
 
 # At most this many folders are shown before a file's name.
 _MAX_FOLDERS = 8
@@ -78,9 +83,13 @@ def path_globs(words: str) -> Sequence[str]:
 
 def part_globs(words: str) -> Sequence[str]:
     """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
-    encoded = "".join(_either_case(character, _encoded) for character in words.replace("\\", "/"))
-    plain = "".join(_either_case(character, str) for character in words)
-    return [f"*{glob}*" for glob in dict.fromkeys((encoded, plain))]
+    encoded = either_case(words.replace("\\", "/"), _encoded)
+    return [f"*{glob}*" for glob in dict.fromkeys((encoded, either_case(words)))]
+
+
+def either_case(text: str, write: Callable[[str], str] = str) -> str:
+    """The glob for a text in either case, each character as `write` writes it."""
+    return "".join(_either_case(character, write) for character in text)
 
 
 def _encoded(character: str) -> str:
@@ -128,6 +137,12 @@ def short_location(
 ) -> str:
     """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places."""
     return kind_of(uri) + one_line(location(short_uri(uri, title), lines, places))
+
+
+def passage_location(passage: Hit | Citation) -> str:
+    """The `short_location` of a hit, or of what a citation quotes."""
+    lines = (passage.start_line, passage.end_line) if isinstance(passage, Hit) else passage.cited_lines
+    return short_location(passage.uri, [lines], passage.title, passage.places)
 
 
 def kind_of(uri: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from threading import Thread
@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 K = TypeVar("K")
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -77,14 +78,15 @@ async def contain_cancellation(work: Awaitable[T]) -> T:
 
 
 @asynccontextmanager
-async def background_task(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
-    """Run `task` in the background while the body runs, and what the body starts in the yielded group.
+async def background_task(*functions: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
+    """Run the functions in the background while the body runs, and what is started in the yielded group.
 
     Errors of the body are not wrapped in a group.
     """
     failure: BaseException | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(task)
+        for function in functions:
+            tasks.start_soon(function)
         try:
             yield tasks
         except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -92,6 +94,19 @@ async def background_task(task: Callable[[], Coroutine[Any, Any, None]]) -> Asyn
         tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+async def gathered(function: Callable[[T], Awaitable[R]], items: Iterable[T]) -> list[R]:
+    """The results of the function for all items, at the same time, in the order of the items."""
+    results: dict[int, R] = {}
+
+    async def add(place: int, item: T) -> None:
+        results[place] = await function(item)
+
+    async with anyio.create_task_group() as tasks:
+        for place, item in enumerate(items):
+            tasks.start_soon(add, place, item)
+    return [results[place] for place in sorted(results)]
 
 
 @coroutine

@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from ragmcp.concurrency import Pulse, background_task, contain_cancellation, in_daemon_thread
+from ragmcp.concurrency import Pulse, background_task, contain_cancellation, gathered, in_daemon_thread
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
@@ -115,3 +115,17 @@ async def test_a_computation_that_is_not_waited_for_any_more_ends_quietly() -> N
 async def test_what_a_computation_raises_is_raised_where_it_is_waited_for() -> None:
     with pytest.raises(ZeroDivisionError):
         await in_daemon_thread(lambda: 1 // 0)
+
+
+async def test_results_come_in_the_order_of_the_items_though_all_run_at_once() -> None:
+    second = anyio.Event()
+
+    async def named(number: int) -> str:
+        if number == 2:
+            second.set()
+        await second.wait()
+        return f"no. {number}"
+
+    with anyio.fail_after(5):
+        assert await gathered(named, [1, 2]) == ["no. 1", "no. 2"]
+    assert await gathered(named, []) == []

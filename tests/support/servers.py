@@ -16,7 +16,7 @@ import anyio
 from ragchat.servers.asking import User
 from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.tools import ServerTool
+from ragchat.servers.tools import OfferedTool
 from ragconfig.settings import load_settings
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.processes import LONGEST_SECONDS
@@ -80,6 +80,6 @@ async def managed(
             yield manager
 
 
-def tool(manager: ServerManager, name: str) -> ServerTool:
+def tool(manager: ServerManager, name: str) -> OfferedTool:
     """The tool that a model knows by this name."""
     return next(tool for tool in manager.tools() if tool.name == name)

@@ -97,7 +97,7 @@ def test_what_may_not_be_read_is_named(name: str, said: str, tmp_path: Path) -> 
         if not name:
             checked = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "doctor")
             assert (
-                f"fault    memory file    {data}/memory.db cannot be read: Permission denied" in checked.out
+                f"fault    memory file    {data}/memory.db cannot be read: permission denied" in checked.out
             )
     finally:
         (data / name).chmod(0o700)

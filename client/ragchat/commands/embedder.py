@@ -18,7 +18,7 @@ from ragchat.errors import MemoryUnavailable, NotOurEmbedder
 from ragchat.evaluation.cases import Case
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, sentence
-from ragchat.evaluation.store import evaluation_store
+from ragchat.evaluation.store import EvaluationStore
 from ragchat.formatting import counted, seconds
 from ragchat.llm.embedders import Choice, choices, named
 from ragchat.llm.ollama import pull
@@ -28,7 +28,6 @@ from ragchat.servers.memory.process import EMBEDDER_KEYS, environment, program
 from ragchat.servers.memory.server import open_memory
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
-from ragchat.ui.render.progress import counting_bar
 from ragcommon.contract.maintenance import Stats
 from ragcommon.files.writing import private_folder
 from ragconfig.settings import Settings, packaged
@@ -89,7 +88,7 @@ async def use(run: Invocation) -> int:
             changes = chosen.changes
     settings = _with(run.settings, changes)
     async with open_memory(settings, run.config_file, verbose=run.arguments.verbose) as memory:
-        with counting_bar(run.console.stderr, "Downloading", shown=not run.console.json) as on_progress:
+        with run.progress("Downloading") as on_progress:
             identity = (await memory.prepare_embedder(on_progress)).embedder
         if run.arguments.name not in BACK and identity != stats.embedder and stats.chunks:
             await _collect(run, memory)
@@ -103,7 +102,7 @@ async def use(run: Invocation) -> int:
                 )
         file = change(run, "embedder", changes)
         if identity != stats.embedder:
-            with counting_bar(run.console.stderr, "Embedding", shown=not run.console.json) as on_progress:
+            with run.progress("Embedding") as on_progress:
                 await memory.reembed(on_progress)
     run.console.result(
         {"embedder": identity, "previous": stats.embedder, "changed": True, "settings": str(file)},
@@ -128,7 +127,7 @@ async def _download(run: Invocation, chosen: Choice) -> None:
 
 async def pull_with_bar(run: Invocation, name: str) -> None:
     """Have Ollama download a model. Raises PullFailed."""
-    with counting_bar(run.console.stderr, "Downloading", shown=not run.console.json) as on_progress:
+    with run.progress("Downloading") as on_progress:
 
         async def report(done: int, total: int) -> None:
             if on_progress:
@@ -140,7 +139,7 @@ async def pull_with_bar(run: Invocation, name: str) -> None:
 async def _collect(run: Invocation, memory: MemoryClient) -> None:
     """Embed all chunks; memory goes on with the old embeddings."""
     started = time.perf_counter()
-    with counting_bar(run.console.stderr, "Embedding", shown=not run.console.json) as on_progress:
+    with run.progress("Embedding") as on_progress:
         done = await memory.reembed(on_progress, switch=False)
     took = time.perf_counter() - started
     run.console.note(f"Embedded {counted(done.computed, 'chunk')} in {seconds(took)}.")
@@ -151,7 +150,7 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
 
     They are asked in a copy of the memory, so that no one else gets answers of an embedder on trial.
     """
-    async with evaluation_store(sessions_path(run.settings)) as store:
+    async with EvaluationStore(sessions_path(run.settings)) as store:
         cases = await store.cases()
     if not cases:
         run.console.note("You have no cases of your own, so nothing was compared. /good and /bad save them.")

@@ -14,7 +14,7 @@ from ragchat.errors import UnknownCase
 from ragchat.evaluation.cases import Case, cases_of_script
 from ragchat.evaluation.judging import Outcome
 from ragchat.evaluation.runs import run_cases, sentence
-from ragchat.evaluation.store import evaluation_store
+from ragchat.evaluation.store import EvaluationStore
 from ragchat.formatting import counted, local
 from ragchat.sanitize import one_line
 from ragchat.sessions.store import sessions_path
@@ -27,7 +27,7 @@ async def evaluate(run: Invocation) -> int:
     """Exit code 1 if a case is worse than in the run before, or could not be asked."""
     script = str(await anyio.Path(run.arguments.set).resolve()) if run.arguments.set else ""
     settings = run.settings
-    async with evaluation_store(sessions_path(settings)) as store:
+    async with EvaluationStore(sessions_path(settings)) as store:
         cases = cases_of_script(Path(script)) if script else await store.cases()
         if not cases and not run.console.json:
             run.console.note(NO_CASES)
@@ -65,7 +65,7 @@ def _show(run: Invocation, outcome: Outcome) -> None:
 
 
 async def ls(run: Invocation) -> int:
-    async with evaluation_store(sessions_path(run.settings)) as store:
+    async with EvaluationStore(sessions_path(run.settings)) as store:
         cases = await store.cases()
     rows = [(one.case_id, one.verdict, local(one.created_at), one.wanted, one.question) for one in cases]
     header = ("case", "verdict", "judged", "right place", "question")
@@ -77,7 +77,7 @@ async def rm(run: Invocation) -> int:
     def removed(case: Case) -> str:
         return f"Removed the case {case.case_id}: {one_line(case.question)}"
 
-    async with evaluation_store(sessions_path(run.settings)) as store:
+    async with EvaluationStore(sessions_path(run.settings)) as store:
         return await remove_each(
             run,
             run.arguments.case_ids,

@@ -9,7 +9,6 @@ from ragchat.formatting import local
 from ragchat.memory.history import can_restore, next_sync, restored, sentences, size
 from ragchat.memory.matching import about_past
 from ragchat.sanitize import sanitize
-from ragchat.ui.render.progress import counting_bar
 
 # By the beginnings of lines, the longer ones first.
 DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
@@ -87,7 +86,7 @@ async def restore(run: Invocation) -> int:
 async def undo(run: Invocation) -> int:
     console, arguments = run.console, run.arguments
     async with run.memory() as memory:
-        with counting_bar(console.stderr, "Undoing", shown=not console.json) as on_progress:
+        with run.progress("Undoing") as on_progress:
             undone = await memory.undo(
                 on_progress,
                 numbers=[number for number in arguments.writes if number != LAST],

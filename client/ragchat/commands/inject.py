@@ -22,6 +22,7 @@ from ragchat.formatting import counted
 from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import NotText, decode
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.uris import is_address
@@ -65,7 +66,7 @@ async def _begin(run: Invocation, added: int) -> None:
         async with run.conversation(SaveMode.NOTHING) as conversation:
             if (await conversation.memory.stats()).documents != added:
                 return
-            found = await where_to_begin(conversation.memory, conversation.retrieval_limits)
+            found = await where_to_begin(conversation.memory, conversation.limits.retrieval)
             if found.documents and not run.console.json and (model := await conversation.model.find()):
                 run.console.note(f"\nAn overview by {model.name}:")
                 beginnings = Attached.of(found.beginnings)
@@ -85,7 +86,7 @@ def _addresses(file: str) -> list[str]:
     try:
         lines = decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES)).text.splitlines()
     except (OSError, NotText) as error:
-        raise AddressesUnusable(file, getattr(error, "strerror", None) or str(error)) from None
+        raise AddressesUnusable(file, os_reason(error)) from None
     found = []
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):

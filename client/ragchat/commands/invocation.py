@@ -6,7 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from ragchat.conversation import Conversation, SaveMode
     from ragchat.memory.client import MemoryClient
     from ragchat.servers.manager import ServerManager
+    from ragchat.sessions.store import SessionStore
     from ragchat.turn.events import Event
     from ragconfig.home import Home
     from ragconfig.settings import Settings
+    from ragmcp.client.features import OnProgress
 
 
 @dataclass
@@ -116,6 +118,11 @@ class Invocation:
         verbose = self.arguments.verbose
         return open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
 
+    def sessions(self) -> SessionStore:
+        from ragchat.sessions.store import SessionStore, sessions_path
+
+        return SessionStore(sessions_path(self.settings))
+
     @asynccontextmanager
     async def conversation(self, save_mode: SaveMode | None = None) -> AsyncIterator[Conversation]:
         """The conversation, with memory and the other servers, in a new session or the one to continue.
@@ -148,6 +155,12 @@ class Invocation:
                 if arguments.scope:
                     await conversation.scope.narrow(arguments.scope)
                 yield conversation
+
+    def progress(self, label: str, *, shown: bool = True) -> AbstractContextManager[OnProgress | None]:
+        """A bar for a call of the memory server, not with --json. None if it cannot be drawn."""
+        from ragchat.ui.render.progress import counting_bar
+
+        return counting_bar(self.console.stderr, label, shown=shown and not self.console.json)
 
     def note_event(self, event: Event) -> None:
         """Print a notice of a turn on stderr; other events are not shown."""

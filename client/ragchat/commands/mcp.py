@@ -18,7 +18,7 @@ from ragchat.formatting import counted
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
-    Scope,
+    ConfigScope,
     ServerConfig,
     find_project_file,
     find_server,
@@ -34,9 +34,9 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
+from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import SERVER_NAME
 
-KEY = "mcpServers"
 NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 
 
@@ -58,8 +58,7 @@ def add(run: Invocation) -> int:
 
 def _entry(words: Sequence[str]) -> dict[str, Any]:
     first, *rest = words
-    is_url = first.startswith(("http://", "https://"))
-    return {"url": first} if is_url else {"command": first, "args": rest}
+    return {"url": first} if is_http_url(first) else {"command": first, "args": rest}
 
 
 def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
@@ -76,9 +75,9 @@ def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[st
     if name in read_entries(file):
         raise ServerExists(name, str(file))
     # A project's file is for everybody who works on it.
-    write_entry(file, name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
+    write_entry(file, name, entry, 0o600 if arguments.scope == ConfigScope.USER else 0o644)
     if run.console.json:
-        added = _described(read_file(file, Scope(arguments.scope))[name])
+        added = _described(read_file(file, ConfigScope(arguments.scope))[name])
         run.console.document({**added, "missing": list(missing)})
         return 0
     run.console.print(f"Added {name} to {file}. `ragchat mcp test {quote(name)}` tries it.")
@@ -155,7 +154,7 @@ async def test(run: Invocation) -> int:
         chosen = [one for name, one in manager.connections.items() if not names or name in names]
         for connection in chosen:
             if connection.state is ServerState.UNASKED and _confirms_start(run, connection.config):
-                manager.agree(connection.config.name)
+                manager.agree(connection.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
             await connection.wait_started()
@@ -244,6 +243,6 @@ def _find(run: Invocation, name: str) -> ServerConfig:
 
 
 def _file(run: Invocation, scope: str) -> Path:
-    if scope == Scope.USER:
+    if scope == ConfigScope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE

@@ -9,7 +9,7 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm
 from ragchat.console import Failure, describe
 from ragchat.formatting import counted
-from ragchat.servers.configs import USER_FILE, Scope, ServerConfig, read_file, write_entry
+from ragchat.servers.configs import USER_FILE, ConfigScope, ServerConfig, read_file, write_entry
 from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
 from ragcommon.hosts import HOSTS
 
@@ -21,7 +21,7 @@ def import_servers(run: Invocation) -> int:
     folder = Path.cwd()
     chosen = run.arguments.host
     file = run.home.config / USER_FILE
-    own = read_file(file, Scope.USER)
+    own = read_file(file, ConfigScope.USER)
     results, failures = [], []
     for host, files in host_files(folder).items():
         if chosen not in (None, host):

@@ -15,7 +15,6 @@ from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group, what, writer
 from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.servers.memory.process import environment, program
-from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 from ragcommon.contract.maintenance import Repaired
 from ragconfig.home import user_path
@@ -99,7 +98,7 @@ async def backup(run: Invocation) -> int:
     console = run.console
     file = str(user_path(run.arguments.file))
     async with run.memory() as memory:
-        with counting_bar(console.stderr, "Copying", shown=not console.json) as on_progress:
+        with run.progress("Copying") as on_progress:
             done = await memory.backup(file, on_progress, force=run.arguments.force)
     documents = counted(done.documents, "document")
     console.result(done, f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
@@ -126,7 +125,7 @@ async def reembed(run: Invocation) -> int:
             left = f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
             console.result(stats, left)
             return 0
-        with counting_bar(console.stderr, "Embedding", shown=not console.json) as on_progress:
+        with run.progress("Embedding") as on_progress:
             done = await memory.reembed(on_progress)
     kept = done.chunks - done.computed
     others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
@@ -144,7 +143,7 @@ async def verify(run: Invocation) -> int:
     """Exit code 1 if something is damaged, or with --repair, if damage remains."""
     console, label = run.console, "Repairing" if run.arguments.repair else "Checking"
     async with run.memory() as memory:
-        with counting_bar(console.stderr, label, shown=not console.json) as on_progress:
+        with run.progress(label) as on_progress:
             check = memory.repair if run.arguments.repair else memory.verify
             found = await check(on_progress)
     if console.json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import anyio
 from msgspec.structs import replace
 
 from ragchat.commands.changing import BACK, agree, before, change, require_own, shown, without_passwords
@@ -16,11 +15,12 @@ from ragchat.console import Failure
 from ragchat.errors import ModelFailed, ModelNotFound
 from ragchat.formatting import seconds
 from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag, with_tag
-from ragchat.llm.servers import Server, Trial, find_servers, try_model
+from ragchat.llm.servers import ModelServer, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 from ragcommon.files.uris import without_userinfo
 from ragconfig.writing import Value
+from ragmcp.concurrency import gathered
 
 KEYS = ("model.name", "model.base_url")
 OLLAMA = "Ollama"
@@ -66,24 +66,21 @@ async def setup(run: Invocation) -> int:
     return 0 if answering else 1
 
 
-async def _try_all(servers: Sequence[Server], settings: ModelSettings) -> list[Trial]:
+async def _try_all(servers: Sequence[ModelServer], settings: ModelSettings) -> list[Trial]:
     """Ask one model of each server, at the same time."""
-    trials = [Trial("", problem=server.problem) for server in servers]
 
-    async def ask(place: int, server: Server) -> None:
+    async def ask(server: ModelServer) -> Trial:
+        if server.problem:
+            return Trial("", problem=server.problem)
         wanted = settings.openai_model if server.base_url == OPENAI_URL else settings.name
         name = choose(server.models, wanted)
         assert name is not None  # `problem` says that there is none
-        trials[place] = await try_model(server, name, settings, os.environ)
+        return await try_model(server, name, settings, os.environ)
 
-    async with anyio.create_task_group() as tasks:
-        for place, server in enumerate(servers):
-            if not server.problem:
-                tasks.start_soon(ask, place, server)
-    return trials
+    return await gathered(ask, servers)
 
 
-async def _named(run: Invocation, wanted: str, servers: Sequence[Server]) -> tuple[Server, str]:
+async def _named(run: Invocation, wanted: str, servers: Sequence[ModelServer]) -> tuple[ModelServer, str]:
     """The server that has the model, which Ollama may have to pull. Raises ModelNotFound, NotAgreed."""
     for server in servers:
         if name := same_tag(wanted, server.models):
@@ -96,7 +93,7 @@ async def _named(run: Invocation, wanted: str, servers: Sequence[Server]) -> tup
     return here, with_tag(wanted)
 
 
-def _show(run: Invocation, servers: Sequence[Server], trials: Sequence[Trial]) -> None:
+def _show(run: Invocation, servers: Sequence[ModelServer], trials: Sequence[Trial]) -> None:
     rows, number = [], 0
     for server, trial in zip(servers, trials, strict=True):
         number += not trial.problem
@@ -115,7 +112,7 @@ async def _asked(most: int) -> int:
     return int(line) if line and line.isdecimal() and 1 <= int(line) <= most else 0
 
 
-def _changes(run: Invocation, server: Server, name: str) -> dict[str, Value]:
+def _changes(run: Invocation, server: ModelServer, name: str) -> dict[str, Value]:
     """Without an address, a named model is looked for at Ollama, and else at OpenAI."""
     is_usual = server.base_url in (run.settings.tables["model"]["ollama_url"], OPENAI_URL)
     is_found = is_usual and not os.environ.get("OPENAI_BASE_URL")

@@ -37,7 +37,7 @@ from ragchat.notebooks.definitions import (
     listed,
     load,
     names,
-    path_of,
+    notebook_path,
     remove,
     save,
     unknown,
@@ -45,9 +45,7 @@ from ragchat.notebooks.definitions import (
 from ragchat.notebooks.transfer import Shared, head, read_head
 from ragchat.sanitize import visible
 from ragchat.sessions.export import record_of
-from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.turn.scope import EVERYTHING
-from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import absolute_scope
 from ragconfig.home import user_path
 
@@ -55,11 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragchat.memory.client import MemoryClient
+    from ragchat.sessions.store import SessionStore
     from ragchat.sessions.types import SessionInfo
-
-
-def _store(run: Invocation) -> SessionStore:
-    return SessionStore(sessions_path(run.settings))
 
 
 def _given(run: Invocation, notebook: Notebook) -> Notebook:
@@ -113,7 +108,7 @@ async def ls(run: Invocation) -> int:
     found = [*listed(folder_of(run.settings))]
     notebooks = [one for one in found if isinstance(one, Notebook)]
     errors = [one for one in found if not isinstance(one, Notebook)]
-    async with _store(run) as store:
+    async with run.sessions() as store:
         counts = Counter(info.notebook for info in await store.list())
     documents = [{**_document(one), "sessions": counts[one.name]} for one in notebooks]
     rows = [(one.name, one.scope or "all documents", one.model, counts[one.name]) for one in notebooks]
@@ -136,9 +131,9 @@ async def ls(run: Invocation) -> int:
 
 async def show(run: Invocation) -> int:
     notebook = load(folder_of(run.settings), run.arguments.name)
-    async with _store(run) as store:
+    async with run.sessions() as store:
         sessions = await store.list(notebook=notebook.name)
-    path = path_of(folder_of(run.settings), notebook.name)
+    path = notebook_path(folder_of(run.settings), notebook.name)
     lines = [*_lines(notebook), f"file: {path}", *_session_lines(sessions)]
     run.console.result({**_document(notebook), "path": str(path), "sessions": sessions}, *lines)
     return 0
@@ -162,7 +157,7 @@ async def edit(run: Invocation) -> int:
     Raises NotEdited, SeveralDocumentsMatch.
     """
     folder = folder_of(run.settings)
-    path = path_of(folder, run.arguments.name)
+    path = notebook_path(folder, run.arguments.name)
     values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
     if any(value is not None for value in values):
         given = _given(run, load(folder, run.arguments.name))
@@ -192,7 +187,7 @@ async def _open_editor(run: Invocation, path: Path) -> None:
 
 
 async def rm(run: Invocation) -> int:
-    async with _store(run) as store:
+    async with run.sessions() as store:
         return await remove_each(
             run,
             run.arguments.names,
@@ -218,7 +213,7 @@ async def export(run: Invocation) -> int:
     path = user_path(name)
     with ExitStack() as stack:
         file: IO[bytes] = sys.stdout.buffer if name == "-" else stack.enter_context(new_file(path))
-        async with run.memory() as memory, _store(run) as store:
+        async with run.memory() as memory, run.sessions() as store:
             infos = await store.list(notebook=notebook.name)
             sessions = [record_of(await store.load(info.session_id)) for info in reversed(infos)]
             filter = await _filter(memory, notebook)
@@ -227,8 +222,7 @@ async def export(run: Invocation) -> int:
                 page = await memory.documents(None, filter) if filter else None
                 uris = [document.uri for document in page.documents] if page else []
             file.write(head(_portable(notebook, filter), sessions))
-            shown = not (console.json or name == "-")
-            with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
+            with run.progress("Exporting", shown=name != "-") as on_progress:
                 documents = await transfer.write(memory, file, on_progress, uris)
     if name != "-":
         sentence = (
@@ -247,7 +241,7 @@ async def import_(run: Invocation) -> int:
         shared = await to_thread.run_sync(read_head, str(path), file, run.arguments.other_name or "")
         notebook = shared.notebook
         _confirm(run, shared)
-        async with run.memory() as memory, _store(run) as store:
+        async with run.memory() as memory, run.sessions() as store:
             try:
                 known = load(folder, notebook.name)
             except UnknownNotebook:
@@ -256,7 +250,7 @@ async def import_(run: Invocation) -> int:
                 if notebook not in (known, _portable(known, await _filter(memory, known))):
                     raise NotebookExists(notebook.name, "Import it under another name: --as NAME.")
             turns = sum([await store.add(session) for session in shared.sessions])
-            with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
+            with run.progress("Importing") as on_progress:
                 size = path.stat().st_size
                 statuses, errors, _ = await transfer.read(
                     memory, str(path), file, size, on_progress, before=shared.lines

@@ -7,7 +7,7 @@ from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 from ragcommon.text.rules import with_words_replaced
 
 # Hits, unless the user says how many.
@@ -34,7 +34,7 @@ async def query(run: Invocation) -> int:
         run.console.note(EMPTY_MEMORY if found.empty else "No passage matches.")
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
-        where = short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places)
+        where = passage_location(hit)
         run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
         run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").splitlines()) + "\n")
     return 0

@@ -18,16 +18,11 @@ from ragchat.notebooks.definitions import folder_of, load
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
 from ragchat.sessions.export import export_session, record_of
-from ragchat.sessions.store import SessionStore, sessions_path
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport
     from ragchat.memory.client import MemoryClient
     from ragchat.turn.types import Turn
-
-
-def _store(run: Invocation) -> SessionStore:
-    return SessionStore(sessions_path(run.settings))
 
 
 def _notebook(run: Invocation) -> str:
@@ -38,7 +33,7 @@ def _notebook(run: Invocation) -> str:
 
 async def ls(run: Invocation) -> int:
     notebook = _notebook(run)
-    async with _store(run) as store:
+    async with run.sessions() as store:
         sessions = await store.list(run.arguments.limit, notebook=notebook)
     empty = f"The notebook {notebook} has" if notebook else "There are"
     header = ["session", "last used", "turns", "first question"]
@@ -53,7 +48,7 @@ async def ls(run: Invocation) -> int:
 
 
 async def show(run: Invocation) -> int:
-    async with _store(run) as store:
+    async with run.sessions() as store:
         session = await store.load(run.arguments.session_id)
     changed = await _changed(run, session.turns)
     if run.console.json:
@@ -85,7 +80,7 @@ async def _changed(run: Invocation, turns: Sequence[Turn]) -> dict[str, list[str
 
 
 async def stale(run: Invocation) -> int:
-    async with _store(run) as store, run.memory() as memory:
+    async with run.sessions() as store, run.memory() as memory:
         turns = [turn async for turn in stale_turns(store, memory)]
     rows = [(one.session_id, local(one.created_at), ", ".join(one.places), one.question) for one in turns]
     header = ("session", "asked", "changed since", "question")
@@ -94,7 +89,7 @@ async def stale(run: Invocation) -> int:
 
 
 async def rm(run: Invocation) -> int:
-    async with _store(run) as store:
+    async with run.sessions() as store:
         return await remove_each(
             run,
             run.arguments.session_ids,
@@ -109,7 +104,7 @@ async def rm(run: Invocation) -> int:
 
 async def export(run: Invocation) -> int:
     """Print Markdown; with --json, the whole session with its traces."""
-    async with _store(run) as store:
+    async with run.sessions() as store:
         session = await store.load(run.arguments.session_id)
     run.console.result(record_of(session), export_session(session, "markdown").removesuffix("\n"))
     return 0
@@ -121,7 +116,7 @@ async def inject(run: Invocation) -> int:
 
 
 async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
-    async with _store(run) as store:
+    async with run.sessions() as store:
         for session_id in run.arguments.session_ids or [info.session_id for info in await store.list()]:
             try:
                 session = await store.load(session_id)
@@ -133,7 +128,7 @@ async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -
 
 async def search(run: Invocation) -> int:
     text = " ".join(run.arguments.text)
-    async with _store(run) as store:
+    async with run.sessions() as store:
         matches = await store.search(text, run.arguments.limit, _notebook(run))
     lines = [
         f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}\n"

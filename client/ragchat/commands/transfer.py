@@ -14,8 +14,7 @@ from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
-from ragchat.memory.transfer import FORMAT, VERSION, Header, batches, line_of, new_file
-from ragchat.ui.render.progress import counting_bar
+from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, new_file
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:
@@ -34,9 +33,8 @@ async def export(run: Invocation) -> int:
     path = user_path(name)
     with ExitStack() as stack:
         file = sys.stdout.buffer if to_stdout else stack.enter_context(new_file(path))
-        shown = not (console.json or to_stdout)
         async with run.memory() as memory:
-            with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
+            with run.progress("Exporting", shown=not to_stdout) as on_progress:
                 documents = await write(memory, file, on_progress, vectors=run.arguments.vectors)
     if not to_stdout:
         sentence = f"Exported {counted(documents, 'document')} to {path}."
@@ -60,13 +58,13 @@ async def write(
         async for page in memory.export(vectors=vectors, uris=part):
             if header is None:
                 header = Header(FORMAT, VERSION, page.embedder, page.dimensions)
-                file.write(line_of(header))
-            file.writelines(map(line_of, page.documents))
+                file.write(as_lines([header]))
+            file.write(as_lines(page.documents))
             documents += len(page.documents)
             if on_progress:
                 on_progress(documents, max(documents, page.total if uris is None else len(uris)), None)
     if header is None:  # of no documents
-        file.write(line_of(Header(FORMAT, VERSION)))
+        file.write(as_lines([Header(FORMAT, VERSION)]))
     file.flush()
     return documents
 
@@ -82,7 +80,7 @@ async def import_(run: Invocation) -> int:
             file = stack.enter_context(path.open("rb"))
             size = path.stat().st_size
         async with run.memory() as memory:
-            with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
+            with run.progress("Importing") as on_progress:
                 statuses, errors, embedder = await read(memory, name, file, size, on_progress)
             used = (await memory.stats()).embedder if embedder else ""
     if used != embedder:

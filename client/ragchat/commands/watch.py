@@ -22,7 +22,9 @@ from ragchat.formatting import counted, utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
+from ragcommon.errors import os_reason
 from ragcommon.files.uris import is_address, path_of
+from ragcommon.sqlite.wal import Identity, identity
 from ragconfig.home import user_path
 from ragmcp.concurrency import background_task
 
@@ -38,9 +40,6 @@ MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "missing", "failed")
 # Seconds between two requests for a web page: few change more often, and most servers belong to others.
 PAGES_SECONDS = 3600.0
-
-# Device and inode: they differ if another file or folder has taken the path.
-Identity = tuple[int, int]
 
 
 async def watch(run: Invocation) -> int:
@@ -115,7 +114,7 @@ class Watch:
             except BrokenPipeError:  # The reader of the lines has ended.
                 raise
             except OSError as error:
-                raise NotWatched(error.strerror or str(error)) from error
+                raise NotWatched(os_reason(error)) from error
             before = now
 
     async def _follow(
@@ -199,7 +198,7 @@ class Watch:
 
     def _identities(self) -> dict[Path, Identity | None]:
         """The identity of the file or folder at each root; None if there is none."""
-        return {root: _identity(root) for root in self._roots}
+        return {root: identity(root) for root in self._roots}
 
     def _show(
         self, status: str, uri: str, document_id: str | None = None, chunks: int = 0, error: str | None = None
@@ -216,11 +215,3 @@ class Watch:
         if chunks:
             text += f" ({counted(chunks, 'chunk')})"
         self._run.console.print(f"{time}  {status:<8}  {text}")
-
-
-def _identity(path: Path) -> Identity | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

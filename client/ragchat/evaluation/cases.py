@@ -20,7 +20,7 @@ from ragchat.memory.matching import Catalogue, about_one
 from ragchat.scripts.script import Expectation, as_list, load_script
 from ragchat.turn.followup import depends
 from ragchat.turn.types import Turn
-from ragchat.uris import exact_glob, short_location, short_uri
+from ragchat.uris import exact_glob, passage_location, short_location, short_uri
 
 Verdict = Literal["good", "bad"]
 # The place of an answer that is in no document.
@@ -137,8 +137,7 @@ def _cited(citation: Citation, turn: Turn) -> RightPlace:
     """The quotation, or else the whole passage."""
     hits = (one.hit for one in turn.answer.candidates if one.hit.chunk_id == citation.chunk_id)
     text = citation.quote if citation.verified else next((hit.text for hit in hits), "")
-    location = short_location(citation.uri, [citation.cited_lines], citation.title, citation.places)
-    return RightPlace(citation.uri, text, location)
+    return RightPlace(citation.uri, text, passage_location(citation))
 
 
 def cases_of_script(path: Path) -> list[Case]:

@@ -16,12 +16,13 @@ from ragchat.evaluation.conditions import prompt_hash
 from ragchat.grounding.citations import MARKER, marked_numbers
 from ragchat.grounding.facts import lacking
 from ragchat.grounding.pieces import piece_spans
+from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
-from ragchat.scripts.runner import StepResult, check, folded, is_cited
+from ragchat.scripts.runner import StepResult, is_cited, normalized, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
@@ -33,7 +34,7 @@ SCREEN = 1_700
 # The share of the facts of a good answer that another answer may lack.
 MAX_LACKING = 0.5
 
-Shown = list[tuple[str, str]]  # URIs and texts
+Texts = list[tuple[str, str]]  # URIs and texts
 
 
 class Outcome(Struct, frozen=True):
@@ -83,7 +84,7 @@ async def judge_cases(
             for question in case.after:
                 await conversation.ask(question)
             turn = await conversation.ask(case.question)
-            outcome = await judged(case, turn, await conversation.prompt_passages(turn))
+            outcome = await judged(case, turn, await _prompt_passages(conversation, turn))
             outcome = replace(outcome, system_prompt=prompt_hash(conversation))
         except RagChatError as error:
             failure = error
@@ -101,6 +102,23 @@ async def judge_cases(
     return outcomes
 
 
+async def _prompt_passages(conversation: Conversation, turn: Turn) -> list[Hit]:
+    """The passages in the prompt of a turn; of one without a model, those that a prompt would have."""
+    from ragchat.turn.grounding import judge_passages
+    from ragchat.turn.passages import number
+    from ragchat.turn.retrieval import retrieve
+
+    if turn.answer.model != OFFLINE:
+        return [one.hit for one in turn.answer.candidates if one.n]
+    limits, memory = conversation.limits, conversation.scope.searched
+    query = turn.trace.query or turn.question
+    found = await retrieve(memory, query, limits.retrieval)
+    grounding = await judge_passages(turn.question, query, found, memory, limits.retrieval.seconds)
+    budget = limits.budget
+    room = budget.context - budget.answer - tokens.at_most(conversation.instructions)
+    return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
+
+
 async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     """Judge the answer `turn` to a case; `passages` are those of its prompt."""
     answer, seconds = turn.answer, turn.timings["total"]
@@ -110,16 +128,16 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     right: bool | None
     if case.expect is not None:
         uris = [uri for uri, _ in shown(turn)]
-        failures = await check(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
+        failures = await unmet(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
         right = not failures if case.expect != Expectation() else None
         place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
         if place != Expectation():
             cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
-            screen = not await check(place, cut, seconds)
+            screen = not await unmet(place, cut, seconds)
             cites = as_list(place.cites) or ["*"]
             found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
             texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
-            prompt = not await check(place, texts, seconds)
+            prompt = not await unmet(place, texts, seconds)
     elif case.answered is False:
         right = not answer.grounded
         failures = [] if right else ["does not decline"]
@@ -128,7 +146,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         right = not failures
         screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
     else:
-        is_same = folded(answer.text) == folded(case.answer)
+        is_same = normalized(answer.text) == normalized(case.answer)
         right, failures = (False, ["is the same bad answer"]) if is_same else (None, [])
     sources = answer.sources
     return Outcome(
@@ -139,7 +157,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         prompt,
         not answer.grounded,
         failures,
-        [short_location(one.uri, [one.cited_lines], one.title, one.places) for one in sources],
+        [*map(passage_location, sources)],
         list(dict.fromkeys(one.uri for one in sources)),
         sum(answer.usage.best),
         seconds,
@@ -147,7 +165,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     )
 
 
-def shown(turn: Turn, characters: int | None = None) -> Shown:
+def shown(turn: Turn, characters: int | None = None) -> Texts:
     """What an answer shows of documents: its cards, or the passages that it cites.
 
     With `characters`, what is in that many first ones.
@@ -183,7 +201,7 @@ def _failures(case: Case, turn: Turn) -> list[str]:
     return failures
 
 
-def _has_place(places: Sequence[RightPlace], texts: Shown) -> bool:
+def _has_place(places: Sequence[RightPlace], texts: Texts) -> bool:
     return any(place.uri == uri and _holds(text, place.text) for place in places for uri, text in texts)
 
 
@@ -197,4 +215,4 @@ def _holds(text: str, wanted: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return folded(re.sub(r"[*_`]", "", text))
+    return normalized(re.sub(r"[*_`]", "", text))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragchat.errors import NotRepeatable
 from ragchat.grounding.facts import lacking
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation
@@ -87,7 +87,7 @@ def _said(turn: Turn) -> str:
 
 
 def _places(cited: Sequence[Citation]) -> list[str]:
-    return list(dict.fromkeys(short_location(c.uri, [c.cited_lines], c.title, c.places) for c in cited))
+    return list(dict.fromkeys(map(passage_location, cited)))
 
 
 def _overlap(one: Citation, other: Citation) -> bool:

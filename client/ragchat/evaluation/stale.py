@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ragchat.errors import DocumentUnknown
 from ragchat.grounding.quotes import quoted_span
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 
 if TYPE_CHECKING:
     from ragchat.grounding.types import Citation
@@ -49,7 +49,7 @@ class Staleness:
         """The places of the sources that have changed since a turn."""
         texts = {one.hit.chunk_id: one.hit.text for one in turn.answer.candidates}
         changed = [
-            short_location(one.uri, [one.cited_lines], one.title, one.places)
+            passage_location(one)
             for one in turn.answer.sources
             if await self._has_changed(one, texts.get(one.chunk_id, ""), turn.created_at)
         ]

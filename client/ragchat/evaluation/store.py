@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,10 +15,16 @@ from ragchat.sessions.database import Database
 
 
 class EvaluationStore:
-    """Every method raises SessionsUnavailable if the file cannot be used."""
+    """The store in the file of the sessions. Every method raises SessionsUnavailable if it cannot be used."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path)
+
+    async def __aenter__(self) -> EvaluationStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._database.aclose()
 
     async def save_case(self, case: Case) -> None:
         """Save a case, in place of an earlier verdict on the same turn."""
@@ -53,16 +57,6 @@ class EvaluationStore:
         return [msgspec.json.decode(row[0], type=Run) for row in rows]
 
 
-@asynccontextmanager
-async def evaluation_store(path: Path) -> AsyncIterator[EvaluationStore]:
-    """The store in the file of the sessions."""
-    database = Database(path)
-    try:
-        yield EvaluationStore(database)
-    finally:
-        await database.aclose()
-
-
 async def save_verdict(conversation: Conversation, turn_id: str, verdict: Verdict, place: str) -> Case:
     """Save a turn of the conversation as a case, see `case_of`. Raises UnknownTurn, and as `case_of`."""
     turns = conversation.session.turns
@@ -71,7 +65,7 @@ async def save_verdict(conversation: Conversation, turn_id: str, verdict: Verdic
         raise UnknownTurn(turn_id)
     now = await conditions(conversation, turns[index].answer.model)
     case = await case_of(turns[index], turns[:index], verdict, place.strip(), conversation.memory, now)
-    async with evaluation_store(conversation.sessions.path) as store:
+    async with EvaluationStore(conversation.sessions.path) as store:
         await store.save_case(case)
     return case
 

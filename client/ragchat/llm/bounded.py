@@ -6,29 +6,38 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
-from ragchat.llm.errors import LimitReached
+from ragchat.llm.errors import LimitReached, ModelUnreachable
+from ragmcp.http.reach import is_loopback
 
 # Bytes between two checkpoints, at which signals are handled and the screen is drawn.
 PIECE = 16_384
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
-def bounded_client(model: str, most: int, *, trust_env: bool, certificates: bool) -> httpx2.AsyncClient:
-    """A client for the server of `model`. Reading more than `most` bytes raises LimitReached.
+def bounded_client(model: str, url: str, most: int) -> httpx2.AsyncClient:
+    """A client for the server of `model` at `url`. Reading more than `most` bytes raises LimitReached.
 
-    The limit is for decompressed bytes: of each event of an event stream, or of the whole body. Without
-    `certificates` it trusts no server over HTTPS.
+    The limit is for decompressed bytes: of each event of an event stream, or of the whole body. Raises
+    ModelUnreachable if `url` is no URL.
     """
     import openai
 
-    hook = partial(_bound, model, most)
-    verify = certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        parts = urlsplit(url)
+        local = is_loopback(parts.hostname or "")
+    except ValueError as error:
+        raise ModelUnreachable(url, str(error)) from None
+    # Loading certificates takes 35 ms. A server elsewhere may redirect to HTTPS.
+    needs_certificates = not local or parts.scheme == "https"
     return openai.DefaultAsyncHttpxClient(
-        trust_env=trust_env, verify=verify, event_hooks={"response": [hook]}
+        trust_env=not local,  # a proxy cannot reach a server on this machine
+        verify=needs_certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        event_hooks={"response": [partial(_bound, model, most)]},
     )
 
 

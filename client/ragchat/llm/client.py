@@ -11,7 +11,6 @@ from contextlib import suppress
 from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -312,28 +311,15 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
     import openai
 
     from ragchat.llm.bounded import bounded_client
-    from ragmcp.http.reach import is_loopback
 
     if not (endpoint.key.isascii() and endpoint.key.isprintable()):
         raise KeyUnusable()
-    try:
-        url = urlsplit(endpoint.base_url)
-        local = is_loopback(url.hostname or "")
-    except ValueError as error:
-        raise ModelUnreachable(endpoint.base_url, str(error)) from None
     return openai.AsyncOpenAI(
         base_url=endpoint.base_url,
         api_key=endpoint.key or "none",  # the package requires one; local servers ignore it
         max_retries=0,  # the package would wait for minutes without reporting it
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
-        http_client=bounded_client(
-            endpoint.name,
-            settings.message_bytes,
-            # A proxy cannot reach a server on this machine.
-            trust_env=not local,
-            # Loading them takes 35 ms. A server elsewhere may redirect to HTTPS.
-            certificates=not local or url.scheme == "https",
-        ),
+        http_client=bounded_client(endpoint.name, endpoint.base_url, settings.message_bytes),
     )
 
 

@@ -68,10 +68,13 @@ async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
     """A model at the configured endpoint; for "auto", one of those that it lists."""
     model = Model(endpoint, settings)
     if endpoint.name == AUTO:
-        chosen = choose(await _names(model), settings.openai_model)
-        if chosen is None:
+        try:
+            chosen = choose(await model.names(), settings.openai_model)
+            if chosen is None:
+                raise NoChatModel(endpoint.base_url)
+        except BaseException:
             await model.aclose()
-            raise NoChatModel(endpoint.base_url)
+            raise
         model.endpoint = ModelEndpoint(chosen, endpoint.base_url, endpoint.key)
     return model
 
@@ -124,14 +127,6 @@ def unknown_model(endpoint: ModelEndpoint, names: list[str]) -> UnknownModel:
 def chat_models(names: list[str]) -> list[str]:
     """Without models that do not chat, as far as their names tell."""
     return [name for name in names if not _NOT_FOR_CHAT.search(name)]
-
-
-async def _names(model: Model) -> list[str]:
-    try:
-        return await model.names()
-    except BaseException:
-        await model.aclose()
-        raise
 
 
 def choose(names: list[str], preferred: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import anyio
@@ -104,12 +104,9 @@ def _is(choice: Choice, kind: str, model: str, base_url: str) -> bool:
 
 async def _listed(url: str, key: str, settings: ModelSettings) -> list[str]:
     """The embedding models of an endpoint; none if it does not answer."""
-    model = Model(ModelEndpoint("", url, key), replace(settings, retries=0))
-    try:
+    async with aclosing(Model(ModelEndpoint("", url, key), replace(settings, retries=0))) as model:
         with suppress(ModelError), anyio.move_on_after(ollama.LIST_SECONDS):
             return [name for name in await model.names() if ollama.EMBEDS.search(name)]
-    finally:
-        await model.aclose()
     return []
 
 

@@ -23,12 +23,10 @@ NAMES_SHOWN = 5
 class ModelError(RagChatError):
     """The language model did not answer.
 
-    `is_temporary`: the same request may succeed later. `chat_hint` replaces the hint in the chat, where slash
-    commands apply instead of options.
+    `is_temporary`: the same request may succeed later.
     """
 
     is_temporary: ClassVar[bool] = False
-    chat_hint: ClassVar[str] = ""
     code = "MODEL_FAILED"
 
     @property

@@ -6,11 +6,9 @@ https://github.com/ollama/ollama/blob/main/docs/api.md. A pull resumes by itself
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urljoin
 
 import anyio
 import msgspec
@@ -84,7 +82,7 @@ async def embedders(settings: ModelSettings) -> list[OllamaEmbedder]:
     try:
         with anyio.move_on_after(LIST_SECONDS):
             async with (
-                _client(settings, settings.message_bytes) as client,
+                await _client(settings, settings.message_bytes) as client,
                 anyio.create_task_group() as tasks,
             ):
                 answer = await client.get(_url(settings, "/api/tags"))
@@ -103,7 +101,7 @@ async def pull(name: str, settings: ModelSettings, on_bytes: OnBytes) -> None:
     status = ""
     try:
         async with (
-            _client(settings, MAX_PULL_BYTES) as client,
+            await _client(settings, MAX_PULL_BYTES) as client,
             client.stream("POST", _url(settings, "/api/pull"), json={"model": name}) as answer,
         ):
             async for line in answer.aiter_lines():
@@ -127,19 +125,7 @@ def _url(settings: ModelSettings, path: str) -> str:
     return urljoin(settings.ollama_url, path)
 
 
-@asynccontextmanager
-async def _client(settings: ModelSettings, most: int) -> AsyncIterator[Any]:
+async def _client(settings: ModelSettings, most: int) -> httpx2.AsyncClient:
     from ragchat.llm.bounded import bounded_client
-    from ragmcp.http.reach import is_loopback
 
-    url = urlsplit(settings.ollama_url)
-    local = is_loopback(url.hostname or "")
-    make = partial(
-        bounded_client,
-        "Ollama",
-        most,
-        trust_env=not local,
-        certificates=not local or url.scheme == "https",
-    )
-    async with await to_thread.run_sync(make) as client:
-        yield client
+    return await to_thread.run_sync(bounded_client, "Ollama", settings.ollama_url, most)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
+from itertools import compress
 from typing import Any
 
 import anyio
@@ -17,6 +19,7 @@ from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.files.uris import without_userinfo
 from ragconfig.keys import read_key
+from ragmcp.concurrency import gathered
 
 # Where programs listen unless they are told otherwise.
 USUAL = (
@@ -37,7 +40,7 @@ TRY_SECONDS = 60.0
 TRY_TOKENS = 16
 
 
-class Server(Struct):
+class ModelServer(Struct):
     """A server that was found. `models` are those that chat; `problem` says why it cannot be used."""
 
     name: str
@@ -55,7 +58,7 @@ class Trial(Struct):
     problem: str = ""
 
 
-async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> list[Server]:
+async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> list[ModelServer]:
     """All at once. The key is sent only where a setting or OPENAI_BASE_URL names the server, and to OpenAI.
 
     Raises SettingsError for an unreadable key file.
@@ -63,53 +66,50 @@ async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> l
     key = read_key(settings.key_file, environ=environ)
     named = settings.base_url or environ.get("OPENAI_BASE_URL", "")
     places = {url: name for name, url in reversed([("Ollama", settings.ollama_url), *USUAL])}
-    servers = [Server(name, url) for url, name in reversed(places.items()) if url != named]
+    servers = [ModelServer(name, url) for url, name in reversed(places.items()) if url != named]
     if named:
-        servers.insert(0, Server(places.get(named, "endpoint"), named, takes_key=True))
+        servers.insert(0, ModelServer(places.get(named, "endpoint"), named, takes_key=True))
     elif key:
-        servers.append(Server("OpenAI", OPENAI_URL, takes_key=True))
-    found: dict[str, Server] = {}
+        servers.append(ModelServer("OpenAI", OPENAI_URL, takes_key=True))
 
-    async def look(server: Server) -> None:
+    async def look(server: ModelServer) -> bool:
         if server.base_url != OPENAI_URL and not await listens(server.base_url, settings.ollama_seconds):
             if not server.takes_key:
-                return
+                return False
             server.problem = f"Nothing listens at {server.base_url}."
         else:
             await _list(server, key, settings)
         server.problem = without_userinfo(server.problem)
-        found[server.base_url] = server
+        return True
 
-    async with anyio.create_task_group() as tasks:
-        for server in servers:
-            tasks.start_soon(look, server)
-    return [found[server.base_url] for server in servers if server.base_url in found]
+    return [*compress(servers, await gathered(look, servers))]
 
 
-async def try_model(server: Server, name: str, settings: ModelSettings, environ: Mapping[str, str]) -> Trial:
+async def try_model(
+    server: ModelServer, name: str, settings: ModelSettings, environ: Mapping[str, str]
+) -> Trial:
     """Ask a model one short question."""
     key = read_key(settings.key_file, environ=environ) if server.takes_key else ""
-    model = Model(ModelEndpoint(name, server.base_url, key), replace(settings, retries=0))
+    endpoint = ModelEndpoint(name, server.base_url, key)
     started = anyio.current_time()
     try:
-        with anyio.fail_after(TRY_SECONDS):
-            await (await model.limited(TRY_TOKENS)).complete(PROBE)
+        async with aclosing(Model(endpoint, replace(settings, retries=0))) as model:
+            with anyio.fail_after(TRY_SECONDS):
+                await (await model.limited(TRY_TOKENS)).complete(PROBE)
     except ModelError as error:
         return Trial(name, problem=without_userinfo(str(error)))
     except TimeoutError:
         return Trial(name, problem=f"{name} did not answer within {TRY_SECONDS:g} s.")
-    finally:
-        await model.aclose()
     return Trial(name, anyio.current_time() - started)
 
 
-async def _list(server: Server, key: str, settings: ModelSettings) -> None:
+async def _list(server: ModelServer, key: str, settings: ModelSettings) -> None:
     endpoint = ModelEndpoint("", server.base_url, key if server.takes_key else "")
-    model = Model(endpoint, replace(settings, retries=0))
     owners: list[Any] = []
     try:
-        with anyio.fail_after(LIST_SECONDS):
-            listed = await model.listed()
+        async with aclosing(Model(endpoint, replace(settings, retries=0))) as model:
+            with anyio.fail_after(LIST_SECONDS):
+                listed = await model.listed()
         owners = [one.owned_by for one in listed]
         server.models = chat_models([one.id for one in listed])
         server.problem = "" if server.models else f"{server.base_url} lists no chat model."
@@ -117,7 +117,5 @@ async def _list(server: Server, key: str, settings: ModelSettings) -> None:
         server.problem = str(error)
     except TimeoutError:
         server.problem = f"{server.base_url} sent no list of models within {LIST_SECONDS:g} s."
-    finally:
-        await model.aclose()
     if names := [OWNERS[owner] for owner in owners if isinstance(owner, str) and owner in OWNERS]:
         server.name = names[0]

@@ -83,9 +83,10 @@ class ToolRequest(Struct, frozen=True):
     def is_readable(self) -> bool:
         """Whether the arguments are a JSON object."""
         try:
-            return bool(self.arguments) and self.decoded() is not None
+            decode_arguments(self.arguments)
         except ValueError:
             return False
+        return True
 
 
 def decode_arguments(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ragchat.errors import DocumentUnknown, MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND
 from ragcommon.contract.search import Hit
+from ragcommon.errors import DECODE_ERRORS
 from ragmcp.errors import (
     ConnectionClosed,
     LocalProtocolError,
@@ -21,7 +22,6 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.http.errors import HttpRefused
-from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult
 

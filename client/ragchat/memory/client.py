@@ -213,11 +213,11 @@ class MemoryClient:
     async def document_page(
         self,
         limit: int,
-        filter: dict[str, Any] | None = None,
-        sort: str = "uri",
-        cursor: str = "",
+        filter: dict[str, Any] | None,
+        sort: str,
+        cursor: str,
         *,
-        descending: bool = False,
+        descending: bool,
     ) -> DocumentPage:
         """A page of the documents that match; `cursor` is the next_cursor of the page before."""
         arguments = {"limit": limit, "filter": filter, "sort": sort, "descending": descending}

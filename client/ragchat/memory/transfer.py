@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from ragchat.errors import FileAlreadyExists, NotAnExport
+from ragchat.errors import FileAlreadyExists, NotAnExport, RagChatError
 from ragcommon.contract.maintenance import PortableDocument
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
+
+F = TypeVar("F", bound="FirstLine")
 
 FORMAT, VERSION = "ragchat-memory", 1
 
 # The limits of one import call: bytes and number of lines.
 BATCH_BYTES, BATCH = 1_000_000, 200
 # The maximum length of a header: other files may be a single long line.
-_HEADER_BYTES = 1 << 16
+HEADER_BYTES = 1 << 16
+
+# The lines of structs.
+as_lines = msgspec.json.Encoder().encode_lines
 
 
-class Header(Struct, frozen=True, omit_defaults=True):
-    """The first line."""
+class FirstLine(Struct, frozen=True):
+    """What every export begins with."""
 
     format: str
     version: int
+
+
+class Header(FirstLine, frozen=True, omit_defaults=True):
     embedder: str = ""  # of the vectors, if there are any
     dimensions: int = 0
 
@@ -41,17 +51,13 @@ class Batch(NamedTuple):
     embedder: str  # of their vectors; "": none
 
 
-def line_of(value: Header | PortableDocument) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
-
-
 def batches(path: str, file: IO[bytes], before: int = 0) -> Iterator[Batch]:
     """The documents of an export, which `before` other lines precede. Blocking.
 
     Raises NotAnExport, OSError.
     """
-    line = file.readline(_HEADER_BYTES)
-    header = _header(path, line)
+    line = file.readline(HEADER_BYTES)
+    header = read_header(line, Header, FORMAT, VERSION, partial(NotAnExport, path))
     number, read = before + 1, len(line)
     while line:
         documents: dict[int, PortableDocument] = {}
@@ -63,20 +69,23 @@ def batches(path: str, file: IO[bytes], before: int = 0) -> Iterator[Batch]:
                 continue
             try:
                 documents[number] = msgspec.json.decode(line, type=PortableDocument)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except DECODE_ERRORS as error:
                 errors[number] = str(error)
         yield Batch(documents, errors, read, header.embedder)
 
 
-def _header(path: str, line: bytes) -> Header:
+def read_header(
+    line: bytes, kind: type[F], format: str, version: int, refusal: Callable[[str], RagChatError]
+) -> F:
+    """The first line of an export. Raises the `refusal` for a reason."""
     try:
-        header = msgspec.json.decode(line, type=Header)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        header = Header("", 0)
-    if header.format != FORMAT:
-        raise NotAnExport(path, "its first line is not the header of one")
-    if header.version > VERSION:
-        raise NotAnExport(path, f"it has version {header.version} of the format, of a later release")
+        header = msgspec.json.decode(line, type=kind)
+    except DECODE_ERRORS:
+        header = None
+    if header is None or header.format != format:
+        raise refusal("its first line is not the header of one")
+    if header.version > version:
+        raise refusal(f"it has version {header.version} of the format, of a later release")
     return header
 
 

@@ -58,7 +58,7 @@ def checked_name(name: str) -> str:
     return found
 
 
-def path_of(folder: Path, name: str) -> Path:
+def notebook_path(folder: Path, name: str) -> Path:
     """The file of a notebook. Raises NotebookNameRefused."""
     return folder / f"{checked_name(name)}.toml"
 
@@ -67,7 +67,7 @@ def load(folder: Path, name: str) -> Notebook:
     """Raises UnknownNotebook, NotebookUnusable, NotebookNameRefused."""
     from ragconfig.toml_files import NotToml, read_toml
 
-    path = path_of(folder, name)
+    path = notebook_path(folder, name)
     try:
         table = read_toml(path, MAX_BYTES)
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def listed(folder: Path) -> Iterator[Notebook | NotebookUnusable | NotebookNameR
 
 def create(folder: Path, notebook: Notebook) -> Path:
     """Raises NotebookExists, NotebookUnusable, NotebookNameRefused, OSError."""
-    path = path_of(folder, notebook.name)
+    path = notebook_path(folder, notebook.name)
     if path.exists():
         raise NotebookExists(notebook.name)
     return save(folder, notebook)
@@ -125,7 +125,7 @@ def create(folder: Path, notebook: Notebook) -> Path:
 
 def save(folder: Path, notebook: Notebook) -> Path:
     """Raises NotebookUnusable, NotebookNameRefused, OSError."""
-    path = path_of(folder, notebook.name)
+    path = notebook_path(folder, notebook.name)
     if reason := flaw_of(notebook):
         raise NotebookUnusable(str(path), reason)
     private_folder(folder)
@@ -136,7 +136,7 @@ def save(folder: Path, notebook: Notebook) -> Path:
 def remove(folder: Path, name: str) -> None:
     """Raises UnknownNotebook, NotebookNameRefused, OSError."""
     try:
-        path_of(folder, name).unlink()
+        notebook_path(folder, name).unlink()
     except FileNotFoundError:
         raise unknown(folder, name) from None
 

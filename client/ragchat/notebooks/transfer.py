@@ -6,6 +6,7 @@ is text from others: it is checked here, and shown to the user before it is used
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import sha256
 from typing import IO, Annotated, Any, NamedTuple
 
@@ -13,23 +14,23 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from ragchat.errors import NotANotebook
+from ragchat.memory.transfer import HEADER_BYTES, FirstLine, as_lines, read_header
 from ragchat.notebooks.definitions import Notebook, checked_name, flaw_of
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
+from ragcommon.errors import DECODE_ERRORS
 
 FORMAT, VERSION = "ragchat-notebook", 1
-# The longest header, and the longest conversation.
-_HEADER_BYTES, _SESSION_BYTES = 1 << 16, 1 << 26
+# The longest conversation.
+_SESSION_BYTES = 1 << 26
 
 # They are parts of addresses on the page.
 _Id = Annotated[str, Meta(pattern="^[0-9a-f]{1,64}$")]
 
 
-class _Header(Struct, frozen=True):
-    """The first line; `sessions` of the next lines are conversations."""
+class _Header(FirstLine, frozen=True):
+    """`sessions` of the next lines are conversations."""
 
-    format: str
-    version: int
     name: str = ""
     scope: str = field(name="in", default="")
     instructions: str = ""
@@ -57,8 +58,7 @@ class Shared(NamedTuple):
 def head(notebook: Notebook, sessions: list[dict[str, Any]]) -> bytes:
     """The lines before the documents; `sessions` are records of `sessions.export`."""
     header = {"format": FORMAT, "version": VERSION, "name": notebook.name, **notebook.values}
-    lines = [{**header, "sessions": len(sessions)}, *sessions]
-    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    return as_lines([{**header, "sessions": len(sessions)}, *sessions])
 
 
 def read_head(path: str, file: IO[bytes], name: str = "") -> Shared:
@@ -66,14 +66,8 @@ def read_head(path: str, file: IO[bytes], name: str = "") -> Shared:
 
     Blocking. Raises NotANotebook, NotebookNameRefused, OSError.
     """
-    try:
-        header = msgspec.json.decode(file.readline(_HEADER_BYTES), type=_Header)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise NotANotebook(path, "its first line is not the header of one") from None
-    if header.format != FORMAT:
-        raise NotANotebook(path, "its first line is not the header of one")
-    if header.version > VERSION:
-        raise NotANotebook(path, f"it has version {header.version} of the format, of a later release")
+    line = file.readline(HEADER_BYTES)
+    header = read_header(line, _Header, FORMAT, VERSION, partial(NotANotebook, path))
     own = checked_name(header.name)
     notebook = Notebook(checked_name(name or own), header.scope, header.instructions, header.model)
     if reason := flaw_of(notebook):
@@ -81,9 +75,9 @@ def read_head(path: str, file: IO[bytes], name: str = "") -> Shared:
     sessions = []
     for number in range(2, header.sessions + 2):
         try:
-            line = msgspec.json.decode(file.readline(_SESSION_BYTES), type=_Session)
-            sessions.append(_session(line, notebook.name, is_copy=notebook.name != own))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            session = msgspec.json.decode(file.readline(_SESSION_BYTES), type=_Session)
+            sessions.append(_session(session, notebook.name, is_copy=notebook.name != own))
+        except DECODE_ERRORS as error:
             raise NotANotebook(path, f"its line {number} is not a conversation ({error})") from None
     return Shared(notebook, sessions, header.sessions + 1)
 

@@ -8,10 +8,9 @@ from ragchat.llm.client import Model
 from ragchat.settings import ResearchSettings
 from ragchat.turn.approval import Approve
 from ragchat.turn.limits import TurnLimits
-from ragchat.turn.prompt import Prompts
+from ragchat.turn.prompt import Prompts, packaged_prompt
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
-from ragconfig.settings import packaged_text
 
 
 @dataclass(frozen=True)
@@ -23,10 +22,10 @@ class ResearchContext:
     prompts: Prompts
     limits: TurnLimits
     settings: ResearchSettings
-    model: Model | None = None
-    approve: Approve | None = None
+    model: Model | None
+    approve: Approve | None
 
 
 def prompt(name: str) -> str:
-    """A packaged prompt."""
-    return packaged_text(f"prompts/research_{name}.md").strip()
+    """A packaged prompt of a research."""
+    return packaged_prompt(f"research_{name}")

@@ -25,7 +25,7 @@ def list_findings(findings: Sequence[tuple[Finding, Window | None]]) -> tuple[st
 
     Passages are numbered from 1 in the order of the findings.
     """
-    numbers = {hit.chunk_id: n for n, hit in enumerate(passages_of([one for one, _ in findings]), 1)}
+    numbers = {hit.chunk_id: n for n, hit in enumerate(cited_passages([one for one, _ in findings]), 1)}
     by_document: dict[str, list[str]] = {}
     citations: list[Citation] = []
     for finding, window in findings:
@@ -57,6 +57,6 @@ def answering(
     ]
 
 
-def passages_of(findings: Sequence[Finding]) -> list[Hit]:
+def cited_passages(findings: Sequence[Finding]) -> list[Hit]:
     """The passages of findings, each once."""
     return [*{finding.hit.chunk_id: finding.hit for finding in findings}.values()]

@@ -27,7 +27,7 @@ from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
 from ragchat.research.context import ResearchContext, prompt
-from ragchat.research.listing import answering, list_findings, passages_of
+from ragchat.research.listing import answering, cited_passages, list_findings
 from ragchat.research.plan import parts, plan
 from ragchat.research.reading import read
 from ragchat.research.requests import Metered, TokensUsedUp
@@ -40,6 +40,7 @@ from ragchat.turn.passages import Passages, number, quote
 from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.search import Hit
+from ragcommon.errors import os_reason
 
 # The share of tokens and time before the report is written and checked.
 GATHERING_SHARE = 0.75
@@ -54,7 +55,7 @@ class Report:
 
     turn: Turn
     sub_questions: Sequence[SubQuestion]
-    unproven: Sequence[Unproven] = ()
+    unproven: Sequence[Unproven]
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat research --json`: that of `ask`, and how the report was made."""
@@ -115,7 +116,7 @@ class Research:
                 self._file.save(self._state)
             except OSError as error:
                 self._file = None
-                self._emit(Notice(f"This research cannot be resumed: {error.strerror or error}."))
+                self._emit(Notice(f"This research cannot be resumed: {os_reason(error)}."))
 
     # Without a model
 
@@ -272,7 +273,7 @@ class Research:
         listed = ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
         asked = "\n".join([*listed, "", state.question])
         fixed = tokens.at_most(prompt("report") + asked + self._context.prompts.passages)
-        candidates = [Candidate(hit, True, "found") for hit in passages_of(findings)]
+        candidates = [Candidate(hit, True, "found") for hit in cited_passages(findings)]
         return asked, number(candidates, budget.context - 2 * budget.answer - fixed)
 
     async def _write(self, model: Metered, asked: str, passages: Passages) -> None:
@@ -327,10 +328,10 @@ class Research:
     async def _listed(self, findings: Sequence[Finding]) -> Answer:
         """The findings, instead of a report."""
         question = Question.of(self._state.question)
-        found = answering(findings, await self._evidence(question, passages_of(findings)))
+        found = answering(findings, await self._evidence(question, cited_passages(findings)))
         text, citations = list_findings(found)
         findings = [finding for finding, _ in found]
-        candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(passages_of(findings), 1)]
+        candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(cited_passages(findings), 1)]
         return Answer(text, citations, candidates)
 
     async def _evidence(self, question: Question, hits: Sequence[Hit]) -> list[Evidence]:

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from ragchat.llm.types import Usage
 from ragcommon.contract.search import Hit
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
@@ -99,5 +100,5 @@ def last_question(folder: Path, documents: str) -> str:
 def _read(path: Path) -> ResearchState | None:
     try:
         return msgspec.json.decode(read_regular(path, MAX_BYTES), type=ResearchState)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (FileNotFoundError, *DECODE_ERRORS):
         return None

@@ -19,6 +19,7 @@ from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
+from ragcommon.errors import os_reason
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -70,7 +71,7 @@ async def run_script(
     folder: Path,
     conversation: Conversation,
     memory: MemoryClient,
-    on_step: Callable[[StepReport], None] | None = None,
+    on_step: Callable[[StepReport], None] | None,
 ) -> ScriptReport:
     """Run every step, even after a failure. The paths of the script are relative to `folder`."""
     report = ScriptReport(script.script.name)
@@ -81,7 +82,7 @@ async def run_script(
         except RagChatError as error:
             result = StepResult("", errors=[str(error)])
         seconds = time.perf_counter() - started
-        failures = result.errors or await check(step.expect, result, seconds)
+        failures = result.errors or await unmet(step.expect, result, seconds)
         done = StepReport(
             number, step.kind, step.title, not failures, failures, seconds, result.text, result.uris
         )
@@ -125,11 +126,13 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
     )
 
 
-async def check(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
+async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
-    text = folded(result.text)
-    failures = [f"does not contain {part!r}" for part in as_list(expect.contains) if folded(part) not in text]
-    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if folded(part) in text]
+    text = normalized(result.text)
+    failures = [
+        f"does not contain {part!r}" for part in as_list(expect.contains) if normalized(part) not in text
+    ]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if normalized(part) in text]
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
@@ -155,13 +158,13 @@ async def _mismatch(pattern: str, text: str) -> str:
     except TimeoutError:
         return f"is not matched with {pattern!r} within {SEARCH_SECONDS:g} s"
     except OSError as error:
-        return f"cannot be matched with {pattern!r}: {error.strerror}"
+        return f"cannot be matched with {pattern!r}: {os_reason(error)}"
     if done.returncode:
         return f"cannot be matched with {pattern!r}: the search ended with exit code {done.returncode}"
     return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"
 
 
-def folded(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

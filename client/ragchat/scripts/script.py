@@ -38,6 +38,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ragchat.errors import ScriptInvalid
+from ragcommon.errors import os_reason
 from ragconfig.toml_files import NotToml, read_toml
 
 FRESH = "fresh"
@@ -118,7 +119,7 @@ def load_script(path: Path) -> Script:
     try:
         tree = read_toml(path, MAX_BYTES)
     except OSError as error:
-        raise ScriptInvalid(str(path), str(error.strerror)) from None
+        raise ScriptInvalid(str(path), os_reason(error)) from None
     except NotToml as error:
         raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
     try:

@@ -24,6 +24,8 @@ from ragmcp.protocol.schema.logging import LogMessage
 
 log = logging.getLogger(__name__)
 
+CANCELLED, DECLINED = ElicitResult(action="cancel"), ElicitResult(action="decline")
+
 R = TypeVar("R")
 T = TypeVar("T")
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragchat.servers.jsonc import to_json
+from ragcommon.errors import DECODE_ERRORS, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 from ragcommon.hosts import SERVER_NAME
@@ -40,7 +41,7 @@ KEYS = frozenset({KEY, "servers", "context_servers"})
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
-class Scope(StrEnum):
+class ConfigScope(StrEnum):
     """Whose file configures a server."""
 
     USER = "user"
@@ -60,7 +61,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     """How to start a server, or its address. Variables are not expanded yet."""
 
     name: str
-    scope: Scope
+    scope: ConfigScope
     file: str
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
@@ -159,8 +160,8 @@ def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, Serve
     trusts. Raises ServerFileUnreadable, ServerConfigInvalid.
     """
     project_file = find_project_file(folder or Path())
-    project = read_file(project_file, Scope.PROJECT) if project_file else {}
-    return {**project, **read_file(user_file, Scope.USER)}
+    project = read_file(project_file, ConfigScope.PROJECT) if project_file else {}
+    return {**project, **read_file(user_file, ConfigScope.USER)}
 
 
 def find_server(servers: Mapping[str, T], name: str) -> T:
@@ -184,7 +185,7 @@ def find_project_file(folder: Path) -> Path | None:
     return None
 
 
-def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
+def read_file(file: Path, scope: ConfigScope) -> dict[str, ServerConfig]:
     """The servers of one file; none if it does not exist. Raises as `read_configs`.
 
     An entry with the name of our own memory is ignored: memory's permissions and trust must not apply to
@@ -229,7 +230,7 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
         private_folder(file.parent)
         replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
     except OSError as error:
-        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+        raise ServerFileUnreadable(str(file), os_reason(error)) from None
 
 
 def disable_entry(file: Path, name: str, *, disabled: bool) -> None:
@@ -246,14 +247,14 @@ def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+        raise ServerFileUnreadable(str(file), os_reason(error)) from None
     tables: dict[str, Raw] = _decoded(
         Raw(to_json(content) if comments else content), dict[str, Raw], file, "it"
     )
     return tables
 
 
-def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
+def decode_entry(name: str, raw: Raw, file: Path, scope: ConfigScope) -> ServerConfig:
     """Raises ServerConfigInvalid."""
     entry = _decoded(raw, _Entry, file, name)
     url = entry.url or entry.server_url or entry.http_url
@@ -272,12 +273,12 @@ def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
         headers=entry.headers,
         oauth=entry.oauth,
         disabled=entry.disabled,
-        trusted=entry.trusted and scope is Scope.USER,
+        trusted=entry.trusted and scope is ConfigScope.USER,
     )
 
 
 def _decoded(raw: Raw, type: Any, file: Path, what: str) -> Any:
     try:
         return msgspec.json.decode(raw, type=type)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise ServerConfigInvalid(str(file), what, str(error)) from None

@@ -17,7 +17,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ragchat.errors import RagChatError, ServerConfigInvalid
-from ragchat.servers.configs import Scope, ServerConfig, decode_entry, read_entries
+from ragchat.servers.configs import ConfigScope, ServerConfig, decode_entry, read_entries
 from ragcommon.hosts import SERVER_NAME
 
 VSCODE_FOLDERS = ("Code", "Code - Insiders", "VSCodium")
@@ -110,7 +110,7 @@ def _found(found: Found, raw: Raw, folder: Path) -> Found:
     try:
         entry = msgspec.json.decode(raw, type=dict[str, Any])
         normalized = Raw(msgspec.json.encode(_normalized(found.host, entry)))
-        config = decode_entry(found.name, normalized, found.file, Scope.USER)
+        config = decode_entry(found.name, normalized, found.file, ConfigScope.USER)
     except msgspec.MsgspecError as error:
         return dataclasses.replace(found, obstacle=str(error))
     except ServerConfigInvalid as error:

@@ -195,7 +195,7 @@ class Browser:
     The redirect then goes to the wrong machine, and the user can paste its address here (`read`).
     """
 
-    def __init__(self, redirect: Redirect, show: Callable[[str], None], read: Read | None = None) -> None:
+    def __init__(self, redirect: Redirect, show: Callable[[str], None], read: Read | None) -> None:
         self._redirect = redirect
         self._show = show
         self._read = read

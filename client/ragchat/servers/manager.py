@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
+from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
 
 from ragchat.errors import MemoryNotConfigurable
@@ -17,7 +18,7 @@ from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import (
     USER_FILE,
-    Scope,
+    ConfigScope,
     ServerConfig,
     find_server,
     read_configs,
@@ -27,16 +28,17 @@ from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.server import MemoryServer, find_memory_server, open_memory
 from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
-from ragchat.servers.tools import ServerTool, offered_tools
+from ragchat.servers.tools import OfferedTool, offered_tools
 from ragchat.settings import ServerSettings
 from ragcommon.files.uris import is_address
 from ragconfig.settings import Settings
+from ragmcp.concurrency import background_task
 
 if TYPE_CHECKING:
     from ragchat.servers.login import Read
 
 
-class ServerManager:
+class ServerManager(AsyncContextManagerMixin):
     """Owns every connection; an async context manager.
 
     `open_memory` starts the memory server, `start` the others unless `only_memory` is set.
@@ -72,17 +74,10 @@ class ServerManager:
         self._tasks: TaskGroup
         self._wait_until = 0.0  # on the clock of anyio
 
-    async def __aenter__(self) -> Self:
-        self._tasks = await anyio.create_task_group().__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        self._tasks.cancel_scope.cancel()
-        # An error of the body must not be wrapped in an exception group.
-        if isinstance(error[1], (Exception, KeyboardInterrupt, SystemExit)):
-            await self._tasks.__aexit__(None, None, None)
-            return False
-        return await self._tasks.__aexit__(*error)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        async with background_task() as self._tasks:
+            yield self
 
     @property
     def servers(self) -> dict[str, ManagedServer]:
@@ -185,7 +180,7 @@ class ServerManager:
         server = self.server(name)
         forgotten = self.permissions.forget(name)
         if isinstance(server, Connection):
-            if server.config.scope is Scope.PROJECT and self.permissions.may_start(server.config):
+            if server.config.scope is ConfigScope.PROJECT and self.permissions.may_start(server.config):
                 forgotten.append("may be started")
             self.permissions.withdraw_start(server.config)
             self._replace(server.config)
@@ -222,7 +217,7 @@ class ServerManager:
         ready = (one for one in self.connections.values() if one.state is ServerState.READY)
         return {one.config.name: one.offers for one in ready}
 
-    def tools(self) -> list[ServerTool]:
+    def tools(self) -> list[OfferedTool]:
         """The tools of all other servers under unique names.
 
         A server that has just died is included: a call restarts it.

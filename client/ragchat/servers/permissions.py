@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragchat.errors import PermissionsUnusable
-from ragchat.servers.configs import Scope, ServerConfig, disable_entry
+from ragchat.servers.configs import ConfigScope, ServerConfig, disable_entry
 from ragchat.servers.private_json import read_private, write_private
 from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.tools import ToolInfo
@@ -77,7 +77,7 @@ class Permissions:
 
     def may_start(self, config: ServerConfig) -> bool:
         """Whether the user configured this server, or has consented to exactly this command or address."""
-        return config.scope is Scope.USER or config.fingerprint in self._file.servers
+        return config.scope is ConfigScope.USER or config.fingerprint in self._file.servers
 
     def allow_start(self, config: ServerConfig) -> None:
         """Record the user's consent to a project's server."""
@@ -97,7 +97,7 @@ class Permissions:
 
     def disable(self, config: ServerConfig, *, disabled: bool) -> None:
         """Disable or enable a server, without changing a project's file. Also raises as `disable_entry`."""
-        if config.scope is Scope.USER:
+        if config.scope is ConfigScope.USER:
             disable_entry(Path(config.file), config.name, disabled=disabled)
             return
         others = [name for name in self._file.disabled.pop(config.file, ()) if name != config.name]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ragchat.errors import RagChatError
 from ragchat.servers.configs import MAX_BYTES
+from ragcommon.errors import DECODE_ERRORS, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
@@ -29,8 +30,8 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
     except FileNotFoundError:
         return type()
     except OSError as error:
-        raise unusable(str(path), error.strerror or str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise unusable(str(path), os_reason(error)) from None
+    except DECODE_ERRORS as error:
         raise unusable(str(path), str(error)) from None
 
 
@@ -40,4 +41,4 @@ def write_private(path: Path, content: Struct, unusable: Unusable) -> None:
         private_folder(path.parent)
         replace_file(path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
     except OSError as error:
-        raise unusable(str(path), error.strerror or str(error)) from None
+        raise unusable(str(path), os_reason(error)) from None

@@ -23,7 +23,7 @@ from ragmcp.protocol.schema.tools import ToolCallResult
 Keep = Callable[[str, str], Path | None]
 
 
-def readable(result: ToolCallResult, server: str, keep: Keep) -> ToolResult:
+def as_tool_result(result: ToolCallResult, server: str, keep: Keep) -> ToolResult:
     """The result as text and images; the structured content if there is no other.
 
     Notes tell the user about saved files, and about links, which `@server:uri` attaches to a question.

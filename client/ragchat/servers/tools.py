@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from msgspec import UnsetType
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
 from ragchat.servers.connection import Connection
-from ragchat.servers.results import readable
+from ragchat.servers.results import as_tool_result
 from ragmcp.errors import RagMcpError
 from ragmcp.protocol.schema.tools import ToolInfo
 
@@ -23,32 +26,46 @@ _DIGEST_CHARACTERS = 6
 
 
 @dataclass(frozen=True)
-class ServerTool:
-    """A tool and its server; `name` is unique among all tools."""
+class OfferedTool:
+    """A tool and its server. `trusted`: the server's annotations are trusted.
+
+    `name`, by which a model calls it, is unique among all tools. `call` raises nothing.
+    """
 
     name: str
+    server: str
     info: ToolInfo
-    connection: Connection
+    trusted: bool
+    call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
 
-    async def call(self, arguments: dict[str, Any]) -> ToolResult:
-        """Call the tool. Raises nothing: a failure is a result that the model can act on."""
-        try:
-            result = await self.connection.call(self.info, arguments)
-            return readable(result, self.connection.config.name, self.connection.media.keep)
-        except (RagChatError, RagMcpError) as error:
-            return ToolResult(False, f"{error} {error.hint}".rstrip())
+    @property
+    def only_reads(self) -> bool:
+        """Whether its server declares it read-only, which may be false."""
+        hints = self.info.annotations
+        return not isinstance(hints, UnsetType) and hints.read_only_hint is True
 
 
-def offered_tools(connections: Iterable[Connection]) -> list[ServerTool]:
+def offered_tools(connections: Iterable[Connection]) -> list[OfferedTool]:
     """The tools of these servers. Their names are deterministic."""
-    named: dict[str, ServerTool] = {}
+    named: dict[str, OfferedTool] = {}
     for connection in connections:
+        config = connection.config
         for tool in connection.tools:
-            name = _legal(connection.config.name, tool.name)
+            name = _legal(config.name, tool.name)
             if name in named:
-                name = _with_digest(name, connection.config.name, tool.name)
-            named[name] = ServerTool(name, tool, connection)
+                name = _with_digest(name, config.name, tool.name)
+            call = partial(_call, connection, tool)
+            named[name] = OfferedTool(name, config.name, tool, config.trusted, call)
     return [*named.values()]
+
+
+async def _call(connection: Connection, tool: ToolInfo, arguments: dict[str, Any]) -> ToolResult:
+    """Call a tool. A failure is a result that the model can act on."""
+    try:
+        result = await connection.call(tool, arguments)
+        return as_tool_result(result, connection.name, connection.media.keep)
+    except (RagChatError, RagMcpError) as error:
+        return ToolResult(False, f"{error} {error.hint}".rstrip())
 
 
 def may_be_of(server: str, name: str) -> bool:

@@ -15,8 +15,8 @@ import anyio
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmcp.errors import InputDeclined, WireError
-from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.input import PAGES_REQUIRED, Elicit, PagesRequired
 
 if TYPE_CHECKING:

@@ -47,14 +47,11 @@ def _markdown(session: Session) -> Iterator[str]:
 
 def source_lines(turn: Turn) -> Iterator[str]:
     """Each cited passage once, with the places of its quotations."""
-    cited: dict[int, list[Citation]] = {}
-    for citation in turn.answer.sources:
-        cited.setdefault(citation.n, []).append(citation)
-    for n, same in sorted(cited.items()):
+    for same in turn.answer.cited:
         names = map(one_line, passage_names(same[0].title, same[0].heading))
         places = dict.fromkeys(map(_place, same))
-        yield f"- [{n}] {', '.join([*names, f'<{same[0].uri}>', *places])}"
-    if cited:
+        yield f"- [{same[0].n}] {', '.join([*names, f'<{same[0].uri}>', *places])}"
+    if turn.answer.sources:
         yield ""
 
 

@@ -10,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
-
-from msgspec import UnsetType
+from typing import Any
 
 from ragchat import CLIENT_NAME
 from ragchat.sanitize import one_line, visible
 from ragchat.servers.permissions import Permissions, Rule
+from ragchat.servers.tools import OfferedTool
 from ragchat.uris import short_uri
 from ragcommon.contract.search import Hit
-
-if TYPE_CHECKING:
-    from ragchat.memory.types import ToolResult
-    from ragmcp.protocol.schema.tools import ToolInfo
 
 # Documents that the user typed or loaded from files have these URIs. Other programs can store such URIs too,
 # so the writer must also be this program, or memory itself when it resumed loading files.
@@ -33,24 +28,7 @@ MAX_NAMED = 5
 NOT_TRUSTED = '{server} says that this tool only reads. "trusted": true in mcp.json makes that count.'
 
 
-@dataclass(frozen=True)
-class OfferedTool:
-    """A tool under the name by which a model calls it. `trusted`: its server's annotations are trusted."""
-
-    name: str
-    server: str
-    info: ToolInfo
-    trusted: bool
-    call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
-
-    @property
-    def only_reads(self) -> bool:
-        """Whether its server declares it read-only, which may be false."""
-        hints = self.info.annotations
-        return not isinstance(hints, UnsetType) and hints.read_only_hint is True
-
-
-class Verdict(Enum):
+class Decision(Enum):
     """What happens to a call."""
 
     RUN = auto()
@@ -59,7 +37,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Question:
+class PermissionRequest:
     """A request for permission. `untrusted` names the texts from others that are the reason for asking.
 
     `changes` is a diff against the tool that was allowed.
@@ -89,7 +67,7 @@ def _newest(untrusted: Sequence[str]) -> str:
 
 
 # Asks the user; returns the arguments to call the tool with, which may be edited, or None.
-Approve = Callable[[Question], Awaitable[dict[str, Any] | None]]
+Approve = Callable[[PermissionRequest], Awaitable[dict[str, Any] | None]]
 
 
 def decide(
@@ -98,19 +76,19 @@ def decide(
     untrusted: Sequence[str],
     *,
     trust_read_only_hints: bool = False,
-) -> Verdict:
+) -> Decision:
     """`untrusted` are the texts in the conversation that are not the user's own.
 
     `trust_read_only_hints` trusts the read-only annotations of every server. Raises PermissionsUnusable.
     """
     rule = permissions.rule(tool.server, tool.info)
     if rule is Rule.NEVER:
-        return Verdict.REFUSE
+        return Decision.REFUSE
     if permissions.has_changed(tool.server, tool.info):
-        return Verdict.ASK
+        return Decision.ASK
     if tool.only_reads and (tool.trusted or trust_read_only_hints):
-        return Verdict.RUN
-    return Verdict.RUN if rule is not None and not untrusted else Verdict.ASK
+        return Decision.RUN
+    return Decision.RUN if rule is not None and not untrusted else Decision.ASK
 
 
 def untrusted_texts(hits: Iterable[Hit]) -> list[str]:

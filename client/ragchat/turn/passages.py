@@ -54,7 +54,7 @@ class Passages:
         return Passages(self.candidates + added.candidates, self.tokens + added.tokens)
 
 
-def judge(hit: Hit, min_score: float) -> Candidate:
+def as_candidate(hit: Hit, min_score: float) -> Candidate:
     """A hit as a candidate: it is used if its score is at least `min_score`."""
     if hit.score >= min_score:
         return Candidate(hit, True, "relevant")

@@ -23,6 +23,7 @@ from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.turn.past_turns import history_messages, newest_that_fit
 from ragchat.turn.types import Turn
+from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragconfig.prompt_files import ROLES, role_files
 from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
@@ -72,11 +73,11 @@ def load_prompts(settings: Settings) -> Prompts:
     return Prompts(
         system=_read("system", files.system),
         passages=_read("passages", files.passages),
-        nearest=_packaged("nearest"),
-        missing=_packaged("missing"),
-        no_passages=_packaged("no_passages"),
-        rewrite=_packaged("rewrite"),
-        standalone=_packaged("standalone"),
+        nearest=packaged_prompt("nearest"),
+        missing=packaged_prompt("missing"),
+        no_passages=packaged_prompt("no_passages"),
+        rewrite=packaged_prompt("rewrite"),
+        standalone=packaged_prompt("standalone"),
     )
 
 
@@ -84,12 +85,12 @@ def instructed(prompts: Prompts, instructions: str) -> Prompts:
     """The prompts with the user's own instructions in the system prompt."""
     if not instructions.strip():
         return prompts
-    added = _packaged("notebook").format(instructions=instructions.strip())
+    added = packaged_prompt("notebook").format(instructions=instructions.strip())
     return replace(prompts, system=f"{prompts.system}\n\n{added}")
 
 
 def _read(name: str, file: str) -> str:
-    return text_of(file, f"the setting prompts.{name}") if file else _packaged(name)
+    return text_of(file, f"the setting prompts.{name}") if file else packaged_prompt(name)
 
 
 def load_role(name: str, settings: Settings) -> str:
@@ -105,14 +106,15 @@ def text_of(file: str, check: str) -> str:
     try:
         return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
-        raise PromptUnreadable(check, file, error.strerror or str(error)) from error
+        raise PromptUnreadable(check, file, os_reason(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
         raise PromptUnreadable(check, file, "there is no such home folder") from error
     except UnicodeDecodeError as error:
         raise PromptUnreadable(check, file, "it is not text in UTF-8") from error
 
 
-def _packaged(name: str) -> str:
+def packaged_prompt(name: str) -> str:
+    """A packaged prompt."""
     return packaged_text(f"prompts/{name}.md").strip()
 
 

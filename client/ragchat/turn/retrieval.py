@@ -15,7 +15,8 @@ from ragchat.answer import Candidate
 from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
+from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult
@@ -55,21 +56,13 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
         return _failed(MemoryTimedOut("Query", limits.seconds))
     except RagChatError as error:
         return _failed(error)
-    candidates = [judge(hit, limits.min_score) for hit in found.hits]
+    candidates = [as_candidate(hit, limits.min_score) for hit in found.hits]
     return Retrieval(candidates, found.notice, found.empty, found.corrections, found.weights)
 
 
 async def retrieve_all(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
     """Like `retrieve`, for several queries concurrently."""
-    found: dict[str, Retrieval] = {}
-
-    async def one(query: str) -> None:
-        found[query] = await retrieve(memory, query, limits)
-
-    async with anyio.create_task_group() as group:
-        for query in queries:
-            group.start_soon(one, query)
-    return [found[query] for query in queries]
+    return await gathered(lambda query: retrieve(memory, query, limits), queries)
 
 
 def _failed(error: RagChatError) -> Retrieval:

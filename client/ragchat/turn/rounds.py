@@ -24,7 +24,7 @@ from ragchat.servers.clock import Clock
 from ragchat.turn.approval import Approve, untrusted_texts
 from ragchat.turn.events import Delta, Emit, Notice, Reasoning, ToolFinished, ToolStarted
 from ragchat.turn.limits import Reached, TurnLimits
-from ragchat.turn.passages import Passages, judge, markers, quote
+from ragchat.turn.passages import Passages, as_candidate, markers, quote
 from ragchat.turn.prompt import Prompt, Prompts
 from ragchat.turn.scope import QUERY
 from ragchat.turn.tools import CANNOT_ASK, OWN, ToolCall
@@ -207,7 +207,7 @@ class Rounds:
                 self._untrusted[f"the result of {call.request.name}"] = None
             self._untrusted |= dict.fromkeys(untrusted_texts(result.hits))
             had = {hit.chunk_id for hit in self._passages.numbered().values()}
-            judged = [judge(hit, self._limits.retrieval.min_score) for hit in result.hits]
+            judged = [as_candidate(hit, self._limits.retrieval.min_score) for hit in result.hits]
             self._passages = self._passages.extended(judged, room)
             text, summary = _readable(call, result, self._passages, had, room)
             self._messages.append(_result(call.request, text))

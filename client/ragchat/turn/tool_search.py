@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from ragchat.errors import RagChatError
 from ragchat.llm import tokens
 from ragchat.memory.types import ToolResult
-from ragchat.servers.tools import ServerTool
-from ragchat.turn.approval import OfferedTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.turn.retrieval import Memory
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
@@ -83,7 +82,7 @@ class ToolSearch:
                 left_out.append(tool.name)
         names = [tool.name for tool in reversed(found)]
         self._found = [*(name for name in self._found if name not in names), *names]
-        result = ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
+        result = ToolResult(True, msgspec.json.encode([as_function(tool) for tool in found]).decode())
         if left_out:
             without = ", ".join(left_out)
             text = f"{result.text}\n{NOT_OFFERED.format(names=without)}"
@@ -91,7 +90,7 @@ class ToolSearch:
         return result
 
 
-def describe(tool: OfferedTool | ServerTool) -> dict[str, Any]:
+def as_function(tool: OfferedTool) -> dict[str, Any]:
     """A tool in the form of the chat-completions API."""
     return {
         "type": "function",
@@ -103,9 +102,9 @@ def describe(tool: OfferedTool | ServerTool) -> dict[str, Any]:
     }
 
 
-def cost(tools: Sequence[OfferedTool | ServerTool]) -> int:
+def cost(tools: Sequence[OfferedTool]) -> int:
     """An estimate of the tokens that their descriptions take."""
-    return tokens.about([describe(tool) for tool in tools])
+    return tokens.about([as_function(tool) for tool in tools])
 
 
 def _shared_words(query: str, text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -15,11 +15,12 @@ from ragchat.errors import RagChatError
 from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.managed import ServerState
-from ragchat.servers.tools import may_be_of
-from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
+from ragchat.servers.tools import OfferedTool, may_be_of
+from ragchat.turn.approval import Approve, Decision, PermissionRequest, decide
 from ragchat.turn.retrieval import Memory
-from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
+from ragchat.turn.tool_search import HOST, ToolSearch, as_function, cost
 from ragcommon.hosts import SERVER_NAME
+from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
@@ -75,7 +76,7 @@ class Toolbox:
     async def tools(self) -> dict[str, OfferedTool]:
         """The tools by name. Memory's tools are cached, and missing while memory is down."""
         await self._servers.ready()
-        return {tool.name: tool for tool in (*await self._memory_tools(), *self._server_tools())}
+        return {tool.name: tool for tool in (*await self._memory_tools(), *self._servers.tools())}
 
     async def _memory_tools(self) -> list[OfferedTool]:
         if self._of_memory is None and self._offered:
@@ -98,11 +99,6 @@ class Toolbox:
         except TimeoutError:
             return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
 
-    def _server_tools(self) -> Iterator[OfferedTool]:
-        for tool in self._servers.tools():
-            config = tool.connection.config
-            yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
-
     async def asking(self) -> set[str]:
         """The names of the tools that need the user's permission once the model has read untrusted text.
 
@@ -114,7 +110,7 @@ class Toolbox:
             if decide(
                 tool, self._permissions, ["a document"], trust_read_only_hints=self._trust_read_only_hints
             )
-            is not Verdict.RUN
+            is not Decision.RUN
         }
 
     async def costs(self) -> dict[str, tuple[int, int]]:
@@ -126,7 +122,7 @@ class Toolbox:
 
     async def descriptions(self) -> list[dict[str, Any]]:
         """The tools in the form of the chat-completions API, as many as fit into `budget`."""
-        return [describe(tool) for tool in await self._offered_now()]
+        return [as_function(tool) for tool in await self._offered_now()]
 
     async def _offered_now(self) -> list[OfferedTool]:
         tools = [*(await self.tools()).values()]
@@ -152,15 +148,15 @@ class Toolbox:
         verdict = decide(
             tool, self._permissions, untrusted, trust_read_only_hints=self._trust_read_only_hints
         )
-        if verdict is Verdict.RUN:
+        if verdict is Decision.RUN:
             return call
-        if verdict is Verdict.REFUSE:
+        if verdict is Decision.REFUSE:
             return replace(call, refusal=FORBIDDEN)
         if approve is None:
             return replace(call, refusal=CANNOT_ASK)
         changes = self._permissions.changes(tool.server, tool.info)
         with self.clock.stopped():
-            allowed = await approve(Question(tool, arguments, untrusted, changes))
+            allowed = await approve(PermissionRequest(tool, arguments, untrusted, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def _known(self, name: str) -> dict[str, OfferedTool]:
@@ -180,17 +176,13 @@ class Toolbox:
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """Run calls concurrently, each for at most `seconds` of `clock`; results in the same order."""
-        results: dict[int, ToolResult] = {}
 
-        async def run_one(index: int, call: ToolCall) -> None:
-            results[index] = ToolResult(False, TIME_USED_UP)
+        async def run_one(call: ToolCall) -> ToolResult:
             with self.clock.limited(seconds):
-                results[index] = await self._run(call)
+                return await self._run(call)
+            return ToolResult(False, TIME_USED_UP)
 
-        async with anyio.create_task_group() as group:
-            for index, call in enumerate(calls):
-                group.start_soon(run_one, index, call)
-        return [results[index] for index in range(len(calls))]
+        return await gathered(run_one, calls)
 
     async def _run(self, call: ToolCall) -> ToolResult:
         if call.refusal or call.tool is None:

@@ -50,49 +50,14 @@ async def take_turn(
     """
     created_at = utc_now()
     record = _Record(emit)
-    reply = small_talk(question)
-    if answerer is None and reply and not is_searched_first(question):
-        query, retrieval = "", Retrieval([])
-        answer = Answer(reply)
-        record.emit(Delta(reply))
-    elif attached and answerer is not None:
+    if answerer is None:
+        query, retrieval, answer = await _answer_offline(question, history, memory, limits, record)
+    elif attached:
         query, retrieval = "", Retrieval(list(attached))
         grounding = Grounding.of_attached(attached)
         answer = await generate(question, history, grounding, answerer, limits, record.emit)
     else:
-        seconds = 0.0 if reply else limits.rewrite_seconds
-        followup = await _standalone(question, history, answerer, seconds, record.emit)
-        asked = next(iter(followup.wordings), question)
-        query = asked if followup.wordings else search_text(question, history)
-        retrieval = await _retrieve(asked, query, memory, limits, record, is_needed=answerer is None)
-        if answerer is None:
-            answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
-            if reply and not answer.grounded:
-                query, answer = "", Answer(reply)
-            record.emit(Retrieved(answer.candidates))
-            # Before the answer, whose first card must stay on the screen.
-            if not reply and not any(turn.answer.model == OFFLINE for turn in history):
-                record.emit(Notice(NO_MODEL))
-            record.emit(Shown(answer))
-        else:
-            if retrieval.empty:
-                record.emit(Notice(EMPTY_MEMORY))
-            grounding, rewriting = await _ground(
-                asked,
-                query,
-                retrieval,
-                memory,
-                answerer,
-                limits.retrieval,
-                0.0 if followup.failure else seconds,
-                record.emit,
-            )
-            answer = await generate(question, history, grounding, answerer, limits, record.emit)
-            answer = replace(
-                answer,
-                usage=answer.usage + followup.usage + rewriting.usage,
-                wordings=list(rewriting.wordings),
-            )
+        query, retrieval, answer = await _generate(question, history, memory, answerer, limits, record)
     record.time("total")
     return Turn(
         turn_id=secrets.token_hex(6),
@@ -109,6 +74,52 @@ async def take_turn(
         ),
         corrections=dict(retrieval.corrections),
     )
+
+
+async def _answer_offline(
+    question: str, history: Sequence[Turn], memory: Memory, limits: TurnLimits, record: _Record
+) -> tuple[str, Retrieval, Answer]:
+    """The query, what it found, and the answer, which quotes it, or replies to small talk."""
+    reply = small_talk(question)
+    if reply and not is_searched_first(question):
+        record.emit(Delta(reply))
+        return "", Retrieval([]), Answer(reply)
+    query = search_text(question, history)
+    retrieval = await _retrieve(question, query, memory, limits, record, is_needed=True)
+    answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
+    if reply and not answer.grounded:
+        query, answer = "", Answer(reply)
+    record.emit(Retrieved(answer.candidates))
+    # Before the answer, whose first card must stay on the screen.
+    if not reply and not any(turn.answer.model == OFFLINE for turn in history):
+        record.emit(Notice(NO_MODEL))
+    record.emit(Shown(answer))
+    return query, retrieval, answer
+
+
+async def _generate(
+    question: str,
+    history: Sequence[Turn],
+    memory: Memory,
+    answerer: Answerer,
+    limits: TurnLimits,
+    record: _Record,
+) -> tuple[str, Retrieval, Answer]:
+    """The query, what it found, and the answer of the model."""
+    seconds = 0.0 if small_talk(question) else limits.rewrite_seconds
+    followup = await _standalone(question, history, answerer, seconds, record.emit)
+    asked = next(iter(followup.wordings), question)
+    query = asked if followup.wordings else search_text(question, history)
+    retrieval = await _retrieve(asked, query, memory, limits, record, is_needed=False)
+    if retrieval.empty:
+        record.emit(Notice(EMPTY_MEMORY))
+    seconds = 0.0 if followup.failure else seconds
+    grounding, rewriting = await _ground(
+        asked, query, retrieval, memory, answerer, limits.retrieval, seconds, record.emit
+    )
+    answer = await generate(question, history, grounding, answerer, limits, record.emit)
+    usage = answer.usage + followup.usage + rewriting.usage
+    return query, retrieval, replace(answer, usage=usage, wordings=list(rewriting.wordings))
 
 
 async def _retrieve(
@@ -128,10 +139,10 @@ async def _retrieve(
 
 
 async def _standalone(
-    question: str, history: Sequence[Turn], answerer: Answerer | None, seconds: float, emit: Emit
+    question: str, history: Sequence[Turn], answerer: Answerer, seconds: float, emit: Emit
 ) -> Rewriting:
-    """Rewrite a follow-up as a standalone question; empty without a model, or for other questions."""
-    if answerer is None or not seconds or not (history and depends(question)):
+    """Rewrite a follow-up as a standalone question; empty for other questions."""
+    if not seconds or not (history and depends(question)):
         return Rewriting()
     emit(Rephrasing())
     rewriting = await standalone(question, history[-1], answerer.model, answerer.prompts.standalone, seconds)

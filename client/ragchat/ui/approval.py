@@ -10,7 +10,7 @@ import msgspec
 from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import Question
+from ragchat.turn.approval import PermissionRequest
 from ragchat.ui.dialog import Dialog, Read
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
@@ -39,14 +39,14 @@ class Approvals:
         self._show = show
         self._columns = columns
 
-    async def approve(self, question: Question) -> dict[str, Any] | None:
+    async def approve(self, question: PermissionRequest) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
         async with self._dialog.exclusive() as read:
             for reason in question.reasons:
                 self._show(reason)
             return await self._decide(question, read)
 
-    async def _decide(self, question: Question, read: Read) -> dict[str, Any] | None:
+    async def _decide(self, question: PermissionRequest, read: Read) -> dict[str, Any] | None:
         tool, arguments = question.tool, question.arguments
         cut = self._show_arguments(arguments)
         while True:

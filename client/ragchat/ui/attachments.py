@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
+from prompt_toolkit.completion import CompleteEvent, Completion
 from prompt_toolkit.document import Document
 
 from ragchat import CLIENT_NAME
 from ragchat.errors import AttachmentUnusable
 from ragchat.formatting import counted
+from ragchat.ui.slash.completions import MAX_COMPLETIONS, PATHS
 from ragchat.uris import short_path, short_uri
+from ragcommon.errors import os_reason
 from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ _PATH = re.compile(r"[/\\]|\.\w*[^\W\d]\w*$")
 _LAST = re.compile(r"(?<!\S)@(\S*)$")
 # What may follow a mention within a sentence.
 _PUNCTUATION = ".,;:!?)"
-_MAX_COMPLETIONS = 50
-_PATHS = PathCompleter(expanduser=True)
 # A template whose only variable is its end.
 _TEMPLATE = re.compile(r"([^{}]*)\{\+?(\w+)\}")
 
@@ -117,7 +117,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText | Path]:
     except KeptOpen:
         raise AttachmentUnusable(name, "holds the saved conversations") from None
     except OSError as error:
-        raise AttachmentUnusable(name, f"cannot be read: {error.strerror or error}") from None
+        raise AttachmentUnusable(name, f"cannot be read: {os_reason(error)}") from None
     kind = media.image_kind(content)
     return [_image(name, path, kind, content) if kind else path]
 
@@ -139,8 +139,8 @@ async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Comp
     if not (last := _LAST.search(text)):
         return
     typed = last[1]
-    for number, path in enumerate(_PATHS.get_completions(Document(typed), CompleteEvent())):
-        if number == _MAX_COMPLETIONS:
+    for number, path in enumerate(PATHS.get_completions(Document(typed), CompleteEvent())):
+        if number == MAX_COMPLETIONS:
             break
         whole = typed + path.text
         shown = f'"{whole}"' if " " in whole else whole
@@ -161,7 +161,7 @@ async def _resources(offers: Offers, typed: str) -> AsyncIterator[Completion]:
 
     wanted = typed.lower()
     matching = [one for one in await offers.resources() if wanted in f"{one.uri} {one.name}".lower()]
-    for resource in matching[:_MAX_COMPLETIONS]:
+    for resource in matching[:MAX_COMPLETIONS]:
         meta = or_none(resource.title) or resource.name
         yield Completion(resource.uri, -len(typed), display_meta=meta)
     for template in await offers.templates():
@@ -171,7 +171,7 @@ async def _resources(offers: Offers, typed: str) -> AsyncIterator[Completion]:
         prefix, variable = parts.groups()
         if typed.startswith(prefix):
             values = await offers.complete_variable(template, variable, typed.removeprefix(prefix))
-            for value in values[:_MAX_COMPLETIONS]:
+            for value in values[:MAX_COMPLETIONS]:
                 yield Completion(prefix + value, -len(typed), display_meta=template.name)
         elif prefix.startswith(typed):
             meta = or_none(template.title) or template.name

@@ -66,15 +66,10 @@ class ChatContext:
 
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
-        from ragchat.llm.errors import ModelError
         from ragchat.ui.render.answer import AnswerView
 
         self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning)
-        try:
-            turn = await self._view.show(take_turn)
-        except ModelError as error:
-            error.hint = error.chat_hint or error.hint
-            raise
+        turn = await self._view.show(take_turn)
         self._shown_cards = {turn.turn_id: self._view.shown}
         self.update_session_status()
         if self._view.has_called_tools:  # they may have written to memory

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from ragchat.errors import CommandNotPossible
 from ragchat.ui.interrupt import ignore_interrupts
+from ragcommon.errors import os_reason
 
 # How editors take a line, by the leading letters of their names: `idea64.exe` is `idea`.
 _FORMS = {
@@ -102,6 +103,6 @@ async def run(command: Sequence[str]) -> None:
         with ignore_interrupts():
             code = await anyio.to_thread.run_sync(lambda: subprocess.call([found, *command[1:]], env=environ))
     except OSError as error:
-        raise CommandNotPossible("open", f"{program} cannot be started: {error.strerror or error}") from None
+        raise CommandNotPossible("open", f"{program} cannot be started: {os_reason(error)}") from None
     if code:
         raise CommandNotPossible("open", f"{program} ended with the exit code {code}")

@@ -11,13 +11,13 @@ from msgspec import UNSET
 from prompt_toolkit.completion import Completer, WordCompleter
 
 from ragchat.sanitize import one_line, visible
+from ragchat.servers.asking import CANCELLED, DECLINED
 from ragchat.servers.forms import SECRET_WARNING, Form, FormField, asks_for_secret, read_form
 from ragchat.servers.visits import Address
 from ragchat.ui.dialog import Dialog, Read
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 
 DECLINE = "/decline"
-CANCELLED, DECLINED = ElicitResult(action="cancel"), ElicitResult(action="decline")
 
 
 class Elicitation:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragchat.errors import CommandNotPossible
+from ragcommon.errors import os_reason
 
 # How PDF viewers take a page. A viewer is recognized by its name within the desktop entry.
 _FORMS = {
@@ -35,7 +36,7 @@ def show(path: Path, page: int | None) -> None:
         try:
             os.startfile(path)
         except OSError as error:
-            raise CommandNotPossible("open", f"no program opens {path.name}: {error.strerror}") from None
+            raise CommandNotPossible("open", f"no program opens {path.name}: {os_reason(error)}") from None
         return
     command = viewer_command(path, page, os.environ)
     try:
@@ -47,7 +48,7 @@ def show(path: Path, page: int | None) -> None:
             start_new_session=True,  # Ctrl-C in the chat does not end it.
         )
     except OSError as error:
-        raise CommandNotPossible("open", f"{command[0]} cannot be started: {error.strerror}") from None
+        raise CommandNotPossible("open", f"{command[0]} cannot be started: {os_reason(error)}") from None
     try:
         code = process.wait(_STARTED_SECONDS)
     except subprocess.TimeoutExpired:

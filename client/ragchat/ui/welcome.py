@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 README_URI = "ragchat:README.md"
 
-EMPTY_MEMORY = (
+README_OFFER = (
     "Your memory is empty. Load files or folders with /inject PATH. "
     "To try it on ragchat's own README first, type y and press Enter."
 )
 
 
-NO_MODEL = "No language model is in use: answers are quotations. `ragchat model setup` finds one."
+FIND_A_MODEL = "No language model is in use: answers are quotations. `ragchat model setup` finds one."
 
 
 async def has_no_model(context: ChatContext) -> bool:

@@ -41,6 +41,7 @@ _SIGNED_IN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
     '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
 )
+_NOT_STORED = {"cache-control": "no-store"}
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
@@ -53,59 +54,13 @@ def make_app(
 
     `private`: other users of this machine are refused. `page`: False serves other programs alone.
     """
-
-    async def sign_in(request: Request) -> Response:
-        error = ""
-        if request.method == "POST":
-            # python-multipart would be needed to let Starlette read it.
-            form = parse_qs((await read_body(request)).decode("utf-8", "replace"))
-            # Only now: many requests that send their bodies slowly would all have been let through.
-            if seconds := keys.seconds_locked():
-                error = f"Too many tries: wait {ceil(seconds)} s."
-            elif keys.is_password(form.get("password", [""])[0]):
-                return with_cookie(HTMLResponse(_SIGNED_IN))
-            else:
-                error = "This is not the password."
-        elif keys.is_signed_in(request.cookies.get(cookie, "")):
-            # An address that was used is still in the history of the browser.
-            return HTMLResponse(_SIGNED_IN, headers={"cache-control": "no-store"})
-        elif key := request.query_params.get("key", ""):
-            if keys.use(key):
-                return with_cookie(HTMLResponse(_SIGNED_IN))
-            error = "This address has been used already."
-        page = _SIGN_IN.substitute(error=escape(error), hidden="" if keys.password else "hidden")
-        return HTMLResponse(page, 401 if error else 200, {"cache-control": "no-store"})
-
-    async def sign_out(request: Request) -> Response:
-        keys.sign_out(request.cookies.get(cookie, ""))
-        response = HTMLResponse(_SIGN_IN.substitute(error="", hidden="" if keys.password else "hidden"))
-        response.delete_cookie(cookie)
-        return response
-
-    def with_cookie(response: Response) -> Response:
-        response.headers["cache-control"] = "no-store"
-        response.set_cookie(
-            cookie,
-            keys.sign_in(),
-            max_age=COOKIE_SECONDS,
-            httponly=True,
-            samesite="strict",
-            # Behind a proxy that takes TLS off, too. Browsers send it to loopback without TLS as well.
-            secure=any(origin.startswith("https:") for origin in origins),
-        )
-        return response
-
-    async def refused(_: Request, error: Exception) -> Response:
-        return error_response(error)
-
-    async def live(_: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
+    # Behind a proxy that takes TLS off, too. Browsers send it to loopback without TLS as well.
+    door = _Door(keys, cookie, is_secure=any(origin.startswith("https:") for origin in origins))
     pages = [
         *(Route(path, view) for path in VIEWS),
         *plain.ROUTES,
-        Route("/sign-in", sign_in, methods=["GET", "POST"]),
-        Route("/sign-out", sign_out, methods=["POST"]),
+        Route("/sign-in", door.sign_in, methods=["GET", "POST"]),
+        Route("/sign-out", door.sign_out, methods=["POST"]),
         *sessions.ROUTES,
         *search.ROUTES,
         *reading.ROUTES,
@@ -121,11 +76,68 @@ def make_app(
     ]
     no_page = [Route("/sign-in", lambda _: PlainTextResponse(_NO_PAGE))]
     app = Starlette(
-        routes=[*(pages if page else no_page), *completions.ROUTES, Route("/health/live", live)],
+        routes=[*(pages if page else no_page), *completions.ROUTES, Route("/health/live", _live)],
         middleware=[Middleware(Access, keys, origins, cookie, private=private)],
-        exception_handlers={WebError: refused},
+        exception_handlers={WebError: _refused},
     )
     # Behind a proxy that takes TLS off, it would lead to http://.
     app.router.redirect_slashes = False
     app.state.site = site
     return app
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
+async def _live(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+class _Door:
+    """Signs browsers in and out. `is_secure`: they send the cookie over TLS only."""
+
+    def __init__(self, keys: Keys, cookie: str, *, is_secure: bool) -> None:
+        self._keys = keys
+        self._cookie = cookie
+        self._is_secure = is_secure
+
+    async def sign_in(self, request: Request) -> Response:
+        keys = self._keys
+        if request.method == "POST":
+            # python-multipart would be needed to let Starlette read it.
+            form = parse_qs((await read_body(request)).decode("utf-8", "replace"))
+            # Only now: many requests that send their bodies slowly would all have been let through.
+            if seconds := keys.seconds_locked():
+                return self._form(f"Too many tries: wait {ceil(seconds)} s.")
+            if keys.is_password(form.get("password", [""])[0]):
+                return self._signed_in()
+            return self._form("This is not the password.")
+        if keys.is_signed_in(request.cookies.get(self._cookie, "")):
+            # An address that was used is still in the history of the browser.
+            return HTMLResponse(_SIGNED_IN, headers=_NOT_STORED)
+        if key := request.query_params.get("key", ""):
+            return self._signed_in() if keys.use(key) else self._form("This address has been used already.")
+        return self._form()
+
+    async def sign_out(self, request: Request) -> Response:
+        self._keys.sign_out(request.cookies.get(self._cookie, ""))
+        response = self._form()
+        response.delete_cookie(self._cookie)
+        return response
+
+    def _form(self, error: str = "") -> Response:
+        page = _SIGN_IN.substitute(error=escape(error), hidden="" if self._keys.password else "hidden")
+        return HTMLResponse(page, 401 if error else 200, _NOT_STORED)
+
+    def _signed_in(self) -> Response:
+        response = HTMLResponse(_SIGNED_IN, headers=_NOT_STORED)
+        response.set_cookie(
+            self._cookie,
+            self._keys.sign_in(),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=self._is_secure,
+        )
+        return response

@@ -12,12 +12,12 @@ from msgspec import UNSET
 
 from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
-from ragchat.servers.asking import User
+from ragchat.servers.asking import CANCELLED, DECLINED, User
 from ragchat.servers.forms import SECRET_WARNING, Form, asks_for_secret, read_form
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.servers.sampling import ModelRequest
 from ragchat.servers.visits import Address
-from ragchat.turn.approval import Question
+from ragchat.turn.approval import PermissionRequest
 from ragchat.web.dialogs import Dialogs, RunningTurn
 from ragchat.web.errors import NotAccepted
 from ragmcp.errors import InputDeclined
@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CANCELLED, DECLINED = ElicitResult(action="cancel"), ElicitResult(action="decline")
 _RULES = {"session": Rule.SESSION, "always": Rule.ALWAYS, "never": Rule.NEVER}
 
 
@@ -48,7 +47,7 @@ class _Decided(msgspec.Struct, frozen=True):
 
 
 async def approve(
-    dialogs: Dialogs, turn: RunningTurn, permissions: Permissions, question: Question
+    dialogs: Dialogs, turn: RunningTurn, permissions: Permissions, question: PermissionRequest
 ) -> dict[str, Any] | None:
     """The arguments to call a tool with, None if the user does not allow it."""
     tool = question.tool

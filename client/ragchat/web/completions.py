@@ -10,13 +10,10 @@ import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from math import inf
+from contextlib import aclosing
 from typing import Any
 
-import anyio
 import msgspec
-from anyio.streams.memory import MemoryObjectSendStream
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -44,7 +41,7 @@ from ragchat.web.protocol import (
     usage,
 )
 from ragchat.web.site import Site, body, json_response
-from ragchat.web.streaming import cancel_when_closed
+from ragchat.web.streaming import Tell, following
 
 log = logging.getLogger(__name__)
 
@@ -52,14 +49,13 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 async def models(site: Site, _: Request) -> Response:
-    selection = ModelSelection(site.settings.table("model", ModelSettings), os.environ)
-    try:
-        names = await listed_models(selection)
-    except RagChatError as error:  # A question gets it as its answer.
-        log.warning("%s", error)
-        names = []
-    finally:
-        await selection.aclose()
+    settings = site.settings.table("model", ModelSettings)
+    async with aclosing(ModelSelection(settings, os.environ)) as selection:
+        try:
+            names = await listed_models(selection)
+        except RagChatError as error:  # A question gets it as its answer.
+            log.warning("%s", error)
+            names = []
     listed = [
         {"id": name, "object": "model", "created": 0, "owned_by": OWN_MODEL} for name in [OWN_MODEL, *names]
     ]
@@ -78,7 +74,7 @@ async def complete(site: Site, request: Request) -> Response:
             attached = Attached(untrusted=[SENDER], instructions=told.instructions)
             return await chat.ask(told.question, emit, attached=attached)
 
-    return Completion(asked, take)
+    return CompletionResponse(asked, take)
 
 
 async def nothing(_: Site, request: Request) -> Response:
@@ -102,7 +98,7 @@ ROUTES = (
 )
 
 
-class Completion(Response):
+class CompletionResponse(Response):
     """Takes the turn while it is sent, in one piece or as events; a client that leaves stops it."""
 
     def __init__(self, asked: Asked, take: Callable[[Emit], Awaitable[Turn]]) -> None:
@@ -115,42 +111,31 @@ class Completion(Response):
         self._id, self._created = f"chatcmpl-{secrets.token_hex(12)}", int(time.time())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(cancel_when_closed, receive, tasks.cancel_scope)
-            await (self._stream if self._asked.stream else self._whole)(scope, receive, send)
-            tasks.cancel_scope.cancel()
+        work = self._in_events if self._asked.stream else self._whole
+        async with following(receive, work) as told:
+            first = await told.receive()
+            if isinstance(first, Exception):
+                await openai_response(first)(scope, receive, send)
+            elif not self._asked.stream:
+                await json_response(first)(scope, receive, send)
+            else:
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await send(_event(self._chunk({"role": "assistant", "content": ""})))
+                await send(_event(first))
+                async for part in told:
+                    await send(_event(openai_error(part) if isinstance(part, Exception) else part))
+                await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
-    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            turn = await self._take(ignore)
-        except Exception as error:
-            response = openai_response(error)
-        else:
-            text = sanitize(turn.answer.text)
-            cited = url_citations(turn.answer, text)
-            message = {"role": "assistant", "content": text, "refusal": None, "annotations": cited}
-            choice = {"message": message, "finish_reason": finish_reason(turn)}
-            fields = {"usage": usage(turn.answer), "ragchat": own_fields(turn)}
-            response = json_response(self._document("chat.completion", choice, **fields))
-        await response(scope, receive, send)
+    async def _whole(self, tell: Tell) -> None:
+        turn = await self._take(ignore)
+        text = sanitize(turn.answer.text)
+        cited = url_citations(turn.answer, text)
+        message = {"role": "assistant", "content": text, "refusal": None, "annotations": cited}
+        choice = {"message": message, "finish_reason": finish_reason(turn)}
+        fields = {"usage": usage(turn.answer), "ragchat": own_fields(turn)}
+        tell(self._document("chat.completion", choice, **fields))
 
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tell, told = anyio.create_memory_object_stream[dict[str, Any] | Exception](inf)
-        begun = False
-        async with anyio.create_task_group() as tasks, told:
-            tasks.start_soon(self._do, tell)
-            async for part in told:
-                if not begun and isinstance(part, Exception):
-                    await openai_response(part)(scope, receive, send)
-                    return
-                if not begun:
-                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                    await send(_event(self._chunk({"role": "assistant", "content": ""})))
-                    begun = True
-                await send(_event(openai_error(part) if isinstance(part, Exception) else part))
-            await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
-
-    async def _do(self, send: MemoryObjectSendStream[dict[str, Any] | Exception]) -> None:
+    async def _in_events(self, tell: Tell) -> None:
         texts: list[str] = []
 
         def emit(event: Event) -> None:
@@ -161,22 +146,13 @@ class Completion(Response):
                 case Reasoning(text):  # An extension of the API: DeepSeek, vLLM, Open WebUI.
                     tell(self._chunk({"reasoning_content": sanitize(text)}))
 
-        def tell(part: dict[str, Any] | Exception) -> None:
-            with suppress(anyio.BrokenResourceError):  # The client is gone.
-                send.send_nowait(part)
-
-        with send:
-            try:
-                turn = await self._take(emit)
-            except Exception as error:
-                tell(error)
-                return
-            if cited := url_citations(turn.answer, "".join(texts)):
-                event = open_webui_event(turn.answer)
-                tell(self._chunk({"annotations": cited}, event=event))
-            tell(self._chunk({}, finish_reason(turn), ragchat=own_fields(turn)))
-            if self._counts:
-                tell({**self._chunk({}, usage=usage(turn.answer)), "choices": []})
+        turn = await self._take(emit)
+        if cited := url_citations(turn.answer, "".join(texts)):
+            event = open_webui_event(turn.answer)
+            tell(self._chunk({"annotations": cited}, event=event))
+        tell(self._chunk({}, finish_reason(turn), ragchat=own_fields(turn)))
+        if self._counts:
+            tell({**self._chunk({}, usage=usage(turn.answer)), "choices": []})
 
     @property
     def _counts(self) -> bool:

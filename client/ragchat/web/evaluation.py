@@ -11,7 +11,7 @@ from ragchat.evaluation.cases import confirmation
 from ragchat.evaluation.judging import Outcome
 from ragchat.evaluation.runs import Run, run_cases, sentence
 from ragchat.evaluation.stale import Staleness
-from ragchat.evaluation.store import EvaluationStore, evaluation_store, save_verdict
+from ragchat.evaluation.store import EvaluationStore, save_verdict
 from ragchat.formatting import local
 from ragchat.sanitize import one_line
 from ragchat.web.errors import NotFound
@@ -39,7 +39,7 @@ async def judge(site: Site, request: Request) -> dict[str, Any]:
 async def marks(site: Site, request: Request) -> dict[str, Any]:
     """By the ids of the turns `?turns=`: the verdict, and the places that have changed since."""
     id, staleness = request.path_params["session_id"], Staleness(site.memory)
-    async with evaluation_store(site.sessions.path) as store:
+    async with EvaluationStore(site.sessions.path) as store:
         verdicts = {case.case_id: case.verdict for case in await store.cases()}
     found = {}
     for turn_id in filter(None, request.query_params.get("turns", "").split(",")):
@@ -50,7 +50,7 @@ async def marks(site: Site, request: Request) -> dict[str, Any]:
 
 async def show(site: Site, _: Request) -> dict[str, Any]:
     """The cases, each with its last outcome, and the runs, newest first."""
-    async with evaluation_store(site.sessions.path) as store:
+    async with EvaluationStore(site.sessions.path) as store:
         return await _document(store)
 
 
@@ -109,7 +109,7 @@ async def ask_all(site: Site, _: Request) -> Streamed:
             tell({"type": "progress", "done": done, "total": len(cases)})
 
         async with (
-            evaluation_store(site.sessions.path) as store,
+            EvaluationStore(site.sessions.path) as store,
             site.programs.make() as conversation,  # without other servers, as `ragchat eval` asks
         ):
             cases, last = await store.cases(), await store.runs()
@@ -124,7 +124,7 @@ async def ask_all(site: Site, _: Request) -> Streamed:
 
 
 async def remove(site: Site, request: Request) -> dict[str, Any]:
-    async with evaluation_store(site.sessions.path) as store:
+    async with EvaluationStore(site.sessions.path) as store:
         await store.remove_case(request.path_params["case_id"])
         return await _document(store)
 

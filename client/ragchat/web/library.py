@@ -123,7 +123,7 @@ def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
         "title": one_line(info.title) or PurePosixPath(name).name or name,
         "name": name,
         "is_copy": info.uri.startswith(copies),
-        "kind": kind_of(info),
+        "kind": _kind(info),
         "chunks": info.chunks,
         "characters": info.characters,
         "added": local(info.added_at),
@@ -134,7 +134,7 @@ def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
     }
 
 
-def kind_of(info: DocumentInfo) -> str:
+def _kind(info: DocumentInfo) -> str:
     """The kind of a document as the user names it: `PDF`, `MD`, `note`."""
     scheme, _, rest = info.uri.partition(":")
     suffix = PurePosixPath(unquote(rest).partition("?")[0]).suffix

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import anyio
+from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup
 
 from ragchat.formatting import utc_now
@@ -16,6 +18,7 @@ from ragchat.sanitize import one_line
 from ragchat.uris import short_uri
 from ragchat.web.errors import NotFound, error_document
 from ragcommon.contract.files import Ingestion
+from ragmcp.concurrency import background_task
 
 KEPT = 20
 FAILURES = 20  # listed of one load
@@ -58,21 +61,17 @@ class Load:
         }
 
 
-class Loads:
+class Loads(AsyncContextManagerMixin):
     """The loads of this page, each in a task of its own until it ends or the page is stopped."""
 
     def __init__(self) -> None:
         self._loads: dict[str, Load] = {}
         self._tasks: TaskGroup
 
-    async def __aenter__(self) -> Loads:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(*error)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        async with background_task() as self._tasks:
+            yield self
 
     def start(self, what: str, report: InjectReport, work: Callable[[OnProgress], Awaitable[Any]]) -> str:
         """Begin a load, which fills the report; the id of its job."""

@@ -11,6 +11,7 @@ from anyio import BrokenWorkerProcess, to_process, to_thread
 
 from ragchat.servers.media import image_kind
 from ragchat.web.errors import WebError
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.safe_open import read_regular
 from ragcommon.memory_limit import limited_memory
@@ -52,14 +53,10 @@ async def image(path: Path) -> tuple[bytes, str]:
     try:
         content = await to_thread.run_sync(lambda: read_regular(path, MAX_IMAGE_BYTES, links=False))
     except (OSError, ValueError) as error:
-        raise PageUnusable(path.name, f"cannot be read: {_reason(error)}") from None
+        raise PageUnusable(path.name, f"cannot be read: {os_reason(error)}") from None
     if not (kind := image_kind(content)):
         raise PageUnusable(path.name, "is not an image that is shown here")
     return content, kind
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", "") or str(error)
 
 
 def _draw(path: Path, number: int) -> bytes | str:
@@ -80,7 +77,7 @@ def _draw(path: Path, number: int) -> bytes | str:
             bitmap = drawn.render(scale=scale, rev_byteorder=True)
             return _png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride)
     except (pypdfium2.PdfiumError, OSError, ValueError) as error:
-        return f"cannot be drawn: {_reason(error)}".rstrip(".")
+        return f"cannot be drawn: {os_reason(error)}".rstrip(".")
 
 
 def _png(pixels: bytes, width: int, height: int, stride: int) -> bytes:

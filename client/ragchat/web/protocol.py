@@ -15,10 +15,10 @@ from ragchat.answer import Answer
 from ragchat.grounding.citations import markers_in
 from ragchat.llm.completion import CUT_OFF
 from ragchat.sanitize import one_line, sanitize
+from ragchat.turn.prompt import packaged_prompt
 from ragchat.turn.types import Trace, Turn
 from ragchat.web.errors import BadRequest, NotSupported
 from ragcommon.text.places import file_name, location
-from ragconfig.settings import packaged_text
 
 # The configured model, also if that is none.
 OWN_MODEL = "ragchat"
@@ -111,7 +111,7 @@ def dialogue(messages: Sequence[Message]) -> Dialogue:
     if answers or not questions:
         raise BadRequest("the last message is no question of the user")
     told = "\n\n".join(filter(str.strip, instructions))
-    template = packaged_text("prompts/program.md").strip()
+    template = packaged_prompt("program")
     return Dialogue(template.format(instructions=told) if told else "", turns, "\n\n".join(questions))
 
 

@@ -19,7 +19,7 @@ from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import exact_glob, short_location, short_path, short_uri
+from ragchat.uris import either_case, passage_location, short_path, short_uri
 from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, route
 from ragcommon.contract.search import Hit, QueryResult
@@ -80,7 +80,7 @@ def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
         hit.document_id,
         hit.chunk_id,
         one_line(hit.title) or short_uri(hit.uri),
-        short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places),
+        passage_location(hit),
         one_line(hit.heading),
         hit.start_line,
         hit.score,
@@ -101,7 +101,7 @@ async def _filter(memory: MemoryClient, given: Mapping[str, str]) -> dict[str, A
     filter = await filter_of(memory, words) if (words := given.get("in", "").strip()) else {}
     if kind := given.get("kind", "").strip().lstrip("."):
         glob = filter.get("uri", "*")
-        filter["uri"] = f"{glob}.{_either_case(kind)}" if glob.endswith("*") else glob
+        filter["uri"] = f"{glob}.{either_case(kind)}" if glob.endswith("*") else glob
     if tag := given.get("tag", "").strip():
         filter["tags"] = [*filter.get("tags", []), tag]
     for name, days in (("after", 0), ("before", 1)):
@@ -112,10 +112,6 @@ async def _filter(memory: MemoryClient, given: Mapping[str, str]) -> dict[str, A
                 raise BadRequest(f"{name} is not a date such as 2026-01-31") from None
             filter[f"created_{name}"] = moment.isoformat()
     return filter or None
-
-
-def _either_case(kind: str) -> str:
-    return "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else exact_glob(one) for one in kind)
 
 
 async def search(site: Site, request: Request) -> ShownSearch:

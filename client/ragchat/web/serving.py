@@ -21,7 +21,6 @@ from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.memory.client import MemoryClient
 from ragchat.servers.manager import ServerManager
-from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.access import Keys
 from ragchat.web.app import make_app
@@ -31,6 +30,7 @@ from ragchat.web.errors import WebRefused
 from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
 from ragchat.web.site import Site
+from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder, replace_file
 from ragconfig.home import user_path
 from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
@@ -72,7 +72,7 @@ async def serve(run: Invocation) -> None:
                 Chats(partial(make, servers)) as chats,
                 Programs(partial(make, no_servers)) as programs,
                 Loads() as loads,
-                SessionStore(sessions_path(run.settings)) as sessions,
+                run.sessions() as sessions,
             ):
                 site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads, programs)
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
@@ -149,7 +149,7 @@ def _tls(table: WebSettings) -> tuple[str, str] | None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
     except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or str(error)
+        reason = os_reason(error)
         raise WebRefused(f"the certificate {files[0]} with the key {files[1]}: {reason}") from None
     return files
 

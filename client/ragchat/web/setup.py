@@ -21,7 +21,7 @@ from ragcommon.files.uris import without_userinfo
 from ragcommon.hosts import HOSTS, Host, write
 
 
-class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ServerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`start` also records the consent to a project's server; `ask_again` drops the rule for `tool`."""
 
     server: str
@@ -52,7 +52,7 @@ async def servers(site: Site, _: Request) -> dict[str, Any]:
 
 
 async def change(site: Site, request: Request) -> dict[str, Any]:
-    asked = await body(request, Change)
+    asked = await body(request, ServerChange)
     match asked.action:
         case "start":
             await site.servers.restart(asked.server)

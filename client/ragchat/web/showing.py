@@ -17,7 +17,7 @@ from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.turn.types import Turn
 from ragchat.turn.why import answered, searched, summary
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 from ragchat.web.markup import nodes
 
 
@@ -64,9 +64,7 @@ def _parts(card: Card, highlight: Highlight) -> Iterator[tuple[str, bool, bool]]
 
 def _source(citation: Citation, score: float | None) -> dict[str, Any]:
     document: dict[str, Any] = _clean(msgspec.to_builtins(citation))
-    lines = [citation.cited_lines]
-    location = short_location(citation.uri, lines, citation.title, citation.places)
-    return {**document, "location": location, "score": score}
+    return {**document, "location": passage_location(citation), "score": score}
 
 
 def why_document(turn: Turn) -> dict[str, Any]:
@@ -89,7 +87,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
         "reason": one_line(candidate.reason),
         "score": hit.score,
         "reranked": None if hit.rerank_score is UNSET else hit.rerank_score,
-        "location": short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places),
+        "location": passage_location(hit),
         "heading": one_line(hit.heading),
         "text": sanitize(hit.full_text),
         "document_id": hit.document_id,

@@ -24,7 +24,7 @@ from ragcommon.contract.files import Source
 BUSY_SECONDS, IDLE_SECONDS = 0.3, 2.0
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NewSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
 
 
@@ -55,7 +55,7 @@ def _status(source: Source) -> Literal["ok", "warning", "fault"]:
 
 async def add(site: Site, request: Request) -> dict[str, Any]:
     """Register a folder or file of this machine, or a web page, and begin to load it: `job` follows that."""
-    path = (await body(request, Place)).path.strip()
+    path = (await body(request, NewSource)).path.strip()
     report = InjectReport()
     async with site.servers.loader(site.memory, site.settings, [path]) as memory:
         added, found = await add_sources(memory, [path], report)

@@ -5,13 +5,14 @@ The response is the work: when the page closes it, the work is cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import Any
 
 import anyio
 import msgspec
-from anyio.streams.memory import MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -19,12 +20,13 @@ from ragchat.web.errors import error_document
 
 # Sends one event to the page. It never waits.
 Tell = Callable[[dict[str, Any]], None]
-# Does something, and tells of it. What it raises is told as the last event.
+# Does something, and tells of it.
 Work = Callable[[Tell], Awaitable[None]]
+Told = MemoryObjectReceiveStream[dict[str, Any] | Exception]
 
 
 class Streamed(Response):
-    """Does `work` while it is sent."""
+    """Does `work` while it is sent. What it raises is the last event."""
 
     media_type = "application/x-ndjson"
 
@@ -35,30 +37,38 @@ class Streamed(Response):
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        tell, events = anyio.create_memory_object_stream[dict[str, Any]](float("inf"))
-        async with anyio.create_task_group() as tasks, events:
-            tasks.start_soon(cancel_when_closed, receive, tasks.cancel_scope)
-            tasks.start_soon(self._do, tell)
-            async for event in events:
+        async with following(receive, self._work) as told:
+            async for event in told:
+                if isinstance(event, Exception):
+                    event = {"type": "error", **error_document(event)}
                 line = msgspec.json.encode(event) + b"\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
-            tasks.cancel_scope.cancel()
 
-    async def _do(self, send: MemoryObjectSendStream[dict[str, Any]]) -> None:
-        def tell(event: dict[str, Any]) -> None:
-            with suppress(anyio.BrokenResourceError):  # The page is gone.
-                send.send_nowait(event)
 
+@asynccontextmanager
+async def following(receive: Receive, work: Work) -> AsyncIterator[Told]:
+    """What `work` tells, then the exception that it raises. It is cancelled when the client leaves."""
+    send, told = anyio.create_memory_object_stream[dict[str, Any] | Exception](inf)
+
+    def tell(part: dict[str, Any] | Exception) -> None:
+        with suppress(anyio.BrokenResourceError):  # The client is gone.
+            send.send_nowait(part)
+
+    async def do() -> None:
         with send:
             try:
-                await self._work(tell)
+                await work(tell)
             except Exception as error:
-                tell({"type": "error", **error_document(error)})
+                tell(error)
 
+    async def cancel_when_closed() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        tasks.cancel_scope.cancel()
 
-async def cancel_when_closed(receive: Receive, scope: anyio.CancelScope) -> None:
-    """Cancel the work of a response when its client leaves."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
+    async with anyio.create_task_group() as tasks, told:
+        tasks.start_soon(cancel_when_closed)
+        tasks.start_soon(do)
+        yield told
+        tasks.cancel_scope.cancel()

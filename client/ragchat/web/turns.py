@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -46,6 +47,7 @@ from ragchat.web.markup import nodes
 from ragchat.web.showing import turn_document, why_document
 from ragchat.web.site import Site, body, route
 from ragchat.web.streaming import Streamed, Tell
+from ragmcp.concurrency import background_task
 
 # Deltas are collected for this long, because models send single words.
 DRAW_SECONDS = 0.05
@@ -98,11 +100,8 @@ async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
 async def models(site: Site, _: Request) -> dict[str, Any]:
     """The models to choose from, and the configured one."""
     settings = site.settings.table("model", ModelSettings)
-    selection = ModelSelection(settings, os.environ)
-    try:
+    async with aclosing(ModelSelection(settings, os.environ)) as selection:
         return {"choices": [*map(one_line, await selection.choices())], "name": one_line(selection.name)}
-    finally:
-        await selection.aclose()
 
 
 async def scope(site: Site, request: Request) -> dict[str, Any]:
@@ -160,7 +159,7 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: 
         approving = partial(approve, site.dialogs, running, site.servers.permissions)
         with site.dialogs.during(running):
             await _prepare(chat, asked)
-            async with written:
+            async with background_task(written.draw):
                 turn = await take(chat, asked, emit, approving)
     tell({"type": "turn", "turn": turn_document(turn)})
 
@@ -189,17 +188,7 @@ class Written:
         self._rest += sanitize(text)
         self._more.set()
 
-    async def __aenter__(self) -> Written:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._draw)
-        return self
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(*error)
-
-    async def _draw(self) -> None:
+    async def draw(self) -> None:
         while True:
             await self._more.wait()
             await anyio.sleep(max(DRAW_SECONDS, len(self._rest) / CHARACTERS_PER_SECOND))

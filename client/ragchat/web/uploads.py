@@ -33,6 +33,7 @@ from ragchat.sanitize import one_line
 from ragchat.settings import WebSettings
 from ragchat.web.errors import BadRequest, CopyFailed, TooLarge
 from ragchat.web.site import Site, body, route
+from ragcommon.errors import os_reason
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import readable_size
@@ -52,7 +53,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: list[str]
 
 
-def folder_of(site: Site) -> Path:
+def uploads_folder(site: Site) -> Path:
     """Where the copies of files are, which need not exist yet.
 
     For a memory on another machine, they are with its mirror, which reads the files of this one. Of a
@@ -64,7 +65,7 @@ def folder_of(site: Site) -> Path:
 
 def copies_of(site: Site) -> str:
     """What the URIs of the copies begin with."""
-    return folder_of(site).as_uri() + "/"
+    return uploads_folder(site).as_uri() + "/"
 
 
 def copy_name(uri: str, copies: str) -> str:
@@ -106,14 +107,14 @@ def _escaped(part: str) -> str:
 async def upload(site: Site, request: Request) -> dict[str, Any]:
     """Copy the body, a file, to `?name=`. Raises BadRequest, TooLarge, CopyFailed."""
     name, limit = request.query_params.get("name", ""), largest(site)
-    path = copy_path(folder_of(site), name)
+    path = copy_path(uploads_folder(site), name)
     size = int(request.headers.get("content-length", 0))
     too_large = TooLarge(one_line(name), readable_size(limit))
     if size > limit:
         raise too_large
     written = 0
     try:
-        await to_thread.run_sync(_prepare, folder_of(site), path.parent)
+        await to_thread.run_sync(_prepare, uploads_folder(site), path.parent)
         with Folder(path.parent) as folder, appearing(folder, path.name) as file:
             async for part in request.stream():
                 written += len(part)
@@ -125,7 +126,7 @@ async def upload(site: Site, request: Request) -> dict[str, Any]:
     except ClientDisconnect:
         raise BadRequest(f"{one_line(name)} was not sent to its end") from None
     except OSError as error:
-        raise CopyFailed(one_line(name), str(folder_of(site)), error.strerror or str(error)) from None
+        raise CopyFailed(one_line(name), str(uploads_folder(site)), os_reason(error)) from None
     return {"name": name, "bytes": written}
 
 
@@ -144,7 +145,7 @@ async def load(site: Site, request: Request) -> dict[str, Any]:
     names = (await body(request, Names)).names
     if not 0 < len(names) <= MAX_NAMES:
         raise BadRequest(f"it names {counted(len(names), 'file')}, not 1 to {MAX_NAMES:,}")
-    paths = [copy_path(folder_of(site), name) for name in names]
+    paths = [copy_path(uploads_folder(site), name) for name in names]
     what = one_line(names[0]) if len(names) == 1 else counted(len(names), "dropped file")
     report = InjectReport()
     return {"job": site.loads.start(what, report, partial(_load, site, paths, report))}

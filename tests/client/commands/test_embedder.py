@@ -16,7 +16,7 @@ from ragchat.commands.embedder import _is_worse
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Console
 from ragchat.evaluation.cases import Case, RightPlace
-from ragchat.evaluation.store import evaluation_store
+from ragchat.evaluation.store import EvaluationStore
 from tests.support.ollama_server import OllamaServer
 from tests.support.stores import sql
 
@@ -34,7 +34,7 @@ def at_ollama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ollam
 
 
 async def save_case(home: Path, question: str, uri: str, text: str) -> None:
-    async with evaluation_store(home / "data" / "sessions.db") as store:
+    async with EvaluationStore(home / "data" / "sessions.db") as store:
         place = RightPlace(uri, text, uri)
         await store.save_case(Case(question, question, verdict="good", places=[place], answered=True))
 

@@ -13,7 +13,7 @@ from ragchat.evaluation.cases import Case, cases_of_script, confirmation
 from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, run_cases, sentence
-from ragchat.evaluation.store import evaluation_store, save_verdict
+from ragchat.evaluation.store import EvaluationStore, save_verdict
 from ragchat.notebooks.definitions import Notebook, create, folder_of, load, remove, save
 from ragconfig.prompt_files import ROLES
 from tests.support.memory import memory_of
@@ -47,7 +47,7 @@ async def test_a_good_answer_is_asked_again_until_its_document_changes(chat: Con
     case = await judged(chat, TEA, "good")
     assert confirmation(case) == "Saved: the answer is in /notes/tea.md:3. `ragchat eval` asks again."
     await judged(chat, CUP, "good")
-    async with evaluation_store(chat.sessions.path) as store:
+    async with EvaluationStore(chat.sessions.path) as store:
         cases = await store.cases()
         assert [case.wanted for case in cases] == ["/notes/tea.md:3", "nowhere"]
         first = await run_cases(chat, cases, "", None)
@@ -87,7 +87,7 @@ async def test_the_right_place_of_a_bad_answer_may_be_lines_a_number_or_nowhere(
 async def test_a_verdict_on_a_turn_replaces_the_one_before_and_can_be_removed(chat: Conversation) -> None:
     case = await judged(chat, TEA, "good")
     await save_verdict(chat, case.case_id, "bad", "nowhere")
-    async with evaluation_store(chat.sessions.path) as store:
+    async with EvaluationStore(chat.sessions.path) as store:
         assert [(one.verdict, one.wanted) for one in await store.cases()] == [("bad", "nowhere")]
         await store.remove_case(case.case_id[:5])
         assert await store.cases() == []

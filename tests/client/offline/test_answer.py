@@ -10,7 +10,7 @@ from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING, answer_with, nothing
 from ragchat.offline.cards import chosen, ranked
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -21,7 +21,7 @@ CERTAIN = Judgement(Closeness.GROUNDED, 0.9, {"late": 0.8}, [])
 
 async def ask(question: str, *hits: Hit, judgement: Judgement = CERTAIN) -> Answer:
     shown, further = chosen(ranked(await gather(Question.of(question), hits, ListMemory())))
-    return answer_with(shown, further, [judge(found, 0.3) for found in hits], judgement)
+    return answer_with(shown, further, [as_candidate(found, 0.3) for found in hits], judgement)
 
 
 async def test_an_answer_is_cards_with_numbers_places_and_text() -> None:
@@ -103,7 +103,7 @@ async def test_code_and_tables_are_shown_as_code_whatever_they_hold() -> None:
 
 
 def test_nothing_is_shown_where_memory_has_nothing_on_the_topic() -> None:
-    answer = nothing([judge(hit("Tea is hot.", score=0.9), 0.3)], missing=["Tosca"])
+    answer = nothing([as_candidate(hit("Tea is hot.", score=0.9), 0.3)], missing=["Tosca"])
     assert (answer.text, answer.grounded, answer.cards, answer.nearest) == (NOTHING, False, [], [])
     assert [candidate.used for candidate in answer.candidates] == [False]
     assert answer.missing == ["Tosca"]

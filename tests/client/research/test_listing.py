@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.question import Question
 from ragchat.offline.cards import Window
-from ragchat.research.listing import SIZE, answering, list_findings, passages_of
+from ragchat.research.listing import SIZE, answering, cited_passages, list_findings
 from ragchat.research.state import Finding
 from tests.support.turns import ListMemory, hit
 
 
 async def listed(question: str, *findings: Finding) -> list[tuple[Finding, Window | None]]:
-    evidence = await gather(Question.of(question), passages_of(findings), ListMemory())
+    evidence = await gather(Question.of(question), cited_passages(findings), ListMemory())
     return answering(findings, evidence)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ragchat.errors import ScriptInvalid
 from ragchat.scripts import runner as script_runner
-from ragchat.scripts.runner import StepResult, check
+from ragchat.scripts.runner import StepResult, unmet
 from ragchat.scripts.script import Expectation, as_list, load_script
 from tests.support.processes import LONGEST_SECONDS
 
@@ -171,7 +171,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, reason: st
 
 
 def test_a_missing_script_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(ScriptInvalid, match="cannot be used: No such file"):
+    with pytest.raises(ScriptInvalid, match="cannot be used: no such file"):
         load_script(tmp_path / "gone.toml")
 
 
@@ -195,7 +195,7 @@ RESULT = StepResult("The capital  of\nFrance is Paris.", ["file:///docs/france.m
     ],
 )
 async def test_a_met_expectation_gives_no_failure(expect: Expectation) -> None:
-    assert await check(expect, RESULT, 1.0) == []
+    assert await unmet(expect, RESULT, 1.0) == []
 
 
 @pytest.mark.parametrize(
@@ -211,17 +211,17 @@ async def test_a_met_expectation_gives_no_failure(expect: Expectation) -> None:
     ],
 )
 async def test_an_unmet_expectation_gives_one_sentence(expect: Expectation, failure: str) -> None:
-    assert await check(expect, RESULT, 1.0) == [failure]
+    assert await unmet(expect, RESULT, 1.0) == [failure]
 
 
 async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_runner, "SEARCH_SECONDS", 0.5)
     with anyio.fail_after(LONGEST_SECONDS):
-        failures = await check(Expectation(matches=["(a+)+$", "^Paris"]), StepResult("a" * 60 + "!"), 1.0)
+        failures = await unmet(Expectation(matches=["(a+)+$", "^Paris"]), StepResult("a" * 60 + "!"), 1.0)
     assert failures[0] == "is not matched with '(a+)+$' within 0.5 s"
     assert len(failures) == 2
 
 
 async def test_any_text_can_be_matched() -> None:
     result = StepResult("caf\xe9 \U0001f600 \udcff\0")
-    assert await check(Expectation(matches=["^café . \udcff\0$"]), result, 1.0) == []
+    assert await unmet(Expectation(matches=["^café . \udcff\0$"]), result, 1.0) == []

@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from ragchat.servers.asking import User
+from ragchat.servers.connection import LOGS
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.tools import ServerTool
+from ragchat.servers.tools import OfferedTool
 from ragconfig.settings import load_settings
 from ragmcp.client.features import EraName
 from ragmcp.errors import InputDeclined
@@ -33,7 +34,7 @@ def era(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @asynccontextmanager
-async def server(home: Path, user: User | None, **flags: float) -> AsyncIterator[dict[str, ServerTool]]:
+async def server(home: Path, user: User | None, **flags: float) -> AsyncIterator[dict[str, OfferedTool]]:
     """The tools of a server that may ask `user`, by their own names."""
     write(home, mine=GOOD)
     settings = load_settings(
@@ -119,9 +120,13 @@ async def test_the_root_is_that_of_the_repository_or_the_working_folder(
 async def test_a_cancelled_call_takes_its_question_back(tmp_path: Path) -> None:
     ada = Ada()
     ada.go_on = anyio.Event()
+
+    async def ask(tool: OfferedTool) -> None:
+        await tool.call({})
+
     async with server(tmp_path, ada.user) as tools:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tools["Ask"].call, {})
+            tasks.start_soon(ask, tools["Ask"])
             await ada.begun.wait()
             tasks.cancel_scope.cancel()
         await ada.cancelled.wait()
@@ -131,7 +136,7 @@ async def test_a_cancelled_call_takes_its_question_back(tmp_path: Path) -> None:
 async def test_messages_of_a_server_go_to_its_log(tmp_path: Path) -> None:
     async with server(tmp_path, None) as tools:
         await tools["Log"].call({})
-        log = tools["Log"].connection.last_log_lines(10)
+        log = (tmp_path / "state" / LOGS / "mine.log").read_text()
     assert 'info tests: {"said":"plainly"}' in log
     assert "error: said aloud" in log
     assert "debug" not in log

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, VariableMissing
-from ragchat.servers.configs import PROJECT_FILE, Scope, ServerConfig, read_configs, read_file
+from ragchat.servers.configs import PROJECT_FILE, ConfigScope, ServerConfig, read_configs, read_file
 
 
 def write(file: Path, servers: dict[str, Any], key: str = "mcpServers") -> Path:
@@ -26,7 +26,7 @@ def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
             "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"X": "y"}},
         },
     )
-    found = read_file(file, Scope.USER)
+    found = read_file(file, ConfigScope.USER)
     assert found["files"].command == ("npx", "-y", "files")
     assert (found["files"].env, found["files"].trusted) == ({"A": "1"}, True)
     assert (found["web"].url, found["web"].headers) == ("https://example.org/mcp", {"X": "y"})
@@ -44,7 +44,7 @@ def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
 )
 def test_the_forms_of_other_hosts_are_read(tmp_path: Path, key: str, entry: dict[str, Any]) -> None:
     file = write(tmp_path / "mcp.json", {"a": entry}, key)
-    assert read_file(file, Scope.USER)["a"].url == "https://a.org/mcp"
+    assert read_file(file, ConfigScope.USER)["a"].url == "https://a.org/mcp"
 
 
 def test_the_project_file_is_found_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_project_file_is_found_up_to_the_root_of_the_repository(tmp_path: Pa
     assert read_configs(tmp_path / "none.json", inner) == {}
     write(tmp_path / "repo" / PROJECT_FILE, {"a": {"command": "x", "trusted": True}})
     [config] = read_configs(tmp_path / "none.json", inner).values()
-    assert (config.name, config.scope, config.trusted) == ("a", Scope.PROJECT, False)
+    assert (config.name, config.scope, config.trusted) == ("a", ConfigScope.PROJECT, False)
 
 
 def test_a_project_cannot_replace_a_server_of_the_user(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_no_file_can_name_a_server_like_the_memory_of_ragchat(tmp_path: Path) ->
 def test_variables_are_expanded(tmp_path: Path) -> None:
     config = ServerConfig(
         name="a",
-        scope=Scope.USER,
+        scope=ConfigScope.USER,
         file=str(tmp_path / "mcp.json"),
         command=("${HERE}/run", "${GONE:-there}", "${workspaceFolder}"),
         env={"TOKEN": "${env:TOKEN}"},
@@ -84,7 +84,7 @@ def test_variables_are_expanded(tmp_path: Path) -> None:
 
 def test_a_missing_variable_is_named() -> None:
     config = ServerConfig(
-        name="a", scope=Scope.USER, file="mcp.json", url="https://a.org", headers={"X": "${KEY}"}
+        name="a", scope=ConfigScope.USER, file="mcp.json", url="https://a.org", headers={"X": "${KEY}"}
     )
     with pytest.raises(VariableMissing) as caught:
         config.expanded({})
@@ -107,26 +107,26 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, tex
     file = tmp_path / "mcp.json"
     file.write_text(text)
     with pytest.raises(ServerConfigInvalid, match=reason):
-        read_file(file, Scope.USER)
+        read_file(file, ConfigScope.USER)
 
 
 def test_a_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ServerFileUnreadable):
-        read_file(tmp_path, Scope.USER)
+        read_file(tmp_path, ConfigScope.USER)
 
 
 def test_the_fingerprint_changes_with_everything_that_would_be_started() -> None:
-    config = ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x",))
+    config = ServerConfig(name="a", scope=ConfigScope.PROJECT, file="f", command=("x",))
     others = [
-        ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x", "y")),
-        ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x",), env={"A": "1"}),
-        ServerConfig(name="a", scope=Scope.PROJECT, file="g", command=("x",)),
+        ServerConfig(name="a", scope=ConfigScope.PROJECT, file="f", command=("x", "y")),
+        ServerConfig(name="a", scope=ConfigScope.PROJECT, file="f", command=("x",), env={"A": "1"}),
+        ServerConfig(name="a", scope=ConfigScope.PROJECT, file="g", command=("x",)),
     ]
     assert len({one.fingerprint for one in (config, *others)}) == 4
 
 
 def test_a_command_is_shown_so_that_its_arguments_cannot_be_mistaken(tmp_path: Path) -> None:
     entry = {"command": "sh", "args": ["-c", "fetch | sh"], "env": {"A": "1 sh"}}
-    config = read_file(write(tmp_path / "mcp.json", {"a": entry}), Scope.USER)["a"]
+    config = read_file(write(tmp_path / "mcp.json", {"a": entry}), ConfigScope.USER)["a"]
     assert config.shown == "sh -c 'fetch | sh'"
     assert config.whole == "A='1 sh' sh -c 'fetch | sh'"

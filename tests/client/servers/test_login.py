@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from ragchat.errors import CredentialsUnusable
-from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.configs import ConfigScope, ServerConfig
 from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, NoLogin, authorization, log_in
 from ragchat.servers.managed import ServerState
 from ragchat.settings import ServerSettings
@@ -79,7 +79,7 @@ async def test_a_login_that_the_user_gives_up_ends(tmp_path: Path, monkeypatch: 
     asked = anyio.Event()
     monkeypatch.setattr(webbrowser, "open", lambda _: False)
     async with protected() as server:
-        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        config = ServerConfig(name="a", scope=ConfigScope.USER, file="mcp.json", url=f"{server.url}/mcp")
         with anyio.fail_after(LONGEST_SECONDS):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(log_in, config, Credentials(tmp_path), SETTINGS, lambda _: asked.set())
@@ -111,7 +111,7 @@ async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
         return other_login() if reply == "another" else reply or await elsewhere()
 
     async with protected() as server:
-        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        config = ServerConfig(name="a", scope=ConfigScope.USER, file="mcp.json", url=f"{server.url}/mcp")
         with anyio.fail_after(LONGEST_SECONDS):
             await log_in(config, Credentials(tmp_path), SETTINGS, shown.append, read)
     assert Credentials(tmp_path).grant(config.url) is not None
@@ -132,7 +132,7 @@ async def test_a_page_that_sends_the_browser_back_with_another_state_does_not_en
 
     monkeypatch.setattr(webbrowser, "open", misled)
     async with protected() as server:
-        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        config = ServerConfig(name="a", scope=ConfigScope.USER, file="mcp.json", url=f"{server.url}/mcp")
         with anyio.fail_after(LONGEST_SECONDS):
             await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None)
     assert Credentials(tmp_path).grant(config.url) is not None
@@ -146,7 +146,7 @@ async def test_a_user_has_minutes_to_log_in(tmp_path: Path, monkeypatch: pytest.
         left.append(anyio.current_effective_deadline() - anyio.current_time())
 
     async with protected() as server:
-        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        config = ServerConfig(name="a", scope=ConfigScope.USER, file="mcp.json", url=f"{server.url}/mcp")
         await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None, read)
     assert left[0] > LOGIN_SECONDS / 2
 
@@ -161,7 +161,7 @@ def test_with_a_grant_what_was_wanted_beyond_it_is_forgotten(tmp_path: Path) -> 
 
 def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:
     config = ServerConfig(
-        name="a", scope=Scope.USER, file="f", url="https://a.org", headers={"authorization": "Bearer x"}
+        name="a", scope=ConfigScope.USER, file="f", url="https://a.org", headers={"authorization": "Bearer x"}
     )
     credentials = Credentials(tmp_path)
     assert authorization(config, NoLogin(config, credentials), credentials) is None
@@ -172,7 +172,7 @@ async def test_tokens_are_kept_privately_and_redacted(
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", browse)
     async with protected() as server:
-        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        config = ServerConfig(name="a", scope=ConfigScope.USER, file="mcp.json", url=f"{server.url}/mcp")
         await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None)
         grant = Credentials(tmp_path).grant(config.url)
     assert grant is not None

@@ -18,7 +18,7 @@ import pytest
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
 from ragchat.servers.managed import ServerState
-from ragchat.servers.tools import ServerTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.turn.tools import Toolbox
 from ragcommon.hosts import SERVER_NAME
 from ragmcp.concurrency import background_task
@@ -162,7 +162,7 @@ BAD = {
 ROUNDS, CALLS = 5, 40
 
 
-async def turns_during_calls(echo: ServerTool) -> list[float]:
+async def turns_during_calls(echo: OfferedTool) -> list[float]:
     """The processor time, in seconds, that each turn of the event loop takes while calls are answered.
 
     Wall-clock time would be that of a busy machine: the server that answers competes with the others there.

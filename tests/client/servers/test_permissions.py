@@ -12,16 +12,16 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.errors import PermissionsUnusable
-from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.configs import ConfigScope, ServerConfig
 from ragchat.servers.permissions import FILE, MAX_LINES, Permissions, Rule
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL
 
-PROJECTS = ServerConfig(name="a", scope=Scope.PROJECT, file="/repo/.mcp.json", command=("run", "it"))
+PROJECTS = ServerConfig(name="a", scope=ConfigScope.PROJECT, file="/repo/.mcp.json", command=("run", "it"))
 
 
 def test_a_server_of_a_project_is_started_only_after_consent_to_exactly_this_command(tmp_path: Path) -> None:
-    assert Permissions(tmp_path).may_start(replace(PROJECTS, scope=Scope.USER))
+    assert Permissions(tmp_path).may_start(replace(PROJECTS, scope=ConfigScope.USER))
     assert not Permissions(tmp_path).may_start(PROJECTS)
     Permissions(tmp_path).allow_start(PROJECTS)
     assert Permissions(tmp_path).may_start(PROJECTS)

@@ -10,9 +10,9 @@ from typing import cast
 import pytest
 from msgspec import Raw
 
-from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.configs import ConfigScope, ServerConfig
 from ragchat.servers.connection import Connection
-from ragchat.servers.results import readable
+from ragchat.servers.results import as_tool_result
 from ragchat.servers.tools import MAX_NAME, may_be_of, offered_tools
 from ragmcp.protocol.schema.content import (
     AudioContent,
@@ -35,7 +35,7 @@ class Listing:
 
 
 def listing(server: str, *tools: str) -> Connection:
-    config = ServerConfig(name=server, scope=Scope.USER, file="mcp.json", command=("x",))
+    config = ServerConfig(name=server, scope=ConfigScope.USER, file="mcp.json", command=("x",))
     infos = [ToolInfo(name=name, input_schema={"type": "object"}) for name in tools]
     return cast("Connection", Listing(config, infos))
 
@@ -85,18 +85,20 @@ def nowhere(_: str, __: str) -> None:
 )
 def test_every_kind_of_content_is_shown_to_the_model_as_text(content: list[Content], text: str) -> None:
     result = ToolCallResult(content=content, structured_content=Raw(b'{"total":3}'))
-    assert readable(result, "mine", nowhere).text == text
+    assert as_tool_result(result, "mine", nowhere).text == text
 
 
 def test_a_result_without_anything_is_an_empty_text() -> None:
-    assert readable(ToolCallResult(content=[]), "mine", nowhere).text == ""
+    assert as_tool_result(ToolCallResult(content=[]), "mine", nowhere).text == ""
 
 
 def test_images_are_for_a_model_that_takes_them_and_kept_for_the_user() -> None:
     image = ImageContent(data="QUJD", mime_type="image/png")
     dot = EmbeddedResource(resource=ResourceContents(uri="note://dot", blob="QUJD", mime_type="image/png"))
     sound = AudioContent(data="QUJD", mime_type="audio/wav")
-    result = readable(ToolCallResult(content=[image, dot, sound]), "mine", lambda kind, _: Path(f"/{kind}"))
+    result = as_tool_result(
+        ToolCallResult(content=[image, dot, sound]), "mine", lambda kind, _: Path(f"/{kind}")
+    )
     assert result.images == ["data:image/png;base64,QUJD"] * 2
     assert result.notes == [
         f"mine returned [image/png, 3 bytes]: {Path('/image/png')}",
@@ -124,4 +126,4 @@ def test_images_are_for_a_model_that_takes_them_and_kept_for_the_user() -> None:
 def test_the_user_is_told_of_images_and_of_links_that_can_be_attached(
     content: Content, notes: list[str]
 ) -> None:
-    assert readable(ToolCallResult(content=[content]), "mine", nowhere).notes == notes
+    assert as_tool_result(ToolCallResult(content=[content]), "mine", nowhere).notes == notes

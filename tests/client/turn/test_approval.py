@@ -10,7 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import OfferedTool, Verdict, decide, untrusted_texts
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import Decision, decide, untrusted_texts
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, hit
 
@@ -25,30 +26,30 @@ def offered(*, reads: bool, trusted: bool = False) -> OfferedTool:
 @pytest.mark.parametrize("untrusted", [[], PAGE])
 def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, untrusted: list[str]) -> None:
     permissions = Permissions(tmp_path)
-    assert decide(offered(reads=True, trusted=True), permissions, untrusted) is Verdict.RUN
-    assert decide(offered(reads=True), permissions, untrusted) is Verdict.ASK
-    assert decide(offered(reads=True), permissions, untrusted, trust_read_only_hints=True) is Verdict.RUN
-    assert decide(offered(reads=False, trusted=True), permissions, untrusted) is Verdict.ASK
-    assert decide(offered(reads=False), permissions, untrusted, trust_read_only_hints=True) is Verdict.ASK
+    assert decide(offered(reads=True, trusted=True), permissions, untrusted) is Decision.RUN
+    assert decide(offered(reads=True), permissions, untrusted) is Decision.ASK
+    assert decide(offered(reads=True), permissions, untrusted, trust_read_only_hints=True) is Decision.RUN
+    assert decide(offered(reads=False, trusted=True), permissions, untrusted) is Decision.ASK
+    assert decide(offered(reads=False), permissions, untrusted, trust_read_only_hints=True) is Decision.ASK
 
 
 @pytest.mark.parametrize("rule", [Rule.ALWAYS, Rule.SESSION])
 def test_an_allowed_tool_asks_nevertheless_once_foreign_text_was_read(tmp_path: Path, rule: Rule) -> None:
     permissions = Permissions(tmp_path)
     permissions.remember("files", [FORGET_TOOL, QUERY_TOOL], rule)
-    assert decide(offered(reads=False), permissions, []) is Verdict.RUN
-    assert decide(offered(reads=False), permissions, PAGE) is Verdict.ASK
+    assert decide(offered(reads=False), permissions, []) is Decision.RUN
+    assert decide(offered(reads=False), permissions, PAGE) is Decision.ASK
     # That it only reads is the word of a server that is not trusted.
-    assert decide(offered(reads=True), permissions, []) is Verdict.RUN
-    assert decide(offered(reads=True), permissions, PAGE) is Verdict.ASK
-    assert decide(offered(reads=True, trusted=True), permissions, PAGE) is Verdict.RUN
+    assert decide(offered(reads=True), permissions, []) is Decision.RUN
+    assert decide(offered(reads=True), permissions, PAGE) is Decision.ASK
+    assert decide(offered(reads=True, trusted=True), permissions, PAGE) is Decision.RUN
 
 
 def test_a_forbidden_tool_is_refused_even_if_it_only_reads(tmp_path: Path) -> None:
     permissions = Permissions(tmp_path)
     permissions.remember("files", [QUERY_TOOL, FORGET_TOOL], Rule.NEVER)
-    assert decide(offered(reads=True, trusted=True), permissions, []) is Verdict.REFUSE
-    assert decide(offered(reads=False), permissions, []) is Verdict.REFUSE
+    assert decide(offered(reads=True, trusted=True), permissions, []) is Decision.REFUSE
+    assert decide(offered(reads=False), permissions, []) is Decision.REFUSE
 
 
 @pytest.mark.parametrize("rule", [Rule.ALWAYS, Rule.SESSION])
@@ -60,8 +61,8 @@ def test_a_tool_that_changed_since_it_was_allowed_asks_again(
     permissions.remember("files", [replace(QUERY_TOOL, **change)], rule)
     for trusted in (True, False):
         tool = offered(reads=True, trusted=trusted)
-        assert decide(tool, permissions, []) is Verdict.ASK
-        assert decide(tool, permissions, [], trust_read_only_hints=True) is Verdict.ASK
+        assert decide(tool, permissions, []) is Decision.ASK
+        assert decide(tool, permissions, [], trust_read_only_hints=True) is Decision.ASK
 
 
 def test_only_the_users_own_files_and_texts_are_not_foreign() -> None:

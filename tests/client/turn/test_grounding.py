@@ -7,7 +7,7 @@ import pytest
 from ragchat.answer import Candidate
 from ragchat.grounding.judging import Closeness
 from ragchat.turn.grounding import Grounding, judge_passages
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
 from ragchat.turn.retrieval import Retrieval
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
@@ -19,7 +19,7 @@ QUESTION = "How hot is the kiln of the potters?"
 
 async def grounding(question: str, *hits: Hit, query: str = "") -> Grounding:
     """Compared by words alone."""
-    retrieval = Retrieval([judge(found, 0.3) for found in hits])
+    retrieval = Retrieval([as_candidate(found, 0.3) for found in hits])
     return await judge_passages(question, query or question, retrieval, ListMemory())
 
 

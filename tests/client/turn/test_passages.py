@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragchat.answer import Candidate
 from ragchat.grounding.types import Citation
 from ragchat.memory.types import DocumentText
-from ragchat.turn.passages import ATTACHED, PIECE, attached, judge, number, quote, shortened
+from ragchat.turn.passages import ATTACHED, PIECE, as_candidate, attached, number, quote, shortened
 from tests.support.turns import hit
 
 
@@ -45,14 +45,16 @@ def test_a_title_with_line_breaks_stays_on_its_line() -> None:
 
 
 def test_numbering_starts_at_the_given_number() -> None:
-    passages = number([judge(hit("a"), 0.3)], 100, first=4)
+    passages = number([as_candidate(hit("a"), 0.3)], 100, first=4)
     assert passages.candidates[0].n == 4
     assert 0 < passages.tokens < 100
 
 
 def test_passages_that_a_tool_found_are_numbered_after_those_of_the_prompt() -> None:
-    first = number([judge(hit("a", chunk_id=1), 0.3), judge(hit("b", chunk_id=2, score=0.1), 0.3)], 100)
-    found = [judge(hit(text, chunk_id=n), 0.3) for n, text in enumerate("abc", 1)]
+    first = number(
+        [as_candidate(hit("a", chunk_id=1), 0.3), as_candidate(hit("b", chunk_id=2, score=0.1), 0.3)], 100
+    )
+    found = [as_candidate(hit(text, chunk_id=n), 0.3) for n, text in enumerate("abc", 1)]
     both = first.extended(found, 100)
     assert [(n, hit.text) for n, hit in both.numbered().items()] == [(1, "a"), (2, "b"), (3, "c")]
     assert both.tokens > first.tokens
@@ -60,7 +62,7 @@ def test_passages_that_a_tool_found_are_numbered_after_those_of_the_prompt() -> 
 
 
 def test_a_tool_has_a_budget_for_passages_too() -> None:
-    found = [judge(hit("word " * 300), 0.3)]
+    found = [as_candidate(hit("word " * 300), 0.3)]
     extended = number([], 100).extended(found, 100)
     assert extended.numbered() == {}
     assert "budget" in extended.candidates[0].reason

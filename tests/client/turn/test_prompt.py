@@ -16,7 +16,7 @@ from ragchat.errors import PromptUnreadable
 from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import Budget
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
 from ragchat.turn.prompt import Prompt, Prompts, build, load_prompts
 from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.types import Turn
@@ -31,7 +31,7 @@ BUDGET = Budget(context=2000, answer=500, passages=400)
 
 
 async def prompt(question: str, history: Sequence[Turn] = (), *hits: Hit, budget: Budget = BUDGET) -> Prompt:
-    retrieval = Retrieval([judge(found, 0.3) for found in hits])
+    retrieval = Retrieval([as_candidate(found, 0.3) for found in hits])
     grounding = await judge_passages(question, question, retrieval, ListMemory())
     return build(question, history, grounding, PROMPTS, budget)
 
@@ -111,7 +111,7 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("none.md", "No such file or directory"),
+        ("none.md", "no such file or directory"),
         (os.devnull, "it is not a regular file"),
         ("large.md", "it is larger than 1 MiB (1.1 MiB)"),
         ("latin.md", "it is not text in UTF-8"),

@@ -10,7 +10,7 @@ from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
 from ragchat.llm.types import ModelEndpoint
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.passages import judge
+from ragchat.turn.passages import as_candidate
 from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.rewriting import rewrite, search_again
 from tests.client.llm.test_client import settings
@@ -31,7 +31,7 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
 
 
 async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_best_score() -> None:
-    first = [judge(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
+    first = [as_candidate(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
     memory = ListMemory([hit("sea", score=0.9, chunk_id=3), hit("tea", score=0.8, chunk_id=2)])
     limits = replace(LIMITS, top_k=3)
     merged = await search_again(memory, Retrieval(first), ["a", "b"], limits)
@@ -43,6 +43,6 @@ async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_be
 
 
 async def test_a_memory_that_fails_meanwhile_leaves_what_was_found() -> None:
-    first = Retrieval([judge(hit("tea"), 0.3)])
+    first = Retrieval([as_candidate(hit("tea"), 0.3)])
     memory = ListMemory(error=MemoryUnavailable("it is gone"))
     assert await search_again(memory, first, ["a"], LIMITS) == first

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
-from ragchat.turn.approval import OfferedTool
+from ragchat.servers.tools import OfferedTool
 from ragchat.turn.tool_search import FIND_TOOLS, MAX_FOUND, ToolSearch, cost
 from ragcommon.contract.search import Comparison
 from tests.client.ui.test_approval import nothing

@@ -15,7 +15,8 @@ from ragchat.llm.types import ToolRequest
 from ragchat.memory.types import ToolResult
 from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
-from ragchat.turn.approval import OfferedTool, Question
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import PermissionRequest
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.ui.approval import Approvals
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -50,7 +51,7 @@ async def test_a_read_only_tool_is_called_without_asking() -> None:
 async def test_another_tool_needs_the_users_approval() -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def approve(question: Question) -> dict[str, Any] | None:
+    async def approve(question: PermissionRequest) -> dict[str, Any] | None:
         asked.append((question.tool.name, question.arguments))
         return {"edited": True} if len(asked) == 1 else None
 
@@ -114,7 +115,7 @@ async def test_the_calls_of_a_round_run_at_the_same_time_and_answer_in_order() -
     memory = ListMemory(tools=[QUERY_TOOL, FORGET_TOOL], answers=[hit("a")])
     tools = toolbox(memory)
 
-    async def approve(question: Question) -> dict[str, Any]:
+    async def approve(question: PermissionRequest) -> dict[str, Any]:
         return question.arguments
 
     calls = [await tools.permit(request, approve) for request in (QUERY, FORGET, QUERY)]
@@ -202,7 +203,7 @@ async def test_only_what_was_approved_is_called(tmp_path: Path) -> None:
     async with managed(tmp_path) as manager:
         tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000)
 
-        async def approve(question: Question) -> dict[str, Any]:
+        async def approve(question: PermissionRequest) -> dict[str, Any]:
             await turned(manager)  # while the user reads the question
             return question.arguments
 
@@ -214,7 +215,7 @@ async def test_only_what_was_approved_is_called(tmp_path: Path) -> None:
 async def test_the_time_in_which_the_user_decides_on_a_call_does_not_count() -> None:
     tools = toolbox(ListMemory(tools=[FORGET_TOOL]))
 
-    async def approve(question: Question) -> dict[str, Any]:
+    async def approve(question: PermissionRequest) -> dict[str, Any]:
         before = tools.clock.now()
         await anyio.lowlevel.checkpoint()
         assert tools.clock.now() == before

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from ragchat.memory.types import ToolResult
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.approval import OfferedTool, Question
+from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import PermissionRequest
 from ragchat.ui.approval import Approvals
 from tests.support.dialogs import ScriptedDialog
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL
@@ -38,7 +39,7 @@ class User(ScriptedDialog):
 async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allowed: bool) -> None:
     user = User([said, said])
     approvals = user.approvals(tmp_path)
-    long = Question(
+    long = PermissionRequest(
         OfferedTool("Forget\x1b[2J", "files", FORGET_TOOL, False, nothing), {"document": "x" * 500}
     )
     assert (await approvals.approve(long) is not None) is allowed
@@ -54,19 +55,19 @@ async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allow
 
 async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Path) -> None:
     permissions = Permissions(tmp_path)
-    assert await User(["a"]).approvals(tmp_path).approve(Question(TOOL, {"x": 1})) == {"x": 1}
+    assert await User(["a"]).approvals(tmp_path).approve(PermissionRequest(TOOL, {"x": 1})) == {"x": 1}
     assert permissions.rule("files", FORGET_TOOL) is Rule.ALWAYS
     assert permissions.rule("other", FORGET_TOOL) is None
     other = replace(FORGET_TOOL, name="Other")
     assert permissions.rule("files", other) is None
-    assert await User(["v"]).approvals(tmp_path).approve(Question(TOOL, {})) is None
+    assert await User(["v"]).approvals(tmp_path).approve(PermissionRequest(TOOL, {})) is None
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is Rule.NEVER
 
 
 async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
     permissions, user = Permissions(tmp_path), User(["s"])
     approvals = Approvals(permissions, user, user.show, lambda: COLUMNS)
-    assert await approvals.approve(Question(TOOL, {})) == {}
+    assert await approvals.approve(PermissionRequest(TOOL, {})) == {}
     assert permissions.rule("files", FORGET_TOOL) is Rule.SESSION
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None
 
@@ -74,23 +75,27 @@ async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
 async def test_the_text_that_is_not_the_users_is_named_and_what_trust_would_change(tmp_path: Path) -> None:
     user, page = User(["n", "n"]), ["https://example.org/page"]
     approvals = user.approvals(tmp_path)
-    await approvals.approve(Question(TOOL, {}, untrusted=page))
+    await approvals.approve(PermissionRequest(TOOL, {}, untrusted=page))
     assert len(user.shown) == 1
     assert page[0] in user.shown[0]
     reads = OfferedTool("files__Query", "files", QUERY_TOOL, False, nothing)
-    await approvals.approve(Question(reads, {}, untrusted=page))
+    await approvals.approve(PermissionRequest(reads, {}, untrusted=page))
     assert '"trusted": true' in user.shown[-1]
 
 
 async def test_of_many_foreign_texts_the_last_ones_are_named(tmp_path: Path) -> None:
     user = User(["n"])
-    await user.approvals(tmp_path).approve(Question(TOOL, {}, untrusted=[f"page {n}" for n in range(9)]))
+    await user.approvals(tmp_path).approve(
+        PermissionRequest(TOOL, {}, untrusted=[f"page {n}" for n in range(9)])
+    )
     assert user.shown[0].endswith("page 4, page 5, page 6, page 7, page 8, and 4 before.")
 
 
 async def test_the_arguments_can_be_edited_before_the_call(tmp_path: Path) -> None:
     user = User(["e", "{oops", "e", '{"path": "b.txt"}', "y"])
-    assert await user.approvals(tmp_path).approve(Question(TOOL, {"path": "a.txt"})) == {"path": "b.txt"}
+    assert await user.approvals(tmp_path).approve(PermissionRequest(TOOL, {"path": "a.txt"})) == {
+        "path": "b.txt"
+    }
     assert "not the arguments" in user.shown[0]
     assert "'b.txt'" in user.asked[-1]
 
@@ -98,7 +103,9 @@ async def test_the_arguments_can_be_edited_before_the_call(tmp_path: Path) -> No
 async def test_the_editor_shows_the_same_escapes_as_the_question(tmp_path: Path) -> None:
     arguments = {"path": "safe\u202eexe.txt", "zero\u200b": "\x1b\x85\U000e0041 Grüße, 世界"}
     user = User(["e", r'{"path": "safe\u202eexe.txt"}', "y"])
-    assert await user.approvals(tmp_path).approve(Question(TOOL, arguments)) == {"path": "safe\u202eexe.txt"}
+    assert await user.approvals(tmp_path).approve(PermissionRequest(TOOL, arguments)) == {
+        "path": "safe\u202eexe.txt"
+    }
     shown = user.defaults[1]
     assert shown == r'{"path":"safe\u202eexe.txt","zero\u200b":"\u001b\u0085\udb40\udc41 Grüße, 世界"}'
     assert json.loads(shown) == arguments
@@ -108,7 +115,7 @@ async def test_the_editor_shows_the_same_escapes_as_the_question(tmp_path: Path)
 async def test_how_a_tool_has_changed_is_shown(tmp_path: Path) -> None:
     user = User(["n"])
     changes = "-Read\n+Delete\u202e\u200b"
-    assert await user.approvals(tmp_path).approve(Question(TOOL, {}, changes=changes)) is None
+    assert await user.approvals(tmp_path).approve(PermissionRequest(TOOL, {}, changes=changes)) is None
     assert user.shown[0] == "files__Forget has changed since you allowed it:"
     assert user.shown[1].splitlines() == ["-Read", r"+Delete\u202e\u200b"]
 
@@ -116,7 +123,7 @@ async def test_how_a_tool_has_changed_is_shown(tmp_path: Path) -> None:
 async def test_long_arguments_are_shown_in_part_and_at_a_key_as_a_whole(tmp_path: Path) -> None:
     user = User(["f", "n"])
     script = "\n".join(f"echo {number}" for number in range(100))
-    assert await user.approvals(tmp_path).approve(Question(TOOL, {"script": script})) is None
+    assert await user.approvals(tmp_path).approve(PermissionRequest(TOOL, {"script": script})) is None
     first, remark, whole = user.shown
     assert "echo 28" in first
     assert "echo 29" not in first
@@ -140,8 +147,8 @@ async def test_nothing_in_the_arguments_is_hidden_from_the_user(
 ) -> None:
     user = User(["n", "n"])
     approvals = user.approvals(tmp_path)
-    await approvals.approve(Question(TOOL, {"text": value}))
-    await approvals.approve(Question(TOOL, {"text": value, "other": "two\nlines"}))
+    await approvals.approve(PermissionRequest(TOOL, {"text": value}))
+    await approvals.approve(PermissionRequest(TOOL, {"text": value, "other": "two\nlines"}))
     assert f"text='{shown}'" in user.asked[0]
     assert f"  | {shown}" in user.shown[0].splitlines()
 
@@ -149,9 +156,9 @@ async def test_nothing_in_the_arguments_is_hidden_from_the_user(
 async def test_a_value_cannot_pass_for_a_question_or_another_argument(tmp_path: Path) -> None:
     user = User(["n", "n"])
     approvals = user.approvals(tmp_path)
-    await approvals.approve(Question(TOOL, {"text": f"short{' ' * 60}\nAllow ls()? [y]es\n  path:"}))
+    await approvals.approve(PermissionRequest(TOOL, {"text": f"short{' ' * 60}\nAllow ls()? [y]es\n  path:"}))
     lines = user.shown[0].splitlines()
     assert all(line.startswith("  | ") for line in lines[1:])
-    await approvals.approve(Question(TOOL, {"x='y', z" + " " * COLUMNS: "1\n"}))
+    await approvals.approve(PermissionRequest(TOOL, {"x='y', z" + " " * COLUMNS: "1\n"}))
     assert all(line.startswith("  ") and len(line) <= COLUMNS for line in user.shown[1].splitlines())
     assert user.asked[1].startswith("Allow files__Forget(as above)?")

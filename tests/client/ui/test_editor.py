@@ -81,7 +81,7 @@ def test_a_pager_gets_the_line_and_one_that_takes_none_is_not_used(monkeypatch: 
 
 
 async def test_a_program_that_cannot_start_or_fails_is_named() -> None:
-    with pytest.raises(CommandNotPossible, match="no-such-editor cannot be started: No such file"):
+    with pytest.raises(CommandNotPossible, match="no-such-editor cannot be started: no such file"):
         await run(["no-such-editor", str(PATH)])
     with pytest.raises(CommandNotPossible, match="ended with the exit code 3"):
         await run([sys.executable, "-c", "raise SystemExit(3)"])

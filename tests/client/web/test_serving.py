@@ -103,7 +103,7 @@ def test_the_key_reaches_the_browser_in_a_private_file_and_no_command_line(progr
             )
         ),
         (["--certificate", "PASSWORD", "--private-key", "PASSWORD"], "the certificate"),
-        (["--certificate", "nothing", "--private-key", "nothing"], "No such file"),
+        (["--certificate", "nothing", "--private-key", "nothing"], "no such file"),
     ],
 )
 def test_a_page_that_others_reach_needs_a_password_and_tls(

@@ -105,7 +105,7 @@ class Background:
 
     async def _welcome(self, context: ChatContext) -> None:
         """Start the memory server before the first question, and offer the README if memory is empty."""
-        from ragchat.ui.welcome import EMPTY_MEMORY, NO_MODEL, has_no_model, memory_line, readme
+        from ragchat.ui.welcome import FIND_A_MODEL, README_OFFER, has_no_model, memory_line, readme
 
         await self._show_line(context, memory_line(context))
         await self._update_memory_status(context)
@@ -113,9 +113,9 @@ class Background:
         if context.status.documents == 0 and readme() and get_app().is_running:
             context.readme_offered = True
             async with self._above_prompt():
-                context.screen.show(EMPTY_MEMORY, "")
+                context.screen.show(README_OFFER, "")
             if await has_no_model(context):
-                await self._show_line(context, NO_MODEL)
+                await self._show_line(context, FIND_A_MODEL)
 
     async def _update_memory_status(self, context: ChatContext) -> None:
         try:

@@ -144,9 +144,10 @@ class Chat:
         context.confirm, context.read = confirm, dialog.read
         context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.refresh = self._background.refresh
-        approvals = Approvals(conversation.permissions, dialog, show, lambda: context.screen.err.width)
+        permissions = conversation.servers.permissions
+        approvals = Approvals(permissions, dialog, show, lambda: context.screen.err.width)
         context.approve = approvals.approve
-        sampling = Sampling(dialog, conversation.permissions, conversation.model.find, show)
+        sampling = Sampling(dialog, permissions, conversation.model.find, show)
         elicitation = Elicitation(dialog, show)
         conversation.servers.user = User(
             elicitation.answer,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ragchat.conversation import Attached
+from ragchat.errors import RagChatError
 from ragchat.ui.attachments import attachments
 from ragchat.ui.context import YES
 from ragchat.ui.slash import table
@@ -29,6 +30,8 @@ async def handle(context: ChatContext, text: str) -> None:
     except Exception as error:
         context.failures += 1
         log.error("%r failed", text.split(maxsplit=1)[0], exc_info=error)
+        if isinstance(error, RagChatError) and error.chat_hint:
+            error.hint = error.chat_hint.format(error=error)
         context.screen.error(error)
 
 

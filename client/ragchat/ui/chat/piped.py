@@ -19,6 +19,7 @@ from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
+from ragcommon.errors import os_reason
 
 _READ_BYTES = 1 << 16
 MAX_LINE = 1_000_000  # characters; more than any model reads at once
@@ -69,7 +70,7 @@ async def read_lines(fd: int) -> AsyncGenerator[str, None]:
     rest = ""
     while chunk := await chunks.get():
         if isinstance(chunk, OSError):
-            raise StdinUnusable(f"cannot be read: {chunk.strerror}") from chunk
+            raise StdinUnusable(f"cannot be read: {os_reason(chunk)}") from chunk
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
         for line in lines:
             yield line.removesuffix("\r")

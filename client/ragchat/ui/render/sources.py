@@ -65,10 +65,7 @@ def quoted_ranges(citations: Sequence[Citation]) -> list[tuple[int, int]]:
 def _rows(turn: Turn) -> Iterator[tuple[Sequence[Citation], float | None, bool]]:
     """For each cited passage, its citations, its score, and whether it does not hold a quotation."""
     scores = {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.answer.candidates}
-    by_number: dict[int, list[Citation]] = {}
-    for citation in turn.answer.sources:
-        by_number.setdefault(citation.n, []).append(citation)
-    for _, same in sorted(by_number.items()):
+    for same in turn.answer.cited:
         unverified = any(citation.verified is False for citation in same)
         yield same, scores.get(same[0].chunk_id), unverified
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ragchat.sanitize import one_line
 from ragchat.turn.why import answered, searched
-from ragchat.uris import short_location
+from ragchat.uris import passage_location
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,7 +44,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
     table.add_column("used", overflow="fold")
     for candidate in candidates:
         hit = candidate.hit
-        where = Text(short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places))
+        where = Text(passage_location(hit))
         if hit.heading:
             where.append(f"  {one_line(hit.heading, 40)}", "heading")
         table.add_row(

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
     from ragchat.ui.slash.command import Complete
 
-_MAX_COMPLETIONS = 50
-_PATHS = PathCompleter(expanduser=True)
+MAX_COMPLETIONS = 50
+PATHS = PathCompleter(expanduser=True)
 
 
 async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """Complete the whole argument as one path, which may contain spaces, else its last word."""
     for text in (argument, argument.rpartition(" ")[2]):
-        found = list(_PATHS.get_completions(Document(text), CompleteEvent()))
-        for completion in found[:_MAX_COMPLETIONS]:
+        found = list(PATHS.get_completions(Document(text), CompleteEvent()))
+        for completion in found[:MAX_COMPLETIONS]:
             yield completion
         if found:
             return
@@ -34,7 +34,7 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
     if context is None:
         return
     name = argument.replace("\\", "/").rpartition("/")[2]
-    page = await context.memory.documents(_MAX_COMPLETIONS, {"uri": part_globs(name)[0]})
+    page = await context.memory.documents(MAX_COMPLETIONS, {"uri": part_globs(name)[0]})
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():
@@ -58,7 +58,7 @@ async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[
     infos: Sequence[SessionInfo] = ()
     if context:
         chat = context.conversation
-        infos = await chat.sessions.list(_MAX_COMPLETIONS, one_shots=False, notebook=chat.notebook_name)
+        infos = await chat.sessions.list(MAX_COMPLETIONS, one_shots=False, notebook=chat.notebook_name)
     async for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

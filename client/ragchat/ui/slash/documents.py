@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat.errors import ArgumentMissing, DocumentUnknown, NoDocumentMatches, NotConfirmed
+from ragchat.errors import ArgumentMissing, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group, sentences
 from ragchat.ui.slash.command import unquoted
@@ -91,11 +91,7 @@ async def narrow(context: ChatContext, documents: str) -> None:
 
     scope = context.conversation.scope
     if documents:
-        try:
-            await scope.narrow(unquoted(documents))
-        except NoDocumentMatches as error:
-            error.hint = "/memory lists the documents; /in * asks all of them."
-            raise
+        await scope.narrow(unquoted(documents))
         context.update_session_status()
     if not scope.name:
         context.screen.note("All documents are asked. /in with a folder, glob, tag or name asks only some.")
@@ -141,19 +137,15 @@ async def forget(context: ChatContext, document: str) -> None:
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id, or a glob")
-    try:
-        names = await to_remove(context.memory, document)
-        if len(names) > 1:
-            if context.confirm is None:
-                raise NotConfirmed(len(names), document)
-            if not await context.confirm(f"Remove {len(names):,} documents?"):
-                context.screen.note("Nothing is removed.")
-                return
-        group = new_group()
-        removed = [await context.memory.forget(name, group) for name in names]
-    except (DocumentUnknown, NoDocumentMatches) as error:
-        error.hint = "/memory lists the documents."
-        raise
+    names = await to_remove(context.memory, document)
+    if len(names) > 1:
+        if context.confirm is None:
+            raise NotConfirmed(len(names), document)
+        if not await context.confirm(f"Remove {len(names):,} documents?"):
+            context.screen.note("Nothing is removed.")
+            return
+    group = new_group()
+    removed = [await context.memory.forget(name, group) for name in names]
     done, them = f"Removed {len(names):,} documents.", "them"
     if len(removed) == 1:
         done, them = f"Removed {short_uri(removed[0].uri)} ({counted(removed[0].chunks, 'chunk')}).", "it"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from ragchat.errors import UnknownNotebook
 from ragchat.notebooks.definitions import Notebook, folder_of, listed, load
 from ragchat.sanitize import one_line, visible
 from ragchat.turn.scope import EVERYTHING
@@ -37,11 +36,7 @@ async def notebook(context: ChatContext, name: str) -> None:
         if not screen.listing(rows):
             screen.note("There are no notebooks yet. In a shell, `ragchat notebook new NAME` creates one.")
         return
-    try:
-        found = None if name == LEAVE else load(folder, name)
-    except UnknownNotebook as error:
-        error.hint = f"{error.guess}/notebook lists them."
-        raise
+    found = None if name == LEAVE else load(folder, name)
     await conversation.use_notebook(found)
     await conversation.scope.narrow(EVERYTHING)  # also if it is the same notebook, after /in
     conversation.new_session()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragchat.errors import CommandNotPossible, RagChatError
 from ragchat.memory.opening import IMAGES, is_converted, line_in, line_in_file, original_of
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import short_location, short_uri
+from ragchat.uris import passage_location, short_uri
 from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ async def open_source(context: ChatContext, argument: str) -> None:
 
 def _cited(context: ChatContext, number: str) -> CitedPlace:
     """Raises CommandNotPossible."""
-    from ragchat.ui.render.sources import quoted_ranges
 
     turn = context.conversation.last_turn
     assert turn is not None  # the table allows the command only then
@@ -103,8 +102,8 @@ def _cited(context: ChatContext, number: str) -> CitedPlace:
             raise CommandNotPossible("open", f"there is no option {option}; {ORIGINAL} opens the file itself")
         missing = f"the last answer has no citation {number}" if number else "the last answer cites nothing"
         raise CommandNotPossible("open", missing)
-    name = short_location(citation.uri, quoted_ranges([citation]), citation.title, citation.places)
-    return CitedPlace(name, citation, _passage(turn, citation), citation.cited_lines[0])
+    passage = _passage(turn, citation)
+    return CitedPlace(passage_location(citation), citation, passage, citation.cited_lines[0])
 
 
 def _passage(turn: Turn, citation: Citation) -> Hit | None:

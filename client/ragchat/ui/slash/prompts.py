@@ -15,6 +15,7 @@ from ragchat.formatting import counted
 from ragchat.sanitize import one_line
 from ragchat.servers.prompts import Prompt, as_word, chosen, of_memory, of_servers
 from ragchat.ui.slash.command import QUOTED, unquoted
+from ragchat.ui.slash.completions import MAX_COMPLETIONS
 from ragchat.uris import short_uri
 from ragconfig.prompt_files import FOLDER, broken_in
 from ragmcp.errors import RagMcpError
@@ -22,7 +23,6 @@ from ragmcp.errors import RagMcpError
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
-_MAX_COMPLETIONS = 50
 _QUOTES = ('"', "'")
 
 
@@ -143,7 +143,7 @@ async def _values(
     quote = typed[:1] if typed[:1] in _QUOTES else ""
     bare = typed.strip(quote) if quote else typed
     found = await prompt.source.complete_argument(prompt.info.name, argument, bare, others)
-    for value in found[:_MAX_COMPLETIONS]:
+    for value in found[:MAX_COMPLETIONS]:
         yield Completion(f"{quote}{value}{quote}", -len(typed), display=short_uri(value))
 
 

@@ -128,7 +128,7 @@ async def _show_one(context: ChatContext, server: ManagedServer) -> None:
 
 def _how_to_start(connection: Connection) -> list[str]:
     """How a server that was not started can be started."""
-    from ragchat.servers.configs import Scope
+    from ragchat.servers.configs import ConfigScope
 
     config = connection.config
     if connection.state is ServerState.UNASKED:
@@ -136,7 +136,7 @@ def _how_to_start(connection: Connection) -> list[str]:
             f"{config.file} would start: {config.whole}",
             f"/mcp start {config.name} starts it, now and from now on.",
         ]
-    if config.disabled and config.scope is Scope.PROJECT:
+    if config.disabled and config.scope is ConfigScope.PROJECT:
         return [f"{config.file} says so."]
     return [f"/mcp enable {config.name} starts it."]
 

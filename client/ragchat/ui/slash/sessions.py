@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable, UnknownSession
+from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable
 from ragchat.formatting import counted, local
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
@@ -47,9 +47,6 @@ async def show_sessions(context: ChatContext, words: str) -> None:
 async def resume(context: ChatContext, session_id: str) -> None:
     try:
         await context.conversation.resume(session_id or None)
-    except UnknownSession as error:
-        error.hint = "/sessions lists them."
-        raise
     except NoSession:
         if context.conversation.last_turn is None:
             raise

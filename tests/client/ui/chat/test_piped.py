@@ -140,7 +140,7 @@ async def test_lines_are_not_read_far_ahead_of_their_use() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows opens no folders")
 async def test_a_folder_as_stdin_cannot_be_read(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
-    with anyio.fail_after(60), pytest.raises(StdinUnusable, match="cannot be read: Is a directory"):
+    with anyio.fail_after(60), pytest.raises(StdinUnusable, match="cannot be read: is a directory"):
         async with aclosing(read_lines(folder)) as found:
             await anext(found)
     os.close(folder)

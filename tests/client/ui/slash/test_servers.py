@@ -136,7 +136,7 @@ async def test_a_server_that_the_project_disables_is_not_offered_to_be_enabled(
 async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
     await room.run("/mcp")
-    permissions = room.context.conversation.permissions
+    permissions = room.context.conversation.servers.permissions
     await room.run("/mcp start theirs")
     permissions.remember("theirs", [FORGET_TOOL], Rule.ALWAYS)
     permissions.remember("theirs", [QUERY_TOOL], Rule.SESSION)
@@ -250,7 +250,7 @@ async def test_another_memory_takes_the_place_of_the_first(whole_room: Room, tmp
 
 
 async def test_the_rules_for_the_memory_are_forgotten_too(whole_room: Room) -> None:
-    permissions = whole_room.context.conversation.permissions
+    permissions = whole_room.context.conversation.servers.permissions
     permissions.remember(SERVER_NAME, [FORGET_TOOL], Rule.ALWAYS)
     await whole_room.run("/mcp forget ragmemory")
     assert permissions.rule(SERVER_NAME, FORGET_TOOL) is None
