@@ -118,8 +118,10 @@ class Settings(Struct):
             return ""
         from urllib.parse import urlsplit
 
-        if not is_database(url):
-            raise self.invalid("store.url", f"it begins with {DATABASE}, not as {_shown(url)}")
+        if not url.startswith(DATABASE):
+            scheme = _shown(url.partition("://")[0])  # What follows may hold a password.
+            reason = f"it begins with {DATABASE}, not as {scheme}"
+            raise self.invalid("store.url", reason)
         if urlsplit(url).password is not None:
             raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
         return url
@@ -282,8 +284,8 @@ def _choose(settings: Settings, key: str, value: Any, origin: str) -> None:
 
 
 def is_database(memory: object) -> bool:
-    """Whether this names a memory in a database, not in a file."""
-    return isinstance(memory, str) and memory.startswith(DATABASE)
+    """Whether this is a URL, as for a memory in a database, not the path of a file."""
+    return isinstance(memory, str) and "://" in memory
 
 
 def range_of(table: str, name: str) -> str:

@@ -403,7 +403,7 @@ def test_a_memory_that_is_named_replaces_a_file_by_a_database_and_the_reverse(ho
     ("url", "reason"),
     [
         ("postgresql://me:secret@db/notes", "it has a password, which belongs in PGPASSWORD or ~/.pgpass"),
-        ("mysql://db/notes", "it begins with postgresql://, not as 'mysql://db/notes'"),
+        ("mysql://me:secret@db/notes", "it begins with postgresql://, not as 'mysql'"),
     ],
 )
 def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
@@ -413,6 +413,15 @@ def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
     with pytest.raises(InvalidSetting) as caught:
         _ = settings.memory_path
     assert str(caught.value) == f"store.url is not usable: {reason} (from the command line)."
+
+
+@pytest.mark.parametrize("url", ["postgres://me@db/notes", "file:///m.db"])
+def test_a_url_that_names_no_database_is_no_path_either(home: Path, url: str) -> None:
+    settings = load_settings(None, {"memory.path": url}, {"RAGCHAT_HOME": str(home)})
+    with pytest.raises(
+        InvalidSetting, match=f"it begins with postgresql://, not as '{url.partition(':')[0]}'"
+    ):
+        _ = settings.memory_place
 
 
 @pytest.mark.parametrize(
