@@ -5,10 +5,11 @@ Several programs may use the file at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,14 @@ from ragchat.errors import SessionsUnavailable
 from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite import wal
-from ragcommon.sqlite.readonly import Readable, check_regular, obstacle_in_words, obstacle_of, readable
+from ragcommon.sqlite.readonly import (
+    Readable,
+    check_regular,
+    may_write,
+    obstacle_in_words,
+    obstacle_of,
+    readable,
+)
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -165,4 +173,10 @@ def _create(path: Path) -> None:
 
     private_folder(path.parent)
     check_regular(path)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # Only if there is none: closing any descriptor of the file drops this process's locks on it, and another
+    # program would then remove the write-ahead log that a connection of this process writes to.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    # SQLite opens a file without write permission, and fails at the first write.
+    if not may_write(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

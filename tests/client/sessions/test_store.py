@@ -47,6 +47,21 @@ async def test_a_turn_is_kept_with_its_trace_and_its_session(tmp_path: Path) -> 
         assert (info.session_id, info.title, info.turns) == ("s1", "What is tea?", 2)
 
 
+_READ = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM turns').fetchone()"
+
+
+async def test_two_stores_of_a_process_keep_other_programs_from_removing_their_log(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?", turn_id="1"))
+        async with store_in(tmp_path) as second:
+            await second.list()
+            log = store.path.with_name("sessions.db-wal")
+            before = log.stat().st_ino
+            command = [sys.executable, "-c", _READ, str(store.path)]
+            await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True))
+            assert log.stat().st_ino == before
+
+
 async def test_a_store_that_is_left_by_a_cancelled_task_has_saved_and_closed_its_file(tmp_path: Path) -> None:
     async def save() -> None:
         task = asyncio.current_task()
