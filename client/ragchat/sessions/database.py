@@ -5,11 +5,9 @@ Several programs may use the file at once.
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +19,7 @@ from ragcommon.files.writing import private_folder
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import (
     Readable,
-    check_regular,
-    may_write,
+    create_private,
     obstacle_in_words,
     obstacle_of,
     readable,
@@ -172,11 +169,4 @@ def _create(path: Path) -> None:
     import aiosqlite  # noqa: F401 (here in a thread, not in the event loop)
 
     private_folder(path.parent)
-    check_regular(path)
-    # Only if there is none: closing any descriptor of the file drops this process's locks on it, and another
-    # program would then remove the write-ahead log that a connection of this process writes to.
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    # SQLite opens a file without write permission, and fails at the first write.
-    if not may_write(path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    create_private(path)

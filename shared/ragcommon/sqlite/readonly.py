@@ -19,7 +19,7 @@ import errno
 import os
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -78,6 +78,21 @@ def check_regular(path: Path) -> None:
         companion = path.with_name(path.name + suffix)
         if companion.exists() and not companion.is_file():
             raise OSError(errno.EINVAL, f"its {companion.name} is not a regular file", str(path))
+
+
+def create_private(path: Path) -> None:
+    """Create the file for its owner only, if there is none; SQLite gives -wal and -shm the same mode.
+
+    Raises OSError, also if the file cannot be written.
+    """
+    check_regular(path)
+    # Closing any descriptor of a file drops this process's locks on it, and another program would then remove
+    # the write-ahead log that a connection of this process writes to.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    # SQLite opens a file without write permission, and fails at the first write.
+    if not may_write(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def readable(path: Path, version: int) -> Readable:

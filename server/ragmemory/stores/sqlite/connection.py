@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ import msgspec
 
 from ragcommon.errors import is_memory_short, os_reason
 from ragcommon.sqlite import wal
-from ragcommon.sqlite.readonly import check_regular, may_read, may_write, obstacle_in_words, obstacle_of
+from ragcommon.sqlite.readonly import create_private, may_read, obstacle_in_words, obstacle_of
 from ragcommon.sqlite.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
@@ -166,20 +164,15 @@ def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | 
     return None
 
 
-def create_private(path: Path) -> None:
+def create_file(path: Path) -> None:
     """Create the file and its folders for the owner only; SQLite gives -wal and -shm the same mode.
 
     Raises MemoryUnusable, OSError.
     """
     if path.is_dir():
         raise MemoryUnusable(str(path), "it is a folder")
-    check_regular(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    # SQLite opens a file without write permission, and fails at the first write.
-    if not may_write(path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    create_private(path)
 
 
 async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:

@@ -163,7 +163,7 @@ class SqliteEngine:
         with self._mapped():
             if self._make is not None:
                 await to_thread.run_sync(self._make)
-            connections.create_private(self.path)
+            connections.create_file(self.path)
             async with AsyncExitStack() as undo:
                 writer = await wal.connect(self.path, self._busy_seconds)
                 undo.push_async_callback(writer.close)
