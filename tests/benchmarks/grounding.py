@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragchat.grounding.evidence import gather
-from ragchat.grounding.judging import INTERCEPT, JUDGED, SIGNALS, signals_of
+from ragchat.grounding.judging import INTERCEPT, SIGNALS, signals_of
 from ragchat.grounding.question import Question
 from ragchat.memory.client import MemoryClient
 from ragchat.offline.cards import ranked
@@ -71,9 +72,10 @@ async def _ask(memory: MemoryClient, text: str, kept: Sequence[Callable[[str], b
     question = Question.of(text, with_words_replaced(text, found.corrections), found.weights)
     rows = []
     for keeps in kept:
-        hits = [hit for hit in found.hits if keeps(_document(hit))][:COMPARED]
+        kept_hits = [hit for hit in found.hits if keeps(_document(hit))][:COMPARED]
+        hits = [replace(hit, rank=rank) for rank, hit in enumerate(kept_hits, 1)]
         if hits and question.judged:
-            best = ranked(await gather(question, hits, memory))[:JUDGED]
+            best = ranked(await gather(question, hits, memory))
             signals = signals_of(question, [window.evidence for window in best])
             rows.append([signals[name] for name in SIGNALS])
     return rows

@@ -125,7 +125,7 @@ def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece
     terms = index_terms(text)
     held = [word.share_in({*terms}) for word in question.all_words]
     best = [max(pair) for pair in zip(matches or held, held, strict=True)]
-    return Piece(*span, best, held, question.pairs_in(terms, between=0))
+    return Piece(*span, best, held, question.pairs_in(terms))
 
 
 def names_of(hit: Hit) -> str:

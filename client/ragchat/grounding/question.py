@@ -90,19 +90,9 @@ class Question:
         """
         return self.words if any(not word.is_general for word in self.words) else self.all_words
 
-    def pairs_in(self, terms: Sequence[str], between: int) -> float:
-        """The share of its word pairs that occur in a text with at most this many words `between`."""
-        if not self.pairs:
-            return 0.0
-        asked = {term for pair in self.pairs for term in pair}
-        places = [(place, term) for place, term in enumerate(terms) if term in asked]
-        found = {
-            (term, other)
-            for number, (place, term) in enumerate(places)
-            for after, other in places[number + 1 : number + 2 + between]
-            if after - place <= 1 + between
-        }
-        return sum(pair in found for pair in self.pairs) / len(self.pairs)
+    def pairs_in(self, terms: Sequence[str]) -> float:
+        """The share of its word pairs that are neighbours in a text with these terms."""
+        return len({*pairwise(terms)}.intersection(self.pairs)) / len(self.pairs) if self.pairs else 0.0
 
     def missing(self, terms: Set[str]) -> list[str]:
         """Its words, as written, that a text with these terms lacks; general words do not count."""
