@@ -57,9 +57,10 @@ async def test_passages_are_numbered_and_those_that_are_not_relevant_say_why_not
     found = [hit("Tea is hot."), hit("Ice is cold.", score=0.1, chunk_id=2), hit("Tea too.", chunk_id=3)]
     candidates = (await prompt("Is tea hot?", [], *found)).passages.candidates
     assert [candidate.n for candidate in candidates] == [1, 2, 3]
-    candidates = (await prompt("Who composed the opera Tosca?", [], *found)).passages.candidates
-    assert [(candidate.n, candidate.used) for candidate in candidates] == [(1, True), (0, False), (2, True)]
-    assert "below 0.30" in candidates[1].reason
+    unrelated = [hit("Tea is hot.", score=0.01), hit("Ice is cold.", score=0.0, chunk_id=2)]
+    candidates = (await prompt("Who composed the opera Tosca?", [], *unrelated)).passages.candidates
+    assert [(candidate.n, candidate.used) for candidate in candidates] == [(0, False), (0, False)]
+    assert "below 0.30" in candidates[0].reason
 
 
 async def test_passages_that_only_come_close_are_introduced_as_such_and_what_they_lack_is_named() -> None:

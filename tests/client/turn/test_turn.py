@@ -60,7 +60,7 @@ PROMPTS = Prompts(
 )
 SKY = hit("The sky is blue because of Rayleigh scattering.", chunk_id=1)
 SEA = hit("The sea is blue because water absorbs red light.", chunk_id=2)
-TEA = hit("Tea is hot.", chunk_id=3, score=0.1)
+TEA = hit("Tea is hot.", chunk_id=3, score=0.01)
 
 
 async def offline_turn(
