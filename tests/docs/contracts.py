@@ -46,7 +46,7 @@ ask "What is the capital of Mongolia?"
 ask --model test-model "How much pressure does the boiler need?"
 ask --model test-model "How is the boiler refilled?"
 query -k 2 roses
-research "What must be done in March?"
+research "When are the roses cut, and how often is the lawn mown?"
 run script.toml
 prompt ls
 prompt show reviewer
