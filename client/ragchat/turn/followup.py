@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragchat.grounding.words import content_words, is_unspaced, words
+from ragchat.grounding.words import content_words, is_general, is_unspaced, words
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 
@@ -95,7 +95,7 @@ def depends(question: str) -> bool:
         return True
     if len(content) > FEW_WORDS:
         return False
-    return bool(_OPENER.match(question)) or _is_bare(question, content) or _has_loose_pronoun(question)
+    return bool(_OPENER.match(question)) or _says_little(question, content) or _has_loose_pronoun(question)
 
 
 def _depends_unspaced(question: str, characters: int) -> bool:
@@ -106,10 +106,18 @@ def _depends_unspaced(question: str, characters: int) -> bool:
     return loose or bool(_OPENER.match(question) or _UNSPACED_END.search(question))
 
 
-def _is_bare(question: str, content: Sequence[str]) -> bool:
-    all_words = words(question)
-    asks = question.endswith("?") and all_words[0] not in _QUESTION_WORDS
-    return asks and len(content) == 1 and len(all_words) <= BARE_WORDS
+def _says_little(question: str, content: Sequence[str]) -> bool:
+    """Whether one content word is all there is: "Berlin?", "in 2019?", "for how many days?".
+
+    "What is photosynthesis?" asks for a definition, and "are there tests of Qdrant" has a name.
+    """
+    first, *others = words(question)
+    if len(content) > 1 or not question.endswith("?"):
+        return False
+    if first not in _QUESTION_WORDS and len(others) < BARE_WORDS:
+        return True
+    is_definition = {first, *others} <= {*_QUESTION_WORDS, content[0].lower()}
+    return not is_definition and content[0].islower()
 
 
 def _has_loose_pronoun(question: str) -> bool:
@@ -118,7 +126,7 @@ def _has_loose_pronoun(question: str) -> bool:
     for index, word in enumerate(all_words):
         polite = index > 0 and word[0].isupper()  # German "Sie", "Ihr"
         if word.lower().strip(",;:'\"") in _PRONOUNS and not polite:
-            before = content_words(" ".join(all_words[:index]))
+            before = [one for one in content_words(" ".join(all_words[:index])) if not is_general(one)]
             named = any(word[0].isupper() and word != all_words[0] for word in before)
             return len(before) < ANTECEDENT_WORDS and not named
     return False

@@ -24,6 +24,9 @@ FOLLOW_UPS = [
     "How long does that guarantee on the gearbox last?",
     "Where did the second of them go to school?",
     "can you explain that in more detail?",
+    "For how many days?",
+    "What was broken then?",
+    "do we need to bring anything for it",
     "How does it compare to Postgres?",
     "Und in 2019?",
     "Wann wurde er geboren?",
@@ -45,6 +48,7 @@ STAND_ALONE = [
     "How much revenue did Acme make in 2018?",
     "加那利群岛在哪个大陆沿岸？",
     "什么是光合作用？",
+    "Who maintains Qdrant?",
     "What does a crane do that lifts more than nine tonnes?",
     "quicksort implementation in python",
 ]
