@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import anyio
+from msgspec.structs import replace as with_changes
 
 from ragchat.answer import Answer
 from ragchat.errors import RagChatError
@@ -12,7 +14,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import Closeness
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
-from ragchat.offline.cards import WEAK_SIZE, Window, chosen, nearest, runs
+from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
@@ -43,8 +45,33 @@ async def answer_offline(
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     if judged.state is Closeness.NOTHING and similarity < MIN_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
-    shown, further = (windows, ()) if windows else chosen(grounding.windows)
+    if windows:
+        return answer_with(windows, (), retrieval.candidates, judged)
+    best, *others = grounding.windows
+    shown, further = chosen([await _with_replies(best, memory, limits), *others])
     return answer_with(shown, further, retrieval.candidates, judged)
+
+
+async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits) -> Window:
+    """The window of a turn of a conversation with the turns after it, as far as they fit.
+
+    The words of a question are often in the turn that asks it, and its answer in the next one.
+    """
+    hit = window.hit
+    if not hit.surroundings or hit.places:
+        return window
+    try:
+        with anyio.fail_after(limits.seconds):
+            part = await memory.part(hit.document_id, hit.end_line + 1, None, "", SIZES[0])
+            room = SIZES[0] - len(hit.text)
+            replies = part.text if len(part.text) <= room else part.text[: part.text.rfind("\n", 0, room) + 1]
+            last = hit.end_line + replies.rstrip().count("\n") + 1
+            longer = with_changes(hit, text=f"{hit.text.rstrip()}\n{replies}", end_line=last)
+            evidence = await gather(window.evidence.question, [longer], memory)
+    except (RagChatError, TimeoutError):  # Also if it is the last turn.
+        return window
+    found = best_window(evidence[0], SIZES[0])
+    return replace(found, score=window.score) if found else window
 
 
 async def _nearest(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ragchat.memory.types import DocumentText, ToolResult
-    from ragcommon.contract.documents import DocumentInfo
+    from ragcommon.contract.documents import DocumentInfo, DocumentPart
     from ragcommon.contract.search import Comparison, QueryResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
@@ -84,6 +84,11 @@ class Scope:
 
     async def show(self, document: str) -> DocumentText:
         return await self._memory.show(document)
+
+    async def part(
+        self, document: str, start_line: int, end_line: int | None, cursor: str, tokens: int
+    ) -> DocumentPart:
+        return await self._memory.part(document, start_line, end_line, cursor, tokens)
 
     async def tools(self) -> list[ToolInfo]:
         return await self._memory.tools()

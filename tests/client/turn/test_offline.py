@@ -147,3 +147,23 @@ async def test_the_text_of_cards_is_that_of_the_documents_with_very_long_lines(t
 async def test_only_the_first_part_of_a_very_long_question_is_looked_at(memory: MemoryClient) -> None:
     answer = await ask("Which pressure does the boiler need? " + "plums jam roof " * 30_000, memory)
     assert any("1.2 bar" in card.text for card in answer.cards)
+
+
+CHAT = """\
+[09/06/2025, 08:50:11] Gwen: The lower gate is open again. Please close it behind you, because of the dog.
+[09/06/2025, 08:52:40] Bettina: Will do. And thanks to whoever has mended the hinge, it squeaked for years!
+[09/06/2025, 08:55:36] Col: Bonfires: when are they allowed again? My hedge cuttings are a fire hazard.
+[09/06/2025, 09:20:14] Gwen: October to March, and only on the first Saturday of the month. Not now.
+[09/06/2025, 09:21:01] Col: Fine. I shall take them to the yard then, it is open until six on weekdays.
+[15/06/2025, 16:42:07] Gwen: Thanks to everybody who helped with the skip. It took four loads of bramble.
+"""
+
+
+async def test_a_card_of_a_conversation_shows_the_replies_to_a_question(tmp_path: Path) -> None:
+    async with memory_of(tmp_path, {"allotment.txt": CHAT}) as memory:
+        first = (await ask("When are bonfires allowed?", memory)).cards[0]
+        last = (await ask("How many loads of bramble did the skip take?", memory)).cards[0]
+    assert "Bonfires: when are they allowed" in first.text
+    assert "only on the first Saturday of the month" in first.text
+    assert first.location == "allotment.txt:3–6"
+    assert (last.location, last.text) == ("allotment.txt:6", CHAT.splitlines()[-1])
