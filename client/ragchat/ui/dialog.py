@@ -11,7 +11,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 
 from ragchat.ui.prompt.keys import common_keys
-from ragchat.ui.prompt.type_ahead import discard_type_ahead
+from ragchat.ui.prompt.type_ahead import discard_type_ahead, mark_pastes
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -41,6 +41,7 @@ class Dialog:
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
                     discard_type_ahead()
                     yield _read
+                    mark_pastes()
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:
         """One question."""
