@@ -65,7 +65,7 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts(self._stop)
         self._dialog: Dialog | None = None
         self._handling = asyncio.Lock()
         self._background = Background(
@@ -121,6 +121,10 @@ class Chat:
                     context.screen.note("(stopped)")
                     self._background.refresh()
                 context.screen.show("")
+
+    def _stop(self) -> bool:
+        context = self._background.context
+        return context is not None and context.conversation.stop()
 
     def _is_leaving(self) -> bool:
         context = self._background.context
