@@ -151,7 +151,8 @@ class Chat:
         context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.refresh = self._background.refresh
         permissions = conversation.servers.permissions
-        approvals = Approvals(permissions, dialog, show, lambda: context.screen.err.width)
+        width, stop = lambda: context.screen.err.width, self._interrupts.interrupt
+        approvals = Approvals(permissions, dialog, show, width, stop)
         context.approve = approvals.approve
         sampling = Sampling(dialog, permissions, conversation.model.find, show)
         elicitation = Elicitation(dialog, show)
