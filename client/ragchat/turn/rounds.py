@@ -17,6 +17,7 @@ from ragchat.llm.client import Model
 from ragchat.llm.completion import CUT_AT, Completion
 from ragchat.llm.errors import EmptyAnswer, LimitReached, ModelError, ModelTimedOut, ToolCallsUsedUp
 from ragchat.llm.images import add_images, image_tokens
+from ragchat.llm.reasoning import END, split_whole
 from ragchat.llm.types import NOT_REPORTED, Message, ToolRequest, Usage
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
@@ -41,6 +42,11 @@ LIMIT_REACHED = "The model called tools until the limit ({setting}); its answer 
 LAST_RESULT = (
     "\n\n[You can call no more tools for this question: {reason}. Answer with what you have, and say what is "
     "missing.]"
+)
+REASONING_SHOWN = f"The text before {END} is the reasoning of the model: it is not part of the answer."
+ONLY_REASONING = (
+    "It has only reasoned, which /reasoning shows in the chat. "
+    "Ask again, let it use more tokens, or choose another model."
 )
 STOPPED = "The answer was stopped."
 NO_MORE_CALLS = "This was not called: you can call no more tools. Answer now, in words, with what you have."
@@ -133,6 +139,7 @@ class Rounds:
         add_images(self._images, len(self._messages) - 1, answerer.images)
         self._texts: list[str] = []
         self._written = ""  # the text of the request that is answered
+        self._has_reasoned = False
         self._cut_off = ""
         self._usage = Usage()
         self._tool_seconds, self._model_seconds = limits.tool_seconds, limits.model_seconds
@@ -146,10 +153,13 @@ class Rounds:
         finally:
             self._answerer.stopping.scope = None
         if self._scope.cancelled_caught:
-            self._take(Completion(self._written, [], NOT_REPORTED, STOPPED).estimated(self._messages))
+            _, written = split_whole(self._written)
+            self._take(Completion(written, [], NOT_REPORTED, STOPPED).estimated(self._messages))
         text, name = "\n\n".join(self._texts), self._model.name
         if not text.strip():
-            raise ToolCallsUsedUp(name, reached.setting) if reached else EmptyAnswer(name)
+            if reached is not None:
+                raise ToolCallsUsedUp(name, reached.setting)
+            raise EmptyAnswer(name, ONLY_REASONING) if self._has_reasoned else EmptyAnswer(name)
         if self._images and not self._model.takes_images:
             self._emit(Notice(NO_IMAGES_TAKEN.format(model=name)))
         if reached is not None:
@@ -194,6 +204,8 @@ class Rounds:
         if completion.text or completion.requests:
             self._messages.append(completion.message)
         self._texts.extend([completion.text] if completion.text else [])
+        if completion.text != self._written:
+            self._emit(Notice(REASONING_SHOWN))
         self._written = ""
         if completion.cut_off:
             self._cut_off = completion.cut_off
@@ -212,6 +224,10 @@ class Rounds:
             emit(Delta(separator + text))
             separator = ""
 
+        def reason(text: str) -> None:
+            self._has_reasoned = True
+            emit(Reasoning(text))
+
         def wait(error: ModelError, pause: float) -> None:
             if pause >= NOTICED_PAUSE or isinstance(error, ModelTimedOut):
                 emit(Notice(f"{error} Trying again in {pause:.0f} s."))
@@ -221,7 +237,7 @@ class Rounds:
             self._messages,
             offered,
             on_text=show,
-            on_reasoning=lambda text: emit(Reasoning(text)),
+            on_reasoning=reason,
             on_retry=wait,
             images=self._images,
             seconds=self._model_seconds,

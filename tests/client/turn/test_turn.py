@@ -27,8 +27,10 @@ from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
 from ragchat.turn.events import (
     Delta,
+    Emit,
     Event,
     Notice,
+    Reasoning,
     Rephrasing,
     Retrieved,
     Retrieving,
@@ -44,6 +46,8 @@ from ragchat.turn.rounds import (
     NO_IMAGES_TAKEN,
     NO_MORE_CALLS,
     NO_TOOLS_TAKEN,
+    ONLY_REASONING,
+    REASONING_SHOWN,
     Answerer,
 )
 from ragchat.turn.turn import take_turn
@@ -79,6 +83,13 @@ async def offline_turn(
     shown = [event.answer.text for event in only(events, Shown)]
     assert [answered.answer.text] == (shown or [event.text for event in only(events, Delta)])
     return answered, events
+
+
+async def asked(memory: ListMemory, answerer: Answerer, emit: Emit) -> Turn:
+    """The first turn of a session."""
+    return await take_turn(
+        "Why?", session_id="s1", history=[], memory=memory, answerer=answerer, limits=LIMITS, emit=emit
+    )
 
 
 async def model_turn(
@@ -708,6 +719,25 @@ async def test_an_empty_answer_is_no_answer() -> None:
         await model_turn("Why?", ListMemory([SKY]), Reply(""))
 
 
+async def test_reasoning_alone_is_no_answer_and_the_hint_says_so() -> None:
+    with pytest.raises(EmptyAnswer) as raised:
+        await model_turn("Why?", ListMemory([SKY]), Reply("<think>Hm", finish="length"))
+    assert raised.value.hint == ONLY_REASONING
+
+
+async def test_reasoning_that_begins_in_the_prompt_is_not_part_of_the_answer() -> None:
+    thought = Reply("The sky?\n</think>\n\nIt is blue [1].")
+    memory, events = ListMemory([SKY]), list[Event]()
+    with OpenAIServer([thought]) as server:
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
+        answerer = Answerer(model, PROMPTS, make_toolbox(memory))
+        answered = await asked(memory, answerer, events.append)
+        await model.aclose()
+    assert answered.answer.text == "It is blue [1]."
+    assert only(events, Reasoning) == [Reasoning("The sky?\n")]
+    assert REASONING_SHOWN in notices(events)
+
+
 async def test_an_answer_that_was_cut_off_has_a_notice() -> None:
     _, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
     assert "cut off" in notices(events)[0]
@@ -730,15 +760,7 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
     with OpenAIServer([Reply(status=429, retry_after=60)]) as server, anyio.fail_after(30):
         model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
         with anyio.CancelScope() as scope:
-            await take_turn(
-                "Why?",
-                session_id="s1",
-                history=[],
-                memory=memory,
-                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query")),
-                limits=LIMITS,
-                emit=stop_at_notice,
-            )
+            await asked(memory, Answerer(model, PROMPTS, make_toolbox(memory, "Query")), stop_at_notice)
         await model.aclose()
     assert scope.cancelled_caught
     assert told == [
@@ -760,15 +782,7 @@ async def test_an_answer_that_the_user_stops_is_what_was_written_and_says_so() -
         model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
         answerer = Answerer(model, PROMPTS, make_toolbox(memory, "Query"))
         assert not answerer.stopping.stop()
-        turn = await take_turn(
-            "Why?",
-            session_id="s1",
-            history=[],
-            memory=memory,
-            answerer=answerer,
-            limits=LIMITS,
-            emit=stop_at_text,
-        )
+        turn = await asked(memory, answerer, stop_at_text)
         await model.aclose()
     assert turn.answer.text == "".join(event.text for event in events if isinstance(event, Delta))
     assert turn.answer.messages[-1] == {"role": "assistant", "content": turn.answer.text}
