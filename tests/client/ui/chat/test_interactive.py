@@ -72,6 +72,14 @@ async def test_quit_leaves_the_chat(tmp_path: Path) -> None:
     assert "There is no command /nothing" in await chat(tmp_path, "/nothing\r/quit\rnever read\r")
 
 
+async def test_leaving_says_that_a_load_in_the_background_was_not_finished(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for number in range(300):
+        (tmp_path / "notes" / f"{number}.txt").write_text(f"Note {number}.\n" * 100, "utf-8")
+    shown = await chat(tmp_path, f"/index {tmp_path / 'notes'}\r\x04")
+    assert "The load was not finished. In the next chat, the same /index continues it." in shown
+
+
 async def test_an_empty_memory_is_announced_and_y_loads_the_readme(tmp_path: Path) -> None:
     file = PyteFile(100, 40)
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
