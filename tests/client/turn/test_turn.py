@@ -21,7 +21,7 @@ from ragchat.errors import MemoryUnavailable
 from ragchat.grounding.citations import Checked, check
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
-from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
+from ragchat.llm.errors import EmptyAnswer, MissingKey, QuestionTooLong, RateLimited, ToolCallsUsedUp
 from ragchat.llm.types import OFFLINE, ModelEndpoint, Usage
 from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
@@ -340,6 +340,12 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
     assert answered.answer.text == "Hot [1]."
     assert notices(events)[0].startswith("test-model did not rephrase the question. ")
     assert answered.answer.wordings == []
+
+
+async def test_a_key_that_is_refused_for_other_wordings_is_not_tried_again_for_the_answer() -> None:
+    question, memory = "Which hot ocean has warm currents?", ListMemory([TEA])
+    with pytest.raises(MissingKey):
+        await model_turn(question, memory, Reply(status=401), Reply("Hot [1]."), limits=REWRITING)
 
 
 @pytest.mark.parametrize(
