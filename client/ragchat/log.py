@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
+from ragchat.formatting import local, utc_now
 from ragcommon.files.safe_open import NotARegularFile
 from ragcommon.files.writing import private_folder
 from ragconfig.redaction import RedactingFormatter
 
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a larger log is rotated
+STARTED = "--- started"  # the beginning of a line between two starts of a server
 LOG_TAIL_BYTES = 1 << 16  # how much of the end of a server's log is read
 LAST_LINE_BYTES = 1 << 12  # the same for its last line
 
@@ -53,13 +56,19 @@ class ServerLog:
         """A descriptor for the server."""
         return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
+    def begin(self) -> None:
+        """Mark where the output of this start of the server begins."""
+        with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
+            file.write(f"\n{STARTED} {local(utc_now())} ---\n")
+
     async def last_line(self) -> str:
-        """The last line of the file that has letters or digits; "" if there is none."""
+        """The last line of this start that has letters or digits; "" if there is none."""
         with suppress(OSError), self.path.open("rb") as log:
             log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
             lines = log.read().decode(errors="replace").split("\n")
+            own = takewhile(lambda line: not line.startswith(STARTED), reversed(lines))
             # Docker prints how to get help after the error itself.
-            said = (line for line in reversed(lines) if "--help" not in line)
+            said = (line for line in own if "--help" not in line)
             # Python draws a frame of `|`, `+` and `-` around the exceptions of a group.
             return next((line.strip(" |\t\r") for line in said if any(map(str.isalnum, line))), "")
         return ""

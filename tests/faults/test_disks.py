@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from ragchat.memory.transfer import new_file
 from ragchat.offline.answer import NO_MODEL
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.processes import attempt, called, memory_process, uris
@@ -67,6 +69,13 @@ def check_that_writing_is_refused(ragchat: Program, code: str, why: str) -> None
     assert (refused.code, refused.json["error"]["code"]) == (1, code)
     kept = ragchat("memory", "rm", "tea.md")
     assert (kept.code, kept.out, why in kept.err) == (1, "", True)
+
+
+def test_an_export_to_a_full_disk_names_its_file(disk: SmallDisk) -> None:
+    path = disk.path / "export.jsonl"
+    disk.fill()
+    with pytest.raises(OSError, match=re.escape(str(path))), new_file(path) as file:
+        file.write(bytes(1 << 20))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ragchat.commands.run import summary
+from ragchat.scripts.runner import ScriptReport, StepReport
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
@@ -147,3 +149,8 @@ def test_a_script_with_a_mistake_is_refused_before_it_runs(tmp_path: Path) -> No
     script.write_text("[[step]]\nakk = 'x'\n", encoding="utf-8")
     done = program_in(tmp_path)("run", str(script), "--json")
     assert (done.code, done.json["error"]["hint"]) == (1, "Did you mean ask?")
+
+
+def test_one_step_is_counted_as_one() -> None:
+    step = StepReport(1, "ask", "x", True, [], 0.0, "", [])
+    assert summary(ScriptReport("", [step])) == "1 of 1 step passed."

@@ -54,7 +54,7 @@ def saved_turns(program: Program) -> int:
 def stop(chat: Terminal, times: int) -> None:
     """Press Ctrl-C where the chat works; `times` is how often it will have been stopped then."""
     chat.type(CTRL_C)
-    chat.wait_for(rf"(?s)(^\(stopped\).*){{{times}}}")
+    chat.wait_for(rf"(?s)(^(\(stopped\)|The answer was stopped\.).*){{{times}}}")
 
 
 def test_ctrl_c_before_the_prompt_ends_the_program(tmp_path: Path, model: OpenAIServer) -> None:
@@ -100,13 +100,15 @@ def test_ctrl_c_stops_calls_questions_and_forms_and_what_was_answered_is_saved(
         log = program.home / "state" / "servers" / "mine.log"
         chat.wait_until(lambda: log.read_text("utf-8").count("Wait began") == 3, "three calls")
         stop(chat, 1)
-        # A question for approval is answered with no; the next Ctrl-C stops the turn.
-        model.replies[:] = [Reply(tool_calls=[WAIT]), Reply("One two three.", hold_after=2)]
+        # A question for approval: the turn is stopped, and the second call is not asked for.
+        model.replies[:] = [Reply(tool_calls=[WAIT, WAIT]), Reply("One two three.", hold_after=2)]
         chat.enter("Wait again")
         chat.wait_for(r"(?s)(^Allow mine__Wait.*){4}")
-        chat.press(CTRL_C)
-        chat.wait_for("^One")
         stop(chat, 2)
+        model.replies[:] = [Reply("One two three.", hold_after=2)]
+        chat.enter("Count")
+        chat.wait_for("^One")
+        stop(chat, 3)
         # A form is cancelled, and the turn stopped.
         model.replies[:] = [Reply(tool_calls=[ASK]), Reply("Four five six.", hold_after=2)]
         chat.enter("Ask me")
@@ -115,7 +117,7 @@ def test_ctrl_c_stops_calls_questions_and_forms_and_what_was_answered_is_saved(
         chat.wait_for("^name:")
         chat.press(CTRL_C)
         chat.wait_for("^Four")
-        stop(chat, 3)
+        stop(chat, 4)
         # The same server answers, once no call is left in it.
         model.replies[:] = [Reply(tool_calls=[QUIET]), Reply("It is quiet.")]
         chat.enter("Is it quiet?")
@@ -123,7 +125,7 @@ def test_ctrl_c_stops_calls_questions_and_forms_and_what_was_answered_is_saved(
         chat.wait_for(r"^test-model · \d+ \+")
         assert results(model) == ["quiet"]
         leave(chat, program)
-    assert saved_turns(program) == 1
+    assert saved_turns(program) == 3
 
 
 def test_a_second_ctrl_c_while_the_chat_ends_kills_a_server_that_does_not_end(

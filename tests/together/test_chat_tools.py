@@ -170,5 +170,10 @@ def test_only_what_is_typed_after_the_question_answers_it_and_ctrl_c_ends_it_and
     chat.terminal.wait_for("mine__Wait")
     chat.terminal.type(CTRL_C)
     chat.terminal.wait_for(r"^\(stopped\)")
-    assert "not allow" in chat.ask(ECHO, ALLOW_ECHO, CTRL_C)
+    chat.model.replies[:] = [ECHO, Reply("Never asked for.")]
+    chat.terminal.enter("Say it again.")
+    chat.terminal.wait_for(rf"(?s){ALLOW_ECHO}.*{ALLOW_ECHO}")
+    chat.terminal.press(CTRL_C)
+    chat.terminal.wait_for(r"(?s)^\(stopped\).*^\(stopped\)")
     chat.leave()
+    assert "Never asked for." not in chat.terminal.text

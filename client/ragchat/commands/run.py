@@ -72,4 +72,4 @@ def shown_lines(text: str) -> list[str]:
 def summary(report: ScriptReport) -> str:
     passed = sum(step.passed for step in report.steps)
     name = f"{report.name}: " if report.name else ""
-    return f"{name}{passed} of {len(report.steps)} steps passed."
+    return f"{name}{passed} of {counted(len(report.steps), 'step')} passed."

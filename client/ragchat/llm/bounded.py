@@ -16,6 +16,8 @@ from ragmcp.http.reach import is_loopback
 
 # Bytes between two checkpoints, at which signals are handled and the screen is drawn.
 PIECE = 16_384
+# Bytes that are kept of the end: more than "[DONE]" and an empty line.
+TAIL = 16
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
@@ -41,6 +43,11 @@ def bounded_client(model: str, url: str, most: int) -> httpx2.AsyncClient:
     )
 
 
+def is_done(response: httpx2.Response) -> bool:
+    """Whether the event stream has ended with the mark of OpenAI's protocol."""
+    return isinstance(response.stream, _Bounded) and response.stream.tail.rstrip().endswith(b"[DONE]")
+
+
 async def _bound(model: str, most: int, response: httpx2.Response) -> None:
     response.stream = _Bounded(response, LimitReached(model, f"model.message_bytes = {most}"), most)
     # `_Bounded` decompresses: httpx2 would buffer a whole line before it could be counted.
@@ -55,6 +62,8 @@ class _Bounded(httpx2.AsyncByteStream):
         self._body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
         self._has_events = response.headers.get("content-type", "").startswith("text/event-stream")
         self._error, self._most = error, most
+        self.tail = b""
+        """The end of the event stream, as far as it was read."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._body.is_stream_consumed:  # to drain what follows the last event
@@ -62,16 +71,17 @@ class _Bounded(httpx2.AsyncByteStream):
             async for data in self._stream:
                 yield data
             return
-        size, tail = 0, b""
+        size = 0
         async with aclosing(self._body.aiter_bytes()) as parts:
             async for data in parts:
                 for start in range(0, len(data), PIECE):
                     piece = data[start : start + PIECE]
                     size += len(piece)
                     if self._has_events:
-                        joined = tail + piece
+                        joined = self.tail + piece
                         ends = [joined.rfind(mark) + len(mark) for mark in _EVENT_ENDS if mark in joined]
-                        size, tail = min([size, *(len(joined) - end for end in ends)]), joined[-2:]
+                        size = min([size, *(len(joined) - end for end in ends)])
+                        self.tail = joined[-TAIL:]
                     if size > self._most:
                         raise self._error
                     yield piece

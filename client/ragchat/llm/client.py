@@ -216,6 +216,8 @@ class Model:
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly
     ) -> None:
         """Request an answer as a stream; some servers send it in one piece."""
+        from ragchat.llm.bounded import is_done
+
         stream: Chunks = await self._request(messages, tools, stream=True)
         try:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
@@ -233,7 +235,8 @@ class Model:
             if isinstance(whole, str):
                 raise not_json(self.endpoint)
             await self._take(assembly, assembly.add_whole(whole))
-        elif assembly.finish_reason is None:
+        # Some servers and proxies send no finish_reason.
+        elif assembly.finish_reason is None and not is_done(stream.response):
             raise BrokenStream(self.endpoint.base_url, "the answer has no end")
 
     async def _take(self, assembly: Assembly, pieces: Iterator[None]) -> None:

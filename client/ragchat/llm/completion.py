@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ragchat.llm import tokens
-from ragchat.llm.reasoning import ReasoningSplitter
+from ragchat.llm.reasoning import ReasoningSplitter, split_whole
 from ragchat.llm.types import NOT_REPORTED, Message, ToolRequest, Usage
 
 if TYPE_CHECKING:
@@ -117,18 +117,24 @@ class Assembly:
 
     def completion(self) -> Completion:
         """The completion, once the stream has ended."""
-        self._say(*self._splitter.finish())
+        text = self._finish()
         requests = [
             ToolRequest(call.id or f"call_{index}", call.name, "".join(call.arguments))
             for index, call in sorted(self._calls.items())
         ]
         cut_off = CUT_OFF.get(self.finish_reason or "", "")
-        return Completion("".join(self._texts), requests, self._usage, cut_off)
+        return Completion(text, requests, self._usage, cut_off)
 
     def cut_off(self, setting: str) -> Completion:
         """The completion of an answer that was cut off at a limit, without tool calls."""
+        return Completion(self._finish(), [], self._usage, CUT_AT.format(setting=setting))
+
+    def _finish(self) -> str:
+        """Pass on the rest. Returns the whole text."""
         self._say(*self._splitter.finish())
-        return Completion("".join(self._texts), [], self._usage, CUT_AT.format(setting=setting))
+        reasoning, text = split_whole("".join(self._texts))
+        self._say(reasoning, "")
+        return text
 
     def _add_text(self, message: ChoiceDelta | ChatCompletionMessage) -> Iterator[None]:
         # Extensions of the API: DeepSeek, vLLM, llama.cpp; Ollama, OpenRouter.

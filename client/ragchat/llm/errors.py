@@ -216,9 +216,9 @@ class BrokenStream(ModelError):
 
 class EmptyAnswer(ModelError):
     model: str
+    hint: str = "Ask again, or choose another model."
     code = "MODEL_ANSWER_EMPTY"
     sentence = "The model {model} gave an empty answer."
-    hint = "Ask again, or choose another model."
 
 
 class LimitReached(ModelError):

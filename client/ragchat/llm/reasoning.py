@@ -6,6 +6,7 @@ answer, between <think> and </think>. It is neither saved nor checked, and shown
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
 
 BEGIN, END = "<think>", "</think>"
@@ -13,11 +14,26 @@ BEGIN, END = "<think>", "</think>"
 MAX_MARGIN = 1_000
 
 
+# END where an answer does not quote it.
+_BARE_END = re.compile(rf"(?<![`'\"“‘]){END}(?![`'\"”’])")
+
+
 class _Phase(Enum):
     BEGINNING = auto()  # undecided
     REASONING = auto()
     REASONED = auto()  # before the first word of the answer
     ANSWERING = auto()
+
+
+def split_whole(text: str) -> tuple[str, str]:
+    """The reasoning and the answer, if BEGIN was in the prompt: some chat templates put it there.
+
+    Only END tells then what was reasoning, when it has been passed on already.
+    """
+    end = _BARE_END.search(text)
+    if end is None or BEGIN in text[: end.start()]:
+        return "", text
+    return text[: end.start()], text[end.end() :].lstrip()
 
 
 class ReasoningSplitter:

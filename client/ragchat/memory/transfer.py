@@ -100,5 +100,9 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             folder.stat(place.name)
             raise FileAlreadyExists(str(path))
-        with appearing(folder, place.name) as file:
-            yield file
+        try:
+            with appearing(folder, place.name) as file:
+                yield file
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise

@@ -156,7 +156,9 @@ def _substitute(value: Any, variables: dict[str, str | int | float], path: Path)
     def replacement(match: re.Match[str]) -> str:
         name = match[1]
         if name not in variables:
-            raise ScriptInvalid(str(path), f"there is no variable {name}", _nearest(name, list(variables)))
+            raise ScriptInvalid(
+                str(path), f"there is no variable ${{{name}}}", _nearest(name, list(variables))
+            )
         return str(variables[name])
 
     return VARIABLE.sub(replacement, value)

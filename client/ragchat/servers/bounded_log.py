@@ -23,9 +23,12 @@ PAUSE_SECONDS = 0.01
 async def bounded_log(path: Path) -> AsyncIterator[ServerLog]:
     """The log of one start of a server. Not bounded on Windows, where pipes cannot be awaited."""
     if sys.platform == "win32":
-        yield ServerLog(path)
+        written = ServerLog(path)
+        written.begin()
+        yield written
         return
     log = _Copied(path)
+    log.begin()
     try:
         async with background_task(log.copy):
             yield log

@@ -249,7 +249,7 @@ def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     except OSError as error:
         raise ServerFileUnreadable(str(file), os_reason(error)) from None
     tables: dict[str, Raw] = _decoded(
-        Raw(to_json(content) if comments else content), dict[str, Raw], file, "it"
+        Raw(to_json(content) if comments else content), dict[str, Raw], file, "its content"
     )
     return tables
 

@@ -186,6 +186,7 @@ _EXAMPLES = {
 class Form(Struct, frozen=True):
     """The fields by name, and the names of the required ones."""
 
+    type: Literal["object"] = "object"
     properties: dict[str, FormField] = {}
     required: list[str] = field(default_factory=list)
 

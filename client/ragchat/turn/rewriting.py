@@ -15,7 +15,7 @@ from ragchat.answer import Candidate
 from ragchat.grounding.citations import MARKER
 from ragchat.grounding.words import content_words, index_terms
 from ragchat.llm.client import Model
-from ragchat.llm.errors import ModelError
+from ragchat.llm.errors import LimitReached, ModelError
 from ragchat.llm.types import Message, Usage
 from ragchat.sanitize import one_line
 from ragchat.turn.limits import RetrievalLimits
@@ -40,7 +40,7 @@ class Rewriting(Struct, frozen=True):
 
 
 async def standalone(question: str, before: Turn, model: Model, prompt: str, seconds: float) -> Rewriting:
-    """Ask a model to rewrite a follow-up as a standalone question. Raises nothing."""
+    """Ask a model to rewrite a follow-up as a standalone question. Raises as `rewrite`."""
     said = one_line(bare_answer(before), ANSWER_CHARACTERS)
     conversation = f"Question: {before.question}\nAnswer: {said}\n\nFollow-up: {question}"
     asked = await _ask(conversation, model, prompt, seconds)
@@ -53,7 +53,10 @@ async def standalone(question: str, before: Turn, model: Model, prompt: str, sec
 
 
 async def rewrite(query: str, model: Model, prompt: str, seconds: float) -> Rewriting:
-    """Ask a model for other wordings of a question. Raises nothing: the turn goes on without them."""
+    """Ask a model for other wordings of a question. The turn can go on without them.
+
+    Raises a ModelError that the request for the answer would get as well.
+    """
     asked = await _ask(query, model, prompt, seconds)
     wordings = [line for line in asked.wordings if line.casefold() != query.casefold()]
     return with_changes(asked, wordings=wordings[:MAX_WORDINGS])
@@ -64,12 +67,19 @@ async def _ask(text: str, model: Model, prompt: str, seconds: float) -> Rewritin
     messages: list[Message] = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
     try:
         with anyio.fail_after(seconds):
-            completion = await model.complete(messages)
+            completion = await model.complete(messages, on_retry=_give_up)
     except TimeoutError:
         return Rewriting(failure=f"{model.name} did not rephrase the question within {seconds:g} s.")
     except ModelError as error:
+        if not (error.is_temporary or isinstance(error, LimitReached)):
+            raise
         return Rewriting(failure=f"{model.name} did not rephrase the question. {error}")
     return Rewriting(_lines(completion.text), completion.usage)
+
+
+def _give_up(error: ModelError, _pause: float) -> None:
+    """Leave waiting and trying again to the request for the answer."""
+    raise error
 
 
 async def search_again(

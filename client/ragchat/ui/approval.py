@@ -25,7 +25,10 @@ _INDENT, _BAR = "  ", "  | "
 
 
 class Approvals:
-    """`dialog` asks the user; `show` prints text, for which `columns` returns the width."""
+    """`dialog` asks the user; `show` prints text, for which `columns` returns the width.
+
+    `stop` stops the answer that needs the tool.
+    """
 
     def __init__(
         self,
@@ -33,14 +36,16 @@ class Approvals:
         dialog: Dialog,
         show: Callable[[str], None],
         columns: Callable[[], int],
+        stop: Callable[[], None],
     ) -> None:
         self._permissions = permissions
         self._dialog = dialog
         self._show = show
         self._columns = columns
+        self._stop = stop
 
     async def approve(self, question: PermissionRequest) -> dict[str, Any] | None:
-        """The arguments to call the tool with; None if the user does not allow it."""
+        """The arguments to call the tool with; None if the user does not allow it, or stops the answer."""
         async with self._dialog.exclusive() as read:
             for reason in question.reasons:
                 self._show(reason)
@@ -51,7 +56,10 @@ class Approvals:
         cut = self._show_arguments(arguments)
         while True:
             choices = f"[f]ull, {CHOICES}" if cut else CHOICES
-            reply = await read(f"Allow {_call(tool.name, arguments)}? {choices} ") or ""
+            reply = await read(f"Allow {_call(tool.name, arguments)}? {choices} ")
+            if reply is None:
+                self._stop()
+                return None
             match (reply := reply.strip().lower())[:1]:
                 case "y":
                     return arguments

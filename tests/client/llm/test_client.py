@@ -6,7 +6,7 @@ import dataclasses
 import gzip
 import json
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from unittest.mock import Mock
 
@@ -391,6 +391,13 @@ async def test_a_stream_that_breaks_after_words_were_shown_is_not_repeated() -> 
         with pytest.raises(errors.BrokenStream):
             await answer(server.base_url, retries=1)
         assert len(server.requests) == 1
+
+
+async def test_an_answer_without_a_finish_reason_is_complete_if_the_server_says_that_it_is_done() -> None:
+    for end, error in ((b"data: [DONE]\n\n", None), (b"\n", errors.BrokenStream)):
+        sent = Reply(pours=(poured(content="There."), end, b""), content_type=EVENTS)
+        with OpenAIServer([sent]) as server, pytest.raises(error) if error else nullcontext():
+            assert (await answer(server.base_url)).text == "There."
 
 
 async def test_a_cancelled_answer_lets_go_of_its_connection() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.llm.reasoning import ReasoningSplitter
+from ragchat.llm.reasoning import ReasoningSplitter, split_whole
 
 
 def split(pieces: list[str]) -> tuple[str, str]:
@@ -49,3 +50,16 @@ def test_reasoning_is_not_held_back_either() -> None:
 
 def test_reasoning_without_an_end_is_no_answer() -> None:
     assert split(["<think>", "Hm, tea", " …"]) == ("Hm, tea …", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Hm, tea.\n</think>\n\nIt is hot.", ("Hm, tea.\n", "It is hot.")),
+        ("The tag `</think>` ends it.", ("", "The tag `</think>` ends it.")),
+        ("First <think>, then </think>.", ("", "First <think>, then </think>.")),
+        ("It is hot.", ("", "It is hot.")),
+    ],
+)
+def test_reasoning_that_has_only_an_end_is_no_answer(text: str, parts: tuple[str, str]) -> None:
+    assert split_whole(text) == parts

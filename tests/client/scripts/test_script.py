@@ -74,13 +74,13 @@ IN_EXPECT = "contains belongs in expect = { … }."
         ("[scrpt]\nname = 'x'\n[[step]]\nask = 'x'", "there is no key scrpt.", "Did you mean script?"),
         (
             "[[step]]\nask = '${whom}'\n[variables]\nwho = 'x'",
-            "there is no variable whom",
+            "there is no variable ${whom}",
             "Did you mean who?",
         ),
-        ("[[step]]\nask = '${whom}'", "there is no variable whom", ""),
+        ("[[step]]\nask = '${whom}'", "there is no variable ${whom}", ""),
         (
             "[[step]]\nask = '${zzz}'\n[variables]\nwho = 'x'\nwhy = 'y'",
-            "there is no variable zzz",
+            "there is no variable ${zzz}",
             "Known here: who, why.",
         ),
         ("[[step]]\nask = 3", "in step 1, ask must be a text, not a number.", ""),

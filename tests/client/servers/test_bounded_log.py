@@ -28,10 +28,25 @@ async def test_the_last_line_is_known_when_the_server_has_ended(tmp_path: Path) 
 
 
 @posix
+async def test_each_start_has_its_own_lines_in_the_log(tmp_path: Path) -> None:
+    for said in (b"no such file\n", b""):
+        with anyio.fail_after(60):
+            async with bounded_log(tmp_path / "server.log") as log:
+                writer = log.writer()
+                os.write(writer, said)
+                os.close(writer)
+                assert await log.last_line() == said.decode().strip()
+    blank, first, line, between, second, *_ = (tmp_path / "server.log").read_text("utf-8").split("\n")
+    assert (blank, line, between) == ("", "no such file", "")
+    assert first.startswith("--- started 20")
+    assert second.startswith("--- started 20")
+
+
+@posix
 async def test_a_log_that_is_too_long_becomes_the_one_of_older_lines(tmp_path: Path) -> None:
-    (tmp_path / "server.log").write_text("x" * LOG_BYTES, encoding="utf-8")
     with anyio.fail_after(60):
         async with bounded_log(tmp_path / "server.log") as log:
+            (tmp_path / "server.log").write_text("x" * LOG_BYTES, encoding="utf-8")
             writer = log.writer()
             os.write(writer, b"a")
             while (tmp_path / "server.log").stat().st_size == LOG_BYTES:

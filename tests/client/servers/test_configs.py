@@ -95,7 +95,7 @@ def test_a_missing_variable_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "it"),
+        ("{", "its content: "),
         ('{"mcpServers": []}', "mcpServers"),
         ('{"mcpServers": {"a": {}}}', "a: it needs either a command or a url"),
         ('{"mcpServers": {"": {"command": "x"}}}', "a server: it needs a name"),

@@ -98,9 +98,12 @@ def test_a_field_says_what_is_allowed() -> None:
     ]
 
 
-def test_a_form_that_is_not_flat_is_refused() -> None:
+@pytest.mark.parametrize(
+    "schema", [{"properties": {"address": {"type": "object", "properties": {}}}}, {"type": "array"}]
+)
+def test_a_form_that_is_not_flat_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams, match="requestedSchema"):
-        read_form({"properties": {"address": {"type": "object", "properties": {}}}})
+        read_form(schema)
     assert read_form(UNSET).properties == {}
 
 

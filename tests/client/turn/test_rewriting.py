@@ -30,6 +30,15 @@ async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     assert not rewriting.wordings
 
 
+async def test_a_busy_server_is_not_waited_for() -> None:
+    with OpenAIServer([Reply(status=429, retry_after=1), Reply("Wherefore?")]) as server:
+        model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
+        rewriting = await rewrite("Why?", model, "Reword.", 60)
+        await model.aclose()
+    assert "accepts no more requests for now" in rewriting.failure
+    assert len(server.requests) == 1
+
+
 async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_best_score() -> None:
     first = [as_candidate(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
     memory = ListMemory([hit("sea", score=0.9, chunk_id=3), hit("tea", score=0.8, chunk_id=2)])

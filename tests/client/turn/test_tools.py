@@ -181,7 +181,7 @@ async def test_a_tool_that_becomes_another_one_is_asked_about_again(tmp_path: Pa
     write(tmp_path, mine=GOOD)
     async with managed(tmp_path) as manager:
         user = ScriptedDialog([reply, "n", "n"])
-        approve = Approvals(manager.permissions, user, user.show, lambda: 80).approve
+        approve = Approvals(manager.permissions, user, user.show, lambda: 80, pytest.fail).approve
         for trust_read_only_hints in (False, True):
             tools = Toolbox(
                 ListMemory(), (), 5.0, manager, budget=100_000, trust_read_only_hints=trust_read_only_hints

@@ -21,14 +21,16 @@ from ragchat.errors import MemoryUnavailable
 from ragchat.grounding.citations import Checked, check
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
-from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
+from ragchat.llm.errors import EmptyAnswer, MissingKey, QuestionTooLong, RateLimited, ToolCallsUsedUp
 from ragchat.llm.types import OFFLINE, ModelEndpoint, Usage
 from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING
 from ragchat.turn.events import (
     Delta,
+    Emit,
     Event,
     Notice,
+    Reasoning,
     Rephrasing,
     Retrieved,
     Retrieving,
@@ -44,11 +46,13 @@ from ragchat.turn.rounds import (
     NO_IMAGES_TAKEN,
     NO_MORE_CALLS,
     NO_TOOLS_TAKEN,
+    ONLY_REASONING,
+    REASONING_SHOWN,
     Answerer,
 )
 from ragchat.turn.turn import take_turn
 from ragchat.turn.types import Turn
-from ragchat.turn.why import UNCITED
+from ragchat.turn.why import UNCITED, marks
 from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured
@@ -79,6 +83,13 @@ async def offline_turn(
     shown = [event.answer.text for event in only(events, Shown)]
     assert [answered.answer.text] == (shown or [event.text for event in only(events, Delta)])
     return answered, events
+
+
+async def asked(memory: ListMemory, answerer: Answerer, emit: Emit) -> Turn:
+    """The first turn of a session."""
+    return await take_turn(
+        "Why?", session_id="s1", history=[], memory=memory, answerer=answerer, limits=LIMITS, emit=emit
+    )
 
 
 async def model_turn(
@@ -329,6 +340,12 @@ async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> 
     assert answered.answer.text == "Hot [1]."
     assert notices(events)[0].startswith("test-model did not rephrase the question. ")
     assert answered.answer.wordings == []
+
+
+async def test_a_key_that_is_refused_for_other_wordings_is_not_tried_again_for_the_answer() -> None:
+    question, memory = "Which hot ocean has warm currents?", ListMemory([TEA])
+    with pytest.raises(MissingKey):
+        await model_turn(question, memory, Reply(status=401), Reply("Hot [1]."), limits=REWRITING)
 
 
 @pytest.mark.parametrize(
@@ -708,6 +725,25 @@ async def test_an_empty_answer_is_no_answer() -> None:
         await model_turn("Why?", ListMemory([SKY]), Reply(""))
 
 
+async def test_reasoning_alone_is_no_answer_and_the_hint_says_so() -> None:
+    with pytest.raises(EmptyAnswer) as raised:
+        await model_turn("Why?", ListMemory([SKY]), Reply("<think>Hm", finish="length"))
+    assert raised.value.hint == ONLY_REASONING
+
+
+async def test_reasoning_that_begins_in_the_prompt_is_not_part_of_the_answer() -> None:
+    thought = Reply("The sky?\n</think>\n\nIt is blue [1].")
+    memory, events = ListMemory([SKY]), list[Event]()
+    with OpenAIServer([thought]) as server:
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
+        answerer = Answerer(model, PROMPTS, make_toolbox(memory))
+        answered = await asked(memory, answerer, events.append)
+        await model.aclose()
+    assert answered.answer.text == "It is blue [1]."
+    assert only(events, Reasoning) == [Reasoning("The sky?\n")]
+    assert REASONING_SHOWN in notices(events)
+
+
 async def test_an_answer_that_was_cut_off_has_a_notice() -> None:
     _, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
     assert "cut off" in notices(events)[0]
@@ -730,20 +766,35 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
     with OpenAIServer([Reply(status=429, retry_after=60)]) as server, anyio.fail_after(30):
         model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
         with anyio.CancelScope() as scope:
-            await take_turn(
-                "Why?",
-                session_id="s1",
-                history=[],
-                memory=memory,
-                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query")),
-                limits=LIMITS,
-                emit=stop_at_notice,
-            )
+            await asked(memory, Answerer(model, PROMPTS, make_toolbox(memory, "Query")), stop_at_notice)
         await model.aclose()
     assert scope.cancelled_caught
     assert told == [
         f"{server.base_url} accepts no more requests for now: Rate limit reached. Trying again in 60 s."
     ]
+
+
+async def test_an_answer_that_the_user_stops_is_what_was_written_and_says_so() -> None:
+    memory, events = ListMemory([SKY]), list[Event]()
+
+    def stop_at_text(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Delta):
+            assert answerer.stopping.stop()
+            assert not answerer.stopping.stop()
+
+    held = Reply("The sky is blue [1]. It is wide.", hold_after=5)
+    with OpenAIServer([held]) as server, anyio.fail_after(30):
+        model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
+        answerer = Answerer(model, PROMPTS, make_toolbox(memory, "Query"))
+        assert not answerer.stopping.stop()
+        turn = await asked(memory, answerer, stop_at_text)
+        await model.aclose()
+    assert turn.answer.text == "".join(event.text for event in events if isinstance(event, Delta))
+    assert turn.answer.messages[-1] == {"role": "assistant", "content": turn.answer.text}
+    assert "The answer was stopped." in notices(events)
+    assert "! The answer was stopped." in marks(Turn.of_record(msgspec.json.encode(turn.record())))
+    assert not answerer.stopping.stop()
 
 
 async def test_what_came_before_a_limit_is_the_answer_in_a_later_round_too() -> None:

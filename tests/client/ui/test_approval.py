@@ -30,7 +30,7 @@ class User(ScriptedDialog):
     """A user who is asked about tools."""
 
     def approvals(self, folder: Path) -> Approvals:
-        return Approvals(Permissions(folder), self, self.show, lambda: COLUMNS)
+        return Approvals(Permissions(folder), self, self.show, lambda: COLUMNS, pytest.fail)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Pat
 
 async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
     permissions, user = Permissions(tmp_path), User(["s"])
-    approvals = Approvals(permissions, user, user.show, lambda: COLUMNS)
+    approvals = Approvals(permissions, user, user.show, lambda: COLUMNS, pytest.fail)
     assert await approvals.approve(PermissionRequest(TOOL, {})) == {}
     assert permissions.rule("files", FORGET_TOOL) is Rule.SESSION
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +78,11 @@ async def _load(context: ChatContext, paths: list[str]) -> None:
         if not report.begun:
             raise
         failure = str(error)
+    except asyncio.CancelledError:  # The chat ends; there is no prompt to write above.
+        if report.begun:
+            show_report(context, report)
+        context.screen.note("The load was not finished. In the next chat, the same /index continues it.")
+        raise
     async with context.above_prompt():
         show_report(context, report, failure)
         context.screen.show("")

@@ -13,8 +13,10 @@ from pathlib import Path
 import anyio
 import pytest
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from ragchat.conversation import Conversation
 from ragchat.errors import MemoryUnavailable
@@ -70,6 +72,14 @@ async def test_quit_leaves_the_chat(tmp_path: Path) -> None:
     assert "There is no command /nothing" in await chat(tmp_path, "/nothing\r/quit\rnever read\r")
 
 
+async def test_leaving_says_that_a_load_in_the_background_was_not_finished(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for number in range(300):
+        (tmp_path / "notes" / f"{number}.txt").write_text(f"Note {number}.\n" * 100, "utf-8")
+    shown = await chat(tmp_path, f"/index {tmp_path / 'notes'}\r\x04")
+    assert "The load was not finished. In the next chat, the same /index continues it." in shown
+
+
 async def test_an_empty_memory_is_announced_and_y_loads_the_readme(tmp_path: Path) -> None:
     file = PyteFile(100, 40)
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
@@ -99,3 +109,16 @@ async def test_a_conversation_that_cannot_be_opened_ends_the_chat_with_its_error
     with create_pipe_input(), create_app_session(output=DummyOutput()), pytest.raises(MemoryUnavailable):
         with anyio.fail_after(LONGEST_SECONDS):
             await Chat(tmp_path / "state", broken, stdout=PyteFile(80, 24)).run()
+
+
+async def test_lines_that_are_pasted_while_a_message_is_handled_are_one_message(tmp_path: Path) -> None:
+    file = PyteFile(100, 40)
+    output = Vt100_Output(file, lambda: Size(40, 100))
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=output):
+        pipe.send_text("/nothing\r/quit\r")
+        with anyio.fail_after(LONGEST_SECONDS):
+            await Chat(tmp_path / "state", lambda: opener(tmp_path), stdout=file, stderr=file).run()
+    marks = ["\x1b[?2004l", "\x1b[?2004h"]
+    before, _, after = file.getvalue().partition("There is no command /nothing")
+    assert max(marks, key=before.rfind) == marks[1]
+    assert max(marks, key=after.rfind) == marks[0]
