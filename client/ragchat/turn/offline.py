@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_changes
 
 from ragchat.answer import Answer
 from ragchat.errors import RagChatError
-from ragchat.grounding.evidence import gather
+from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.judging import Closeness
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
@@ -81,7 +81,7 @@ async def _nearest(
     try:
         with anyio.fail_after(limits.seconds):
             hits = (await memory.query(query, WIDE_TOP_K)).hits
-            evidence = await gather(question, hits, memory)
+            evidence = _of_named_documents(question, await gather(question, hits, memory))
             windows = [window for one in evidence for window in runs(one, WEAK_SIZE)]
             compared = await memory.compare(query, [window.named_text for window in windows])
     except (RagChatError, TimeoutError):
@@ -91,3 +91,17 @@ async def _nearest(
         for window, similarity in zip(windows, compared.similarities, strict=True)
     ]
     return nearest(windows, scores), max(compared.similarities, default=0.0)
+
+
+def _of_named_documents(question: Question, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The passages of the documents that hold most of the question's names; all without such names.
+
+    Who asks in other words, or in another language, still names the house or the person.
+    """
+    terms: dict[str, frozenset[str]] = {}
+    for one in evidence:
+        terms[one.hit.document_id] = terms.get(one.hit.document_id, frozenset()) | one.terms
+    names = [word for word in question.all_words if word.is_name]
+    counts = {document: sum(word.is_in(held) for word in names) for document, held in terms.items()}
+    most = max(counts.values(), default=0)
+    return [one for one in evidence if counts[one.hit.document_id] == most]

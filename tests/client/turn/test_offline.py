@@ -167,3 +167,15 @@ async def test_a_card_of_a_conversation_shows_the_replies_to_a_question(tmp_path
     assert "only on the first Saturday of the month" in first.text
     assert first.location == "allotment.txt:3–6"
     assert (last.location, last.text) == ("allotment.txt:6", CHAT.splitlines()[-1])
+
+
+async def test_a_question_in_another_language_gets_passages_of_the_document_that_it_names(
+    tmp_path: Path,
+) -> None:
+    house = "# Hausordnung Lindenhof\n\n## Hof\n\nGegrillt wird nur auf dem Kies, mit Gas oder Strom.\n"
+    lease = "# Lease\n\nNo charcoal is stored in the house, and the yard is swept by all.\n"
+    async with memory_of(tmp_path, {"hausordnung.md": house, "lease.md": lease}) as memory:
+        asked = "Is a charcoal barbecue ever tolerated by those who run the Lindenhof residence downtown?"
+        answer = await ask(asked, memory)
+    assert not answer.grounded
+    assert {card.location.partition(":")[0] for card in answer.cards} == {"hausordnung.md"}
