@@ -103,6 +103,24 @@ async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(
         await expect(page.get_by_label("Question")).to_have_value("What is cocoa?")
 
 
+async def test_an_answer_goes_on_through_a_reload(browser: Browser, program: Program) -> None:
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer")).to_contain_text("One")
+            await page.reload()
+            await expect(page.locator(".answer")).to_contain_text("One")
+            await page.get_by_role("link", name="Library").click()
+            await page.go_back()
+            await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            slow.go.set()
+            await expect(page.locator(".answer")).to_contain_text("One two three.")
+            await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+            await expect(page.locator(".turn")).to_have_count(1)
+
+
 async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, program: Program) -> None:
     async with serving(program) as web, visiting(browser, web, expected=["ERR_", "Failed"]) as page:
         await expect(page.get_by_label("Model")).to_contain_text("as configured")

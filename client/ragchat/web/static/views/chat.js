@@ -19,7 +19,7 @@ export async function show(main, { params, query, signal, navigate }) {
   let id = params.id ?? null;
   let isStored = id !== null;
   let opening = null; // the first turns, while they are loaded
-  let running = null;
+  let running = false;
   let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
 
   const problems = h("div", {});
@@ -45,7 +45,7 @@ export async function show(main, { params, query, signal, navigate }) {
 
   const question = h("textarea", { name: "question", rows: "2", "aria-label": "Question", placeholder: "Ask your documents, or type / for commands" });
   const button = h("button", { class: "primary" }, "Ask");
-  const stop = h("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Stop");
+  const stop = h("button", { type: "button", hidden: true, onclick: guarded(() => id && post(`${path()}/stop`)) }, "Stop");
   const mode = h("select", { "aria-label": "Mode" },
     h("option", { value: "ask" }, "Answer"), h("option", { value: "research" }, "Research report"));
   const model = h("select", { "aria-label": "Model", onchange: () => { chosen.model = model.value; } },
@@ -91,12 +91,10 @@ export async function show(main, { params, query, signal, navigate }) {
     }
   }
 
+  // Ask; of `kind` "answer": show the answer that goes on since this conversation was left.
   async function run(kind, asked) {
     if (running) return say("Wait for the answer, or stop it.");
-    running = new AbortController();
-    const leave = () => running?.abort();
-    signal.addEventListener("abort", leave);
-    [button.disabled, stop.hidden] = [true, false];
+    [running, button.disabled, stop.hidden] = [true, true, false];
     problems.replaceChildren();
     for (const failed of turns.querySelectorAll(".failed")) failed.remove();
     const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
@@ -109,14 +107,22 @@ export async function show(main, { params, query, signal, navigate }) {
       if (replaced) replaced.hidden = true;
       turns.append(live.element);
       live.element.scrollIntoView({ block: "nearest" });
-      id ??= (await post("/api/sessions", { notebook }, running.signal)).session_id;
+      id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
+      // The address says which conversation this is, so that one can come back to its answer.
+      const here = `/sessions/${id}`;
+      if (location.pathname !== here) history[location.pathname.startsWith("/sessions/") ? "pushState" : "replaceState"](null, "", here);
       let failed = null;
       let finished = null;
-      for await (const event of stream(`${path()}/${kind}`, { question: asked, last, ...chosen }, running.signal)) {
+      const [body, method] = kind === "answer" ? [undefined, "GET"] : [{ question: asked, last, ...chosen }, "POST"];
+      for await (const event of stream(`${path()}/${kind}`, body, signal, method)) {
         if (event.type === "error") failed = event.error;
         else if (event.type === "turn") finished = event.turn;
         else if (event.type.startsWith("dialog")) questions.take(event);
         else live.show(event);
+      }
+      if (kind === "answer" && !failed) {
+        await shown.showNewest(); // The answer may have replaced another one, or have ended before it was asked for.
+        return await settle();
       }
       if (!finished) throw failed ?? { message: "The connection to ragchat was lost.", hint: "Is `ragchat web` still running?" };
       replaced?.remove();
@@ -129,21 +135,19 @@ export async function show(main, { params, query, signal, navigate }) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
       if (!question.value) question.value = asked;
+      if (!isStored) history.replaceState(null, "", placeOf(notebook));
       if (error.code === "SESSION_CHANGED") {
         [draft, failure] = [question.value, error];
         navigate(location.pathname, { replace: true });
-      } else live.fail(error.name === "AbortError" ? h("p", { class: "dim" }, "Stopped.") : errorBox(error));
+      } else live.fail(error.code === "STOPPED" ? h("p", { class: "dim" }, error.message) : errorBox(error));
     } finally {
       questions.close();
-      signal.removeEventListener("abort", leave);
-      running = null;
-      [button.disabled, stop.hidden] = [false, true];
+      [running, button.disabled, stop.hidden] = [false, false, true];
     }
   }
 
-  // The address and the list say which conversation this is, once it is stored.
+  // The list and the title say which conversation this is, once it is stored.
   async function settle() {
-    if (!isStored) history[params.id ? "pushState" : "replaceState"](null, "", `/sessions/${id}`);
     isStored = true;
     const listed = (await list.refresh()).find((one) => one.session_id === id);
     if (listed) showHead(listed.title);
@@ -155,7 +159,6 @@ export async function show(main, { params, query, signal, navigate }) {
     const fork = await post(`${path()}/fork`, { before: turn.turn_id });
     id = fork.session_id;
     isStored = fork.turns > 0;
-    if (isStored) history.pushState(null, "", `/sessions/${id}`);
     if (isStored) await shown.showNewest();
     else turns.replaceChildren();
     question.focus();
@@ -229,8 +232,10 @@ export async function show(main, { params, query, signal, navigate }) {
     opening = asked ? shown.showFrom(asked) : shown.showNewest();
     const page = await opening;
     notebook = page.notebook;
+    isStored = page.turns.length > 0;
     showHead(page.title);
     turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
+    if (page.asked && !asked) run("answer", page.asked);
   }
   question.focus({ preventScroll: true });
   list.refresh();
