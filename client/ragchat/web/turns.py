@@ -190,8 +190,11 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, run: R
         approving = partial(approve, site.dialogs, running, site.servers.permissions)
         with site.dialogs.during(running), run.scope:
             await _prepare(chat, asked)
-            async with background_task(written.draw):
-                await take(chat, asked, emit, approving)
+            try:
+                async with background_task(written.draw):
+                    await take(chat, asked, emit, approving)
+            finally:
+                written.draw_rest()  # The part that came before an error or a stop stays on the page.
         if (turn := chat.last_turn) is None or turn is last:
             raise Stopped
         del site.chats.runs[session_id]
@@ -226,11 +229,16 @@ class Written:
         while True:
             await self._more.wait()
             await anyio.sleep(max(DRAW_SECONDS, len(self._rest) / CHARACTERS_PER_SECOND))
-            self._more = anyio.Event()
-            finished, self._rest = split_finished(self._rest)
-            done = nodes(finished)
-            self._tell({"type": "blocks", "from": self._finished, "nodes": [*done, *nodes(self._rest)]})
-            self._finished += len(done)
+            self.draw_rest()
+
+    def draw_rest(self) -> None:
+        if not self._more.is_set():
+            return
+        self._more = anyio.Event()
+        finished, self._rest = split_finished(self._rest)
+        done = nodes(finished)
+        self._tell({"type": "blocks", "from": self._finished, "nodes": [*done, *nodes(self._rest)]})
+        self._finished += len(done)
 
 
 def event_document(event: Event) -> dict[str, Any]:

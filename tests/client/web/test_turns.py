@@ -98,6 +98,15 @@ async def test_an_answer_that_fails_without_a_page_is_reported_once_to_the_next_
                 assert client.get(f"/api/sessions/{session}").status_code == 409
 
 
+async def test_the_part_before_a_broken_stream_is_shown(program: Program) -> None:
+    with OpenAIServer([Reply("One two three.", break_after=3)]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                found = [*events(client, new_session(client), question="What is tea?", last="")]
+                drawn = [one["nodes"] for one in found if one["type"] == "blocks"]
+                assert (drawn[-1], found[-1]["type"]) == ([["p", {}, "One two"]], "error")
+
+
 async def test_a_stopped_turn_ends_and_the_session_is_free_again(program: Program) -> None:
     slow = Reply("One two three.", hold_after=2)
     with OpenAIServer([slow, Reply("Done.")]) as model:
