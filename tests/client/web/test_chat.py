@@ -143,6 +143,36 @@ async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
         await expect(page.locator(".turn")).to_have_count(0)
 
 
+async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with serving(program) as web, visiting(browser, web, expected=["409"]) as page:
+
+        async def type(text: str) -> None:
+            await page.get_by_label("Question").fill(text)
+            await page.keyboard.press("Enter")
+
+        await type("How hot is green tea?")
+        good = page.get_by_role("button", name="Good")
+        await expect(good).to_be_visible()
+        for typed, refused in (
+            ("/good 9", "no source of this number"),
+            ("/why 7", "/why takes no words here."),
+            ("/model nosuch", "There is no model nosuch; there are auto, offline."),
+            ("/constructor", "/constructor is not on this page."),
+        ):
+            await type(typed)
+            await expect(page.locator("form.ask").get_by_role("alert")).to_contain_text(refused)
+        await expect(good).to_have_attribute("aria-pressed", "false")
+        await type("/good 1")
+        await expect(good).to_have_attribute("aria-pressed", "true")
+        await type("/model auto")
+        await expect(page.get_by_label("Model")).to_have_value("auto")
+        await type("/sessions green")
+        await expect(page.get_by_role("searchbox")).to_have_value("green")
+        await type("//etc/hosts?")
+        await expect(page.get_by_role("heading", name="/etc/hosts?", level=2, exact=True)).to_be_visible()
+
+
 async def test_a_session_of_40_mb_is_shown_in_pages_and_takes_little_memory(
     browser: Browser, program: Program
 ) -> None:

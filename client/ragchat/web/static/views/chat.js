@@ -6,7 +6,7 @@ import { askForText, confirm, Questions } from "../dialogs.js";
 import { errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
-import { LiveTurn, turnElement } from "../turn.js";
+import { judge, LiveTurn, turnElement } from "../turn.js";
 import { turnId, turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
@@ -52,25 +52,26 @@ export async function show(main, { params, query, signal, navigate }) {
     h("option", { value: "" }, "Model as configured"));
   const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
   const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
-  const press = (text) => {
+  const action = (text) => {
     const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
     if (!found) throw { message: `The last answer has no “${text}”.` };
-    found.click();
+    return found;
   };
+  const press = (text) => action(text).click();
   const commands = commandMenu(question, {
     more: ["more cards of the last answer", () => press("More cards")],
     why: ["how the last answer was made", () => press("Why")],
     sources: ["the passages that the last answer cites", () => press("Sources")],
     retry: ["ask the last question again", () => press("Retry")],
-    good: ["the last answer is right", () => press("Good")],
-    bad: ["the last answer is wrong", () => press("Bad")],
+    good: ["[PLACE]: the last answer is right", (place) => judge(action("Good"), id, place)],
+    bad: ["[PLACE]: the last answer is wrong", (place) => place ? judge(action("Bad"), id, place) : press("Bad")],
     copy: ["copy the last answer", () => press("Copy")],
     research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
     in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
-    model: ["choose the model", () => model.focus()],
+    model: ["[NAME]: choose the model", choose],
     notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
     new: ["start a new conversation", () => navigate(placeOf(notebook))],
-    sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
+    sessions: ["[WORDS]: list or search conversations", (words) => list.search(words)],
     export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
     query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
     memory: ["the documents in memory", () => navigate("/library")],
@@ -80,6 +81,14 @@ export async function show(main, { params, query, signal, navigate }) {
     h("div", { class: "actions" }, button, stop,
       h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
         h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
+
+  function choose(name) {
+    if (!name) return model.focus();
+    const names = [...model.options].map((one) => one.value).filter(Boolean);
+    if (!names.includes(name)) throw { message: `There is no model ${name}; there are ${names.join(", ")}.` };
+    chosen.model = model.value = name;
+    say(`${name} answers now.`);
+  }
 
   async function narrow() {
     try {
@@ -172,7 +181,7 @@ export async function show(main, { params, query, signal, navigate }) {
     if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(commands.run)(asked);
     if (running) return say("Wait for the answer, or stop it.");
     question.value = "";
-    run(mode.value, asked);
+    run(mode.value, asked.replace(/^\/\//, "/")); // Two slashes begin a question that begins with one.
   });
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
