@@ -579,6 +579,9 @@ def test_an_export_with_vectors_spares_a_memory_of_the_same_embedder_their_compu
     exported = ragchat("--memory", "other.db", "memory", "export", "--vectors").out
     assert exported == lines
 
+    nothing = ragchat("--memory", "empty.db", "memory", "import", "-", stdin=json.dumps(header))
+    assert "embedded again" not in nothing.err
+
     header["embedder"] = "some:other"
     foreign = "\n".join(map(json.dumps, [header, *documents]))
     done = ragchat("--memory", "third.db", "memory", "import", "-", stdin=foreign)
