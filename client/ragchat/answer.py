@@ -78,6 +78,7 @@ class Answer(Struct, frozen=True):
     cards: list[Card] = field(default_factory=list)  # without a model
     further: Further | None = None  # what /more shows
     judgement: dict[str, float] = field(default_factory=dict)  # see `grounding.judging`
+    cut_off: str = ""  # why the text is incomplete
 
     @property
     def sources(self) -> list[Citation]:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
+    from ragchat.turn.rounds import Stopping
 
 
 IMAGES_NOT_SAVED = (
@@ -146,6 +147,8 @@ class Conversation:
         self._gone = ""
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
+        # Of the question that is answered.
+        self._stopping: Stopping | None = None
         # The images of the last question; turns are saved without them.
         self._images: Sequence[str] = ()
 
@@ -364,6 +367,7 @@ class Conversation:
                 *(model, self._instructed, self.toolbox, approve),
                 *(attached.untrusted, attached.images, attached.instructions),
             )
+            self._stopping = answerer.stopping
         elif self.role and not session.turns:
             emit(Notice(f"Without a language model, the role {self.role} has no effect."))
         async with _suggesting_models(model):
@@ -380,6 +384,13 @@ class Conversation:
         await self._add(turn, session, history, emit, replaced)
         self._images = attached.images
         return turn
+
+    def stop(self) -> bool:
+        """Stop the answer that a model is writing: the turn ends with what was written, and is kept.
+
+        Returns False if nothing was.
+        """
+        return self._stopping is not None and self._stopping.stop()
 
     async def retry(
         self, emit: Emit = ignore, approve: Approve | None = None, *, answered: bool = False

@@ -180,14 +180,17 @@ class UnreadableAnswer(RemoteProtocolError):
 class WireError(RagMcpError):
     """The peer answered with a JSON-RPC error: `code` is its number, `error_code` the stable word.
 
-    `http_status` is 0 if it did not come over HTTP.
+    `http_status` is 0 if it did not come over HTTP. `method` is set where the user did not ask for anything.
     """
 
     code: int
     message: str
     data: Any = None
     http_status: int = 0
-    sentence = "{message}"
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"It refused {self.method}: {self.message}" if self.method else self.message
 
     @property
     def error_code(self) -> str:

@@ -82,9 +82,9 @@ def test_a_server_that_does_not_start_fails_the_test_with_its_reason(ragchat: Pr
     assert "there is no such program" in done.out
 
 
-def test_one_tool_is_counted_as_one() -> None:
-    tried = {"name": "calc", "state": ServerState.READY, "tools": ["add"]}
-    assert [*_lines(tried)] == ["calc: 1 tool: add"]
+def test_one_tool_is_counted_as_one_and_those_left_out_are_named() -> None:
+    tried = {"name": "calc", "state": ServerState.READY, "tools": ["add"], "left_out": ["The tool x is …"]}
+    assert [*_lines(tried)] == ["calc: 1 tool: add", "  The tool x is …"]
 
 
 def test_names_that_are_taken_or_unknown_are_refused(ragchat: Program) -> None:

@@ -194,6 +194,7 @@ def logout(run: Invocation) -> int:
 def _test_result(connection: Connection) -> dict[str, Any]:
     result = _described(connection.config) | {"state": connection.state}
     result["tools"] = [tool.name for tool in connection.tools]
+    result["left_out"] = connection.left_out
     if connection.failure is not None:
         result["error"] = describe(connection.failure)
         result["log"] = "" if connection.config.url else str(connection.log)
@@ -204,6 +205,7 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
     name, state, tools = result["name"], result["state"], result["tools"]
     if state is ServerState.READY:
         yield f"{name}: {counted(len(tools), 'tool')}: {', '.join(tools)}"
+        yield from (f"  {text}" for text in result["left_out"])
         return
     yield f"{name}: {state}"
     if state is ServerState.UNASKED:

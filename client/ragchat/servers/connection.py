@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady, ToolChanged
 from ragchat.log import ServerLog
+from ragchat.sanitize import one_line
 from ragchat.servers.asking import User, make_handlers
 from ragchat.servers.bounded_log import bounded_log
 from ragchat.servers.clock import Clock
@@ -32,7 +33,7 @@ from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.features import Client, OnProgress
 from ragmcp.concurrency import background_task
-from ragmcp.errors import RagMcpError, RequestTimedOut, ServerNotStarted
+from ragmcp.errors import RagMcpError, RequestTimedOut, ServerNotStarted, WireError
 from ragmcp.oauth.errors import LoginRequired
 from ragmcp.protocol.schema.base import LogLevel
 from ragmcp.protocol.schema.subscriptions import Filter, list_changed
@@ -77,6 +78,8 @@ class Connection(ManagedServer):
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last; none if a restart has failed."""
+        self.left_out: list[str] = []
+        """A sentence for each of its tools that cannot be used."""
         self._start_finished = anyio.Event()
         self.media = MediaFiles(home.cache / MEDIA)
         self._home = home
@@ -168,7 +171,9 @@ class Connection(ManagedServer):
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
                 async with self._connect() if self._config.url else self._start() as client:
                     if client.capabilities.logging is not UNSET:
-                        await client.set_log_level(LOG_LEVEL)
+                        # Some servers announce a log without this method.
+                        with suppress(WireError):
+                            await client.set_log_level(LOG_LEVEL)
                     await self._list_tools(client)
                     self.offers.forget()
                     listed, start.deadline = True, math.inf
@@ -237,7 +242,7 @@ class Connection(ManagedServer):
         tools = await client.list_tools() if client.capabilities.tools is not UNSET else []
         self._repeatable.clear()
         self._repeatable.update(tool.name for tool in tools if _may_be_repeated(tool))
-        self.tools = tools
+        self.tools, self.left_out = tools, [*map(one_line, client.left_out)]
 
     async def _follow(self, client: Client) -> None:
         """List tools again, and drop other cached lists, when the server sends a change notification."""

@@ -77,6 +77,7 @@ async def generate(
         unknown_citations=checked.unknown,
         unsupported=wrong,
         messages=exchange.messages,
+        cut_off=exchange.cut_off,
         untrusted=exchange.untrusted,
         judgement=judged.recorded,
     )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
@@ -17,7 +17,7 @@ from ragchat.llm.client import Model
 from ragchat.llm.completion import CUT_AT, Completion
 from ragchat.llm.errors import EmptyAnswer, LimitReached, ModelError, ModelTimedOut, ToolCallsUsedUp
 from ragchat.llm.images import add_images, image_tokens
-from ragchat.llm.types import Message, ToolRequest, Usage
+from ragchat.llm.types import NOT_REPORTED, Message, ToolRequest, Usage
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
 from ragchat.servers.clock import Clock
@@ -42,6 +42,7 @@ LAST_RESULT = (
     "\n\n[You can call no more tools for this question: {reason}. Answer with what you have, and say what is "
     "missing.]"
 )
+STOPPED = "The answer was stopped."
 NO_MORE_CALLS = "This was not called: you can call no more tools. Answer now, in words, with what you have."
 CUT = "[Cut here: the first {shown:,} of {size:,} characters. If you need more, ask for less at once.]"
 FAILED = "The call failed: {text}"
@@ -64,6 +65,19 @@ class Tools(Protocol):
     async def run(self, calls: Sequence[ToolCall], seconds: float = ...) -> list[ToolResult]: ...
 
 
+class Stopping:
+    """Lets the user stop an answer while it is written; what was written by then is kept."""
+
+    scope: anyio.CancelScope | None = None  # of the rounds, once there is text
+
+    def stop(self) -> bool:
+        """Returns False if there is nothing to keep, or the answer is stopping already."""
+        if self.scope is None or self.scope.cancel_called:
+            return False
+        self.scope.cancel()
+        return True
+
+
 @dataclass(frozen=True)
 class Answerer:
     """A model with its prompts, its tools, and the user's approval of tool calls.
@@ -79,13 +93,15 @@ class Answerer:
     untrusted: Sequence[str] = ()
     images: Sequence[str] = ()
     instructions: str = ""
+    stopping: Stopping = field(default_factory=Stopping)
 
 
 @dataclass(frozen=True)
 class Exchange:
     """The result of all rounds: the model's text, the messages sent and received, and its passages.
 
-    `untrusted` names the texts among them that are not the user's own.
+    `untrusted` names the texts among them that are not the user's own. `cut_off` says why the text is
+    incomplete, "" if it is complete.
     """
 
     text: str
@@ -93,6 +109,7 @@ class Exchange:
     passages: Passages
     usage: Usage
     untrusted: list[str]
+    cut_off: str
 
 
 class Rounds:
@@ -115,11 +132,32 @@ class Rounds:
         self._images: dict[int, list[str]] = {}
         add_images(self._images, len(self._messages) - 1, answerer.images)
         self._texts: list[str] = []
+        self._written = ""  # the text of the request that is answered
+        self._cut_off = ""
         self._usage = Usage()
         self._tool_seconds, self._model_seconds = limits.tool_seconds, limits.model_seconds
 
     async def run(self) -> Exchange:
-        """Ask until the model calls no tools. Raises ModelError."""
+        """Ask until the model calls no tools, or the user stops the answer. Raises ModelError."""
+        reached: Reached | None = None
+        try:
+            with anyio.CancelScope() as self._scope:
+                reached = await self._ask_and_call()
+        finally:
+            self._answerer.stopping.scope = None
+        if self._scope.cancelled_caught:
+            self._take(Completion(self._written, [], NOT_REPORTED, STOPPED).estimated(self._messages))
+        text, name = "\n\n".join(self._texts), self._model.name
+        if not text.strip():
+            raise ToolCallsUsedUp(name, reached.setting) if reached else EmptyAnswer(name)
+        if self._images and not self._model.takes_images:
+            self._emit(Notice(NO_IMAGES_TAKEN.format(model=name)))
+        if reached is not None:
+            self._emit(Notice(LIMIT_REACHED.format(setting=reached.setting)))
+        return Exchange(text, self._messages, self._passages, self._usage, [*self._untrusted], self._cut_off)
+
+    async def _ask_and_call(self) -> Reached | None:
+        """Ask, and run the tool calls of each answer. Returns the limit that has ended them."""
         reached: Reached | None = None
         for rounds_left in range(self._limits.rounds, -1, -1):
             may_call = rounds_left > 0 and reached is None
@@ -136,14 +174,7 @@ class Rounds:
             reached = self._limits.reached(rounds_left - 1, self._tool_seconds, self._tokens_left(offered))
             if reached is not None:
                 self._messages[-1]["content"] += LAST_RESULT.format(reason=reached.reason)
-        text, name = "\n\n".join(self._texts), self._model.name
-        if not text.strip():
-            raise ToolCallsUsedUp(name, reached.setting) if reached else EmptyAnswer(name)
-        if self._images and not self._model.takes_images:
-            self._emit(Notice(NO_IMAGES_TAKEN.format(model=name)))
-        if reached is not None:
-            self._emit(Notice(LIMIT_REACHED.format(setting=reached.setting)))
-        return Exchange(text, self._messages, self._passages, self._usage, [*self._untrusted])
+        return reached
 
     async def _ask(self, offered: Sequence[dict[str, Any]] = ()) -> Completion:
         """One request. After text from earlier rounds, reaching a limit is not an error."""
@@ -153,13 +184,20 @@ class Rounds:
         except LimitReached as error:
             if not self._texts:
                 raise
-            self._emit(Notice(CUT_AT.format(setting=error.setting)))
-            return Completion("", [], Usage())
+            completion = Completion("", [], Usage(), CUT_AT.format(setting=error.setting))
         self._model_seconds -= anyio.current_time() - began
-        self._usage += completion.usage
-        self._messages.append(completion.message)
-        self._texts.extend([completion.text] if completion.text else [])
+        self._take(completion)
         return completion
+
+    def _take(self, completion: Completion) -> None:
+        self._usage += completion.usage
+        if completion.text or completion.requests:
+            self._messages.append(completion.message)
+        self._texts.extend([completion.text] if completion.text else [])
+        self._written = ""
+        if completion.cut_off:
+            self._cut_off = completion.cut_off
+            self._emit(Notice(completion.cut_off))
 
     async def _complete(self, offered: Sequence[dict[str, Any]]) -> Completion:
         """One request; its text becomes a separate paragraph of the answer."""
@@ -168,6 +206,9 @@ class Rounds:
 
         def show(text: str) -> None:
             nonlocal separator
+            self._written += text
+            if self._written.strip():
+                self._answerer.stopping.scope = self._scope
             emit(Delta(separator + text))
             separator = ""
 
@@ -189,8 +230,6 @@ class Rounds:
             emit(Notice(NO_TOOLS_TAKEN.format(model=model.name)))
         if text := _truncated(completion.usage, self._messages, model.name):
             emit(Notice(text))
-        if completion.cut_off:
-            emit(Notice(completion.cut_off))
         return completion
 
     async def _call_tools(self, requests: Sequence[ToolRequest], offered: Sequence[dict[str, Any]]) -> None:

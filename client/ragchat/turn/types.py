@@ -21,6 +21,7 @@ _TRACED = [
     "foreign",
     "further",
     "judgement",
+    "cut_off",
 ]
 _PUBLIC = [
     "question",

@@ -126,4 +126,6 @@ def flaws(question: str, answer: Answer) -> Iterator[str]:
 
 def marks(turn: Turn) -> list[str]:
     """The flaws of a saved answer as lines below it. A report has its own marks, in its text."""
-    return [] if turn.trace.is_report else [f"! {flaw}" for flaw in flaws(turn.question, turn.answer)]
+    if turn.trace.is_report:
+        return []
+    return [f"! {flaw}" for flaw in filter(None, [turn.answer.cut_off, *flaws(turn.question, turn.answer)])]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
-from prompt_toolkit.key_binding import KeyBindings
 
-from ragchat.ui.prompt.type_ahead import discard_type_ahead
+from ragchat.ui.prompt.keys import common_keys
+from ragchat.ui.prompt.type_ahead import discard_type_ahead, mark_pastes
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
-    from prompt_toolkit.key_binding import KeyPressEvent
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
 class Read(Protocol):
@@ -41,6 +41,7 @@ class Dialog:
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
                     discard_type_ahead()
                     yield _read
+                    mark_pastes()
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:
         """One question."""
@@ -61,7 +62,7 @@ async def _read(question: str, completer: Completer | None = None, default: str 
 
 
 def _keys() -> KeyBindings:
-    keys = KeyBindings()
+    keys = common_keys()
 
     @keys.add("escape")
     def _(event: KeyPressEvent) -> None:

@@ -14,14 +14,16 @@ Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 
 
 class Interrupts:
-    """While entered, Ctrl-C cancels the running work; if none is running, it does nothing.
+    """While entered, Ctrl-C stops the running work, or cancels it; if none is running, it does nothing.
 
-    It is entered for the whole chat: users may press Ctrl-C twice, or just when an answer ends. Signals
-    arrive on the main thread, so it must be used there.
+    `stop` lets the work end with what it has; if it returns False, the work is cancelled. It is entered for
+    the whole chat: users may press Ctrl-C twice, or just when an answer ends. Signals arrive on the main
+    thread, so it must be used there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stop: Callable[[], bool] = lambda: False) -> None:
         self._work: asyncio.Task[None] | None = None
+        self._stop = stop
 
     def __enter__(self) -> None:
         # Not loop.add_signal_handler, which Windows does not have.
@@ -32,7 +34,12 @@ class Interrupts:
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         if self._work is not None:
-            self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+            self._work.get_loop().call_soon_threadsafe(self.interrupt)
+
+    def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
+        if self._work is not None and not self._stop():
+            self._work.cancel()
 
     async def run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run `work`. Returns False if Ctrl-C cancelled it."""

@@ -165,7 +165,11 @@ class Core:
         found: list[T] = []
         cursor: str | UnsetType = UNSET
         for _ in range(MAX_PAGES):
-            page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type)
+            try:
+                page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type)
+            except WireError as error:
+                error.method = method
+                raise
             found += items(page)
             if self.server is base.UNKNOWN:
                 self.server = server_info(page)

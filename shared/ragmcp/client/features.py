@@ -7,12 +7,13 @@ to them, `http` connects to running servers.
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.client.core import ANONYMOUS, ANSWER_SECONDS, Core, negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
@@ -21,18 +22,21 @@ from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import Connection
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import HEADER_MISMATCH
 from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.content import ResourceContents
-from ragmcp.protocol.schema.tools import ListToolsResult, ToolCall, ToolCallResult, ToolInfo
+from ragmcp.protocol.schema.tools import ListedTools, ToolCall, ToolCallResult, ToolInfo
 from ragmcp.streams import Stream
 
 if TYPE_CHECKING:
     from ragmcp.client.subscriptions import Subscription
     from ragmcp.protocol.schema import completion, prompts, resources
     from ragmcp.protocol.schema.subscriptions import Filter
+
+log = logging.getLogger(__name__)
 
 EraName: TypeAlias = Literal["modern", "legacy"]
 
@@ -54,8 +58,10 @@ class Client(Core):
         handlers: Handlers = NO_HANDLERS,
     ) -> None:
         super().__init__(channel, identity, handlers)
-        self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
-        """The tools, of those listed, that the transport can call."""
+        self.admit_tool: Callable[[ToolInfo], None] = lambda _: None
+        """Raises ValueError if the transport cannot call the tool."""
+        self.left_out: list[str] = []
+        """A sentence for each listed tool that cannot be used."""
         self._tokens = itertools.count(1)
         self._on_progress: dict[Id | UnsetType, OnProgress] = {}
         self._subscriptions: set[Subscription] = set()
@@ -63,9 +69,19 @@ class Client(Core):
     # Tools
 
     async def list_tools(self) -> list[ToolInfo]:
-        """All tools, from every page."""
-        tools = await self.list_all("tools/list", ListToolsResult, lambda page: page.tools)
-        return self.admit_tools(tools)
+        """All tools that can be used, from every page."""
+        listed = await self.list_all("tools/list", ListedTools, lambda page: page.tools)
+        tools, self.left_out = [], []
+        for each in listed:
+            try:
+                tool = msgspec.json.decode(each, type=ToolInfo)
+                self.admit_tool(tool)
+            except (ValueError, *DECODE_ERRORS) as reason:
+                self.left_out.append(f"The tool {_name(each)} is left out: {reason}")
+                log.warning(self.left_out[-1])
+            else:
+                tools.append(tool)
+        return tools
 
     async def call_tool(
         self,
@@ -202,6 +218,12 @@ class Client(Core):
         if request.method == "ping":
             return base.EmptyResult()
         return await contain_cancellation(self.handlers.answer(request.method, request.params))
+
+
+def _name(tool: Raw) -> str:
+    """The name of a tool that may be anything."""
+    decoded = msgspec.json.decode(tool)
+    return str(decoded.get("name") if isinstance(decoded, dict) else decoded)
 
 
 @asynccontextmanager

@@ -120,7 +120,7 @@ class _Opening(Struct):
         """A client of a server known to be modern."""
         channel = ModernHttp(self.http, lambda notification: client.handle_notification(notification))
         client = Client(channel, self.identity, self.handlers)
-        client.admit_tools = channel.admit_tools
+        client.admit_tool = channel.admit_tool
         return client
 
     async def _discovered(self) -> tuple[Client, None] | None:

@@ -5,8 +5,7 @@ Source: basic/transports/streamable-http.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -21,8 +20,6 @@ from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Unreadable
 from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.tools import ToolCall, ToolInfo
-
-log = logging.getLogger(__name__)
 
 
 class ModernHttp:
@@ -39,17 +36,9 @@ class ModernHttp:
         """Set when the last attempt to connect failed; requests are still possible."""
         return self._http.unreachable
 
-    def admit_tools(self, tools: Iterable[ToolInfo]) -> list[ToolInfo]:
-        """The tools that can be called over HTTP."""
-        admitted = []
-        for tool in tools:
-            try:
-                self._params[tool.name] = headers.header_params(tool.input_schema)
-            except ValueError as reason:
-                log.warning("The tool %s is left out: %s", tool.name, reason)
-            else:
-                admitted.append(tool)
-        return admitted
+    def admit_tool(self, tool: ToolInfo) -> None:
+        """Raises ValueError if the tool cannot be called over HTTP."""
+        self._params[tool.name] = headers.header_params(tool.input_schema)
 
     async def request(
         self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None

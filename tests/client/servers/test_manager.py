@@ -48,6 +48,32 @@ CHATTY = {
 }
 
 
+# It announces a log whose level it does not let clients set.
+WITHOUT_LEVEL = {
+    "command": sys.executable,
+    "args": [
+        "-c",
+        """
+import json, sys
+RESULTS = {
+    "initialize": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"logging": {}, "tools": {}},
+        "serverInfo": {"name": "x", "version": "0"},
+    },
+    "tools/list": {"tools": [{"name": "bad"}, {"name": "good", "inputSchema": {"type": "object"}}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = RESULTS.get(asked["method"])
+        answer = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+""",
+    ],
+}
+
+
 async def test_the_tools_of_all_servers_that_started_are_offered_under_their_names(tmp_path: Path) -> None:
     write(tmp_path, one=GOOD, two=GOOD, gone=GONE)
     async with managed(tmp_path) as manager:
@@ -59,6 +85,14 @@ async def test_the_tools_of_all_servers_that_started_are_offered_under_their_nam
         echo = tool(manager, "two__Echo")
         result = await echo.call({"text": "hello"})
         assert (result.ok, result.text) == (True, "hello")
+
+
+async def test_a_server_is_used_without_what_it_lacks(tmp_path: Path) -> None:
+    write(tmp_path, one=WITHOUT_LEVEL)
+    async with managed(tmp_path) as manager:
+        assert [tool.name for tool in manager.tools()] == ["one__good"]
+        [left_out] = manager.connections["one"].left_out
+        assert left_out.startswith("The tool bad is left out: ")
 
 
 async def test_a_server_called_memory_is_not_taken_for_the_memory(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ from ragchat.turn.rounds import (
 )
 from ragchat.turn.turn import take_turn
 from ragchat.turn.types import Turn
-from ragchat.turn.why import UNCITED
+from ragchat.turn.why import UNCITED, marks
 from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured
@@ -744,6 +744,37 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
     assert told == [
         f"{server.base_url} accepts no more requests for now: Rate limit reached. Trying again in 60 s."
     ]
+
+
+async def test_an_answer_that_the_user_stops_is_what_was_written_and_says_so() -> None:
+    memory, events = ListMemory([SKY]), list[Event]()
+
+    def stop_at_text(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Delta):
+            assert answerer.stopping.stop()
+            assert not answerer.stopping.stop()
+
+    held = Reply("The sky is blue [1]. It is wide.", hold_after=5)
+    with OpenAIServer([held]) as server, anyio.fail_after(30):
+        model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
+        answerer = Answerer(model, PROMPTS, make_toolbox(memory, "Query"))
+        assert not answerer.stopping.stop()
+        turn = await take_turn(
+            "Why?",
+            session_id="s1",
+            history=[],
+            memory=memory,
+            answerer=answerer,
+            limits=LIMITS,
+            emit=stop_at_text,
+        )
+        await model.aclose()
+    assert turn.answer.text == "".join(event.text for event in events if isinstance(event, Delta))
+    assert turn.answer.messages[-1] == {"role": "assistant", "content": turn.answer.text}
+    assert "The answer was stopped." in notices(events)
+    assert "! The answer was stopped." in marks(Turn.of_record(msgspec.json.encode(turn.record())))
+    assert not answerer.stopping.stop()
 
 
 async def test_what_came_before_a_limit_is_the_answer_in_a_later_round_too() -> None:

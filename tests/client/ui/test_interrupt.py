@@ -35,6 +35,22 @@ async def test_ctrl_c_ends_the_work_and_the_next_one_nothing() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+async def test_ctrl_c_lets_the_work_end_by_itself_if_it_can() -> None:
+    stopping = anyio.Event()
+
+    def stop() -> bool:
+        stopping.set()
+        return True
+
+    async def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await stopping.wait()
+
+    interrupts = Interrupts(stop)
+    with interrupts:
+        assert await interrupts.run(work())
+
+
 async def test_pressing_ctrl_c_twice_is_like_pressing_it_once() -> None:
     interrupts, cleaned = Interrupts(), []
 

@@ -163,6 +163,22 @@ async def test_a_list_is_read_to_its_last_page() -> None:
         assert [tool.name for tool in await client.list_tools()] == ["tool-0", "tool-1", "tool-2"]
 
 
+async def test_a_tool_that_cannot_be_read_does_not_hide_the_others() -> None:
+    tools = [{"name": "bad", "inputSchema": "none"}, {"name": "good", "inputSchema": {}}, 7]
+    async with connected(lambda message: [success(message, tools=tools)]) as (client, _):
+        assert [tool.name for tool in await client.list_tools()] == ["good"]
+        assert [text.partition(" is left out: ")[0] for text in client.left_out] == [
+            "The tool bad",
+            "The tool 7",
+        ]
+
+
+async def test_an_error_of_a_list_names_what_was_asked() -> None:
+    async with connected(lambda message: [failure(message, -32603, "db locked")]) as (client, _):
+        with pytest.raises(WireError, match="It refused tools/list: db locked"):
+            await client.list_tools()
+
+
 async def test_every_kind_of_content_is_understood() -> None:
     content = [
         {"type": "text", "text": "one", "annotations": {"priority": 1}},

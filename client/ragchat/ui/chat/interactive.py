@@ -19,7 +19,7 @@ from ragchat.ui.dialog import Dialog
 from ragchat.ui.interrupt import Interrupts, kill_servers_on_interrupt
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
-from ragchat.ui.prompt.type_ahead import echo_disabled
+from ragchat.ui.prompt.type_ahead import echo_disabled, mark_pastes
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts(self._stop)
         self._dialog: Dialog | None = None
         self._handling = asyncio.Lock()
         self._background = Background(
@@ -81,10 +81,12 @@ class Chat:
         try:
             with echo_disabled(), self._interrupts:
                 while (text := await self._read()) is not None:
+                    mark_pastes()
                     await self._handle(text)
                     if opening.done() or self._is_leaving():
                         break
         finally:
+            mark_pastes(on=False)
             await self._close(opening)
 
     async def _close(self, opening: asyncio.Task[None]) -> None:
@@ -119,6 +121,10 @@ class Chat:
                     context.screen.note("(stopped)")
                     self._background.refresh()
                 context.screen.show("")
+
+    def _stop(self) -> bool:
+        context = self._background.context
+        return context is not None and context.conversation.stop()
 
     def _is_leaving(self) -> bool:
         context = self._background.context

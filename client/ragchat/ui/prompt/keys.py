@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.keys import Keys
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -27,8 +28,20 @@ KEY_HELP = (
 LEAVING_HINT = "Ctrl-D leaves the chat"
 
 
-def make_keys(status: Status) -> KeyBindings:
+def common_keys() -> KeyBindings:
+    """The bindings that every prompt needs."""
     keys = KeyBindings()
+
+    # prompt_toolkit takes the colour codes of pasted text for a mouse, and fails to read where it points.
+    @keys.add(Keys.Vt100MouseEvent)
+    def _(_event: KeyPressEvent) -> None:
+        """Leave them out."""
+
+    return keys
+
+
+def make_keys(status: Status) -> KeyBindings:
+    keys = common_keys()
 
     # A search in the history has its own bindings: Enter accepts the match, Ctrl-C cancels the search.
     @keys.add("enter", filter=~is_searching)

@@ -29,6 +29,19 @@ def discard_type_ahead() -> None:
         clear_typeahead(keyboard)
 
 
+def mark_pastes(*, on: bool = True) -> None:
+    """Have the terminal mark pasted text, so that the next prompt takes all its lines as one message.
+
+    A prompt turns this on, and off when it ends.
+    """
+    output = get_app_session().output
+    if on:
+        output.enable_bracketed_paste()
+    else:
+        output.disable_bracketed_paste()
+    output.flush()
+
+
 @contextmanager
 def echo_disabled() -> Iterator[None]:
     """Do not echo keys while there is no prompt. The terminal keeps them, and the next prompt reads them."""

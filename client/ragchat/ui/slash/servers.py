@@ -124,6 +124,9 @@ async def _show_one(context: ChatContext, server: ManagedServer) -> None:
         screen.show(f"  {failure.message}")
         if failure.hint:
             screen.show(f"  {failure.hint}")
+    elif isinstance(server, Connection):
+        for line in server.left_out:
+            screen.show(f"  {line}")
 
 
 def _how_to_start(connection: Connection) -> list[str]:

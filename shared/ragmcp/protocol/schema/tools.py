@@ -39,6 +39,12 @@ class ListToolsResult(Page, frozen=True, kw_only=True):
     tools: list[ToolInfo]
 
 
+class ListedTools(Page, frozen=True, kw_only=True):
+    """The same as the client receives it: one tool that cannot be read does not hide the others."""
+
+    tools: list[Raw]
+
+
 class EncodedToolsResult(Page, frozen=True, kw_only=True):
     """The same as the server sends it: encoded once for all clients."""
 

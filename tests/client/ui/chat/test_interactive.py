@@ -13,8 +13,10 @@ from pathlib import Path
 import anyio
 import pytest
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from ragchat.conversation import Conversation
 from ragchat.errors import MemoryUnavailable
@@ -99,3 +101,16 @@ async def test_a_conversation_that_cannot_be_opened_ends_the_chat_with_its_error
     with create_pipe_input(), create_app_session(output=DummyOutput()), pytest.raises(MemoryUnavailable):
         with anyio.fail_after(LONGEST_SECONDS):
             await Chat(tmp_path / "state", broken, stdout=PyteFile(80, 24)).run()
+
+
+async def test_lines_that_are_pasted_while_a_message_is_handled_are_one_message(tmp_path: Path) -> None:
+    file = PyteFile(100, 40)
+    output = Vt100_Output(file, lambda: Size(40, 100))
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=output):
+        pipe.send_text("/nothing\r/quit\r")
+        with anyio.fail_after(LONGEST_SECONDS):
+            await Chat(tmp_path / "state", lambda: opener(tmp_path), stdout=file, stderr=file).run()
+    marks = ["\x1b[?2004l", "\x1b[?2004h"]
+    before, _, after = file.getvalue().partition("There is no command /nothing")
+    assert max(marks, key=before.rfind) == marks[1]
+    assert max(marks, key=after.rfind) == marks[0]

@@ -51,6 +51,7 @@ async def typed(folder: Path, text: str) -> str:
         ("   \r\x03ok\r", "ok"),
         ("\r\rok\r", "ok"),
         ("日本語 ä\r", "日本語 ä"),
+        ("see \x1b[31man \x1b[1;31merror\x1b[0m here\r", "see an error here"),
     ],
 )
 async def test_keys_make_messages(tmp_path: Path, keys: str, message: str) -> None:
