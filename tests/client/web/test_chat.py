@@ -157,7 +157,7 @@ async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, prog
         for typed, refused in (
             ("/good 9", "no source of this number"),
             ("/why 7", "/why takes no words here."),
-            ("/model nosuch", "There is no model nosuch; there are auto, offline."),
+            ("/model nosuch", "There is no model nosuch. There are auto, offline."),
             ("/constructor", "/constructor is not on this page."),
         ):
             await type(typed)

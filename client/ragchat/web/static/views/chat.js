@@ -85,7 +85,7 @@ export async function show(main, { params, query, signal, navigate }) {
   function choose(name) {
     if (!name) return model.focus();
     const names = [...model.options].map((one) => one.value).filter(Boolean);
-    if (!names.includes(name)) throw { message: `There is no model ${name}; there are ${names.join(", ")}.` };
+    if (!names.includes(name)) throw { message: `There is no model ${name}.`, hint: names.length ? `There are ${names.join(", ")}.` : "" };
     chosen.model = model.value = name;
     say(`${name} answers now.`);
   }
