@@ -51,6 +51,11 @@ class Chats(AsyncContextManagerMixin):
         found = self._open.get(session_id)
         return found[0].session if found else None
 
+    def stop(self, session_id: str) -> None:
+        """Stop the answer that is being made; what a model has written of it is kept."""
+        if (found := self.runs.get(session_id)) and not self._open[session_id][0].stop():
+            found[1].scope.cancel()
+
     async def new(self, notebook: Notebook | None = None) -> Conversation:
         """A conversation in a new session, which is stored with its first turn."""
         return await self._add(notebook=notebook)

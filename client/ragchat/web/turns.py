@@ -104,8 +104,7 @@ async def answer(site: Site, request: Request) -> Streamed:
 
 async def stop(site: Site, request: Request) -> dict[str, Any]:
     """Stop the answer that is being made. Its events end with the turn, if something was written."""
-    if found := site.chats.runs.get(request.path_params["session_id"]):
-        found[1].scope.cancel()
+    site.chats.stop(request.path_params["session_id"])
     return {}
 
 

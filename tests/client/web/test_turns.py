@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.browser import serving
 from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
 from tests.support.webchat import ask, events, last_event, new_session, with_model
 
@@ -107,14 +108,34 @@ async def test_the_part_before_a_broken_stream_is_shown(program: Program) -> Non
                 assert (drawn[-1], found[-1]["type"]) == ([["p", {}, "One two"]], "error")
 
 
-async def test_a_stopped_turn_ends_and_the_session_is_free_again(program: Program) -> None:
+async def test_a_turn_that_is_stopped_is_kept_as_far_as_it_was_written(program: Program) -> None:
     slow = Reply("One two three.", hold_after=2)
     with OpenAIServer([slow, Reply("Done.")]) as model:
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client:
                 session = new_session(client)
-                leave_when_written(client, session)
+                stream = events(client, session, question="What is tea?", last="")
+                while next(stream)["type"] != "blocks":
+                    pass
                 client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
+                turn = [*stream][-1]["turn"]
+                assert turn["answer"].startswith("One")
+                assert "The answer was stopped." in turn["notices"]
+                assert client.get(f"/api/sessions/{session}").json()["turns"] == [turn]
+
+
+async def test_a_turn_that_is_stopped_before_its_first_word_leaves_the_session_free(program: Program) -> None:
+    slow = Reply("One two three.", hold_after=1)
+    with OpenAIServer([slow, Reply("Done.")]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                session = new_session(client)
+                stream = events(client, session, question="What is tea?", last="")
+                while next(stream)["type"] != "retrieved":
+                    pass
+                assert slow.reached.wait(LONGEST_SECONDS)
+                client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
+                assert [*stream][-1]["error"]["code"] == "STOPPED"
                 assert ask(client, session, "And coffee?", last="")["answer"].startswith("Done.")
                 assert client.get(f"/api/sessions/{session}").json()["turns"][0]["question"] == "And coffee?"
 
