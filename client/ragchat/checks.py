@@ -140,8 +140,9 @@ def settings_files(settings: Settings, config_file: Path | None) -> Check:
 
 
 def folders(settings: Settings) -> Check:
-    home = settings.home
-    for folder in (home.data, home.state, settings.memory_path.parent):
+    home, memory = settings.home, settings.memory_path.parent
+    # A folder of a memory that does not exist yet may be a slip.
+    for folder in (home.data, home.state, *([memory] if memory.exists() else [])):
         probe = folder / ".ragchat-doctor"
         try:
             private_folder(folder)

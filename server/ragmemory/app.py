@@ -37,7 +37,11 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     path = settings.memory_path
     memory = settings.table("memory", MemorySettings)
     repository = root_of(path) if settings.origins.get("memory.path") == OPTION else None
-    make = partial(make_memory, repository, settings.home) if repository else None
+
+    def make() -> None:  # At the first write: a mistyped path to read leaves no file.
+        if repository:
+            make_memory(repository, settings.home)
+
     store = Store(make_engine(settings, make), memory.undo_depth)
     embedder = embedder or make_embedder(settings)
     indexing = _indexing(settings, store, embedder.identity, ranking, read_only=memory.read_only)

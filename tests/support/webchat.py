@@ -25,8 +25,9 @@ def new_session(client: httpx2.Client) -> str:
 def events(
     client: httpx2.Client, session_id: str, kind: str = "ask", **asked: Any
 ) -> Generator[dict[str, Any], None, None]:
-    """The events of a turn, as they come. Leaving them stops the turn."""
-    with client.stream("POST", f"/api/sessions/{session_id}/{kind}", json=asked) as response:
+    """The events of a turn, as they come; `kind` "answer": of the one that goes on."""
+    method, sent = ("GET", None) if kind == "answer" else ("POST", asked)
+    with client.stream(method, f"/api/sessions/{session_id}/{kind}", json=sent) as response:
         response.raise_for_status()
         for line in response.iter_lines():
             yield json.loads(line)

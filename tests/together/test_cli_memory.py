@@ -579,6 +579,9 @@ def test_an_export_with_vectors_spares_a_memory_of_the_same_embedder_their_compu
     exported = ragchat("--memory", "other.db", "memory", "export", "--vectors").out
     assert exported == lines
 
+    nothing = ragchat("--memory", "empty.db", "memory", "import", "-", stdin=json.dumps(header))
+    assert "embedded again" not in nothing.err
+
     header["embedder"] = "some:other"
     foreign = "\n".join(map(json.dumps, [header, *documents]))
     done = ragchat("--memory", "third.db", "memory", "import", "-", stdin=foreign)
@@ -602,3 +605,14 @@ def test_the_root_of_the_file_system_is_named_as_no_memory(tmp_path: Path) -> No
     done = program_in(tmp_path)("query", "crane", "--memory", str(Path(tmp_path.anchor)))
     assert done.code == 1
     assert "cannot be used: it is a folder" in done.err
+
+
+@pytest.mark.parametrize("command", [("memory", "stats"), ("query", "tea"), ("ask", "tea"), ("doctor",)])
+def test_reading_a_memory_that_does_not_exist_leaves_nothing_behind(
+    ragchat: Program, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "mistyped" / "memory.db"
+    run = ragchat("--memory", str(missing), *command)
+    assert str(missing) in run.out + run.err
+    assert ("There is no memory at" in run.err) == (command != ("doctor",))
+    assert not missing.parent.exists()

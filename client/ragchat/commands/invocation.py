@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -110,13 +110,28 @@ class Invocation:
         """Whether the user can be asked something. With --json the caller is a program."""
         return not self.console.json and sys.stdin.isatty() and self.console.stderr.isatty()
 
-    def memory(self, *, pages: bool = False) -> AbstractAsyncContextManager[MemoryClient]:
+    @asynccontextmanager
+    async def memory(self, *, pages: bool = False) -> AsyncIterator[MemoryClient]:
         """The memory; `pages`: also to load web pages, with --allow-private those of private networks."""
         from ragchat.servers.memory.server import open_memory
 
         reach = "private" if getattr(self.arguments, "allow_private", False) else "public"
         verbose = self.arguments.verbose
-        return open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
+        found = open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
+        with self._noting_a_missing_memory():
+            async with found as memory:
+                yield memory
+
+    @contextmanager
+    def _noting_a_missing_memory(self) -> Iterator[None]:
+        """Say at the end that the memory that the user named does not exist: its name may be mistyped."""
+        try:
+            yield
+        finally:
+            settings = self.settings
+            is_here = not (settings.tables["memory_server"]["url"] or settings.store_url)
+            if is_here and settings.names_memory and not settings.memory_path.exists():
+                self.console.note(f"There is no memory at {settings.memory_path} yet.")
 
     def sessions(self) -> SessionStore:
         from ragchat.sessions.store import SessionStore, sessions_path
@@ -135,26 +150,27 @@ class Invocation:
 
         arguments, settings = self.arguments, self.settings
         notebook = load(folder_of(settings), arguments.notebook) if arguments.notebook else None
-        async with self.servers(only_memory=arguments.no_tools) as servers:
-            memory = await servers.open_memory(settings)
-            async with Conversation(
-                settings,
-                memory,
-                servers,
-                notebook=notebook,
-                trust_read_only_hints=arguments.yes_read_only,
-            ) as conversation:
-                if save_mode is not None:
-                    conversation.save_mode = save_mode
-                if arguments.role:
-                    conversation.use_role(arguments.role)
-                if arguments.session or arguments.resume:
-                    session = await conversation.resume(arguments.session)
-                    if notebook is not None and session.notebook != notebook.name:
-                        raise NotInNotebook(session.session_id, notebook.name)
-                if arguments.scope:
-                    await conversation.scope.narrow(arguments.scope)
-                yield conversation
+        with self._noting_a_missing_memory():
+            async with self.servers(only_memory=arguments.no_tools) as servers:
+                memory = await servers.open_memory(settings)
+                async with Conversation(
+                    settings,
+                    memory,
+                    servers,
+                    notebook=notebook,
+                    trust_read_only_hints=arguments.yes_read_only,
+                ) as conversation:
+                    if save_mode is not None:
+                        conversation.save_mode = save_mode
+                    if arguments.role:
+                        conversation.use_role(arguments.role)
+                    if arguments.session or arguments.resume:
+                        session = await conversation.resume(arguments.session)
+                        if notebook is not None and session.notebook != notebook.name:
+                            raise NotInNotebook(session.session_id, notebook.name)
+                    if arguments.scope:
+                        await conversation.scope.narrow(arguments.scope)
+                    yield conversation
 
     def progress(self, label: str, *, shown: bool = True) -> AbstractContextManager[OnProgress | None]:
         """A bar for a call of the memory server, not with --json. None if it cannot be drawn."""

@@ -82,7 +82,8 @@ async def import_(run: Invocation) -> int:
         async with run.memory() as memory:
             with run.progress("Importing") as on_progress:
                 statuses, errors, embedder = await read(memory, name, file, size, on_progress)
-            used = (await memory.stats()).embedder if embedder else ""
+            is_stored = statuses["added"] or statuses["updated"]
+            used = (await memory.stats()).embedder if embedder and is_stored else embedder
     if used != embedder:
         console.note(f"The vectors of the file are of {embedder}: its texts were embedded again with {used}.")
     show(run, statuses, errors)

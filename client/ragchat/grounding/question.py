@@ -17,7 +17,7 @@ from ragchat.grounding.words import (
     is_unspaced,
     without_elisions,
 )
-from ragcommon.text.rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import query_part
 
 # The weight of a word that no passage in memory contains, and of a word without a weight from memory.
 UNKNOWN_WEIGHT = 1.0
@@ -70,7 +70,7 @@ class Question:
     @classmethod
     def of(cls, text: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
         """`query` is the query to memory, `weights` memory's weights of its words."""
-        text, query = text[:MAX_QUERY_CHARACTERS], query[:MAX_QUERY_CHARACTERS]
+        text, query = query_part(text), query_part(query)
         own = _weighed(text, weights or {})
         known = {word.terms for word in own}
         carried = [word for word in _weighed(query, weights or {}, CARRIED_FACTOR) if word.terms not in known]

@@ -48,7 +48,7 @@ class Skipped(Struct, frozen=True):
 class InjectReport(Struct):
     """The outcome of loading texts and files.
 
-    `files` is the number of files to load, of which `begun` were started and `done` have an outcome. All
+    `files` is the number of files to load, of which `begun` may be stored and `done` have an outcome. All
     writes of the load have the `group`, so that they are undone as one.
     """
 
@@ -137,7 +137,7 @@ class InjectReport(Struct):
         if in_flight:
             parts.append(f"{counted(in_flight, 'file')} may be stored")
         if left:
-            parts.append(f"{counted(left, 'file')} not begun")
+            parts.append(f"{counted(left, 'file')} not loaded")
         return f"Interrupted: {', '.join(parts)}." if parts else ""
 
     def failures(self, limit: int, fatal: str = "") -> Iterator[str]:

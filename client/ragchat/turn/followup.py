@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ragchat.grounding.words import content_words, is_general, is_unspaced, words
 from ragchat.turn.types import Turn
-from ragcommon.text.rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 
 # A question that begins like this asks the same about something else …
 _ELLIPTIC = re.compile(
@@ -141,7 +141,7 @@ def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
     known = {word.lower() for word in own}
     numbers = any(map(_has_digit, own))
     carried: list[str] = []
-    searched = (turn.trace.query or turn.question)[:MAX_QUERY_CHARACTERS]
+    searched = query_part(turn.trace.query or turn.question)
     for word in [*content_words(searched), *content_words(title)]:
         replaced = numbers and _has_digit(word)  # "and in 2019?" replaces 2018
         if word.lower() not in known and not replaced:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Self
 
 import anyio
+from anyio import AsyncContextManagerMixin
+from anyio.abc import TaskGroup
 
 from ragchat.conversation import Conversation
 from ragchat.notebooks.definitions import Notebook
+from ragchat.sessions.types import Session
 from ragchat.web.errors import Busy, Outdated
+from ragchat.web.streaming import Run
+from ragmcp.concurrency import background_task
 
 # A turn that was stopped takes a moment to end.
 BUSY_SECONDS = 2.0
@@ -17,20 +23,38 @@ BUSY_SECONDS = 2.0
 MAX_IDLE = 8
 
 
-class Chats:
-    """`make` makes a conversation in a new session. The least recently used idle one is closed first."""
+class Chats(AsyncContextManagerMixin):
+    """`make` makes a conversation in a new session. The least recently used idle one is closed first.
+
+    `runs` are the answers that are being made, and those that failed while no page followed them, with
+    their questions, by session. They are made in `tasks`, and go on until the page is stopped.
+    """
 
     def __init__(self, make: Callable[[], Conversation]) -> None:
+        self.runs: dict[str, tuple[str, Run]] = {}
+        self.tasks: TaskGroup
         self._make = make
         self._open: dict[str, tuple[Conversation, AsyncExitStack]] = {}
         self._busy: dict[str, anyio.Event] = {}
 
-    async def __aenter__(self) -> Chats:
-        return self
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        try:
+            async with background_task() as self.tasks:
+                yield self
+        finally:
+            for session_id in [*self._open]:
+                await self._close(session_id)
 
-    async def __aexit__(self, *_: object) -> None:
-        for session_id in [*self._open]:
-            await self._close(session_id)
+    def session(self, session_id: str) -> Session | None:
+        """The session, if it is open; it need not be stored yet."""
+        found = self._open.get(session_id)
+        return found[0].session if found else None
+
+    def stop(self, session_id: str) -> None:
+        """Stop the answer that is being made; what a model has written of it is kept."""
+        if (found := self.runs.get(session_id)) and not self._open[session_id][0].stop():
+            found[1].scope.cancel()
 
     async def new(self, notebook: Notebook | None = None) -> Conversation:
         """A conversation in a new session, which is stored with its first turn."""
@@ -91,5 +115,6 @@ class Chats:
         return conversation
 
     async def _close(self, session_id: str) -> None:
+        self.runs.pop(session_id, None)
         _, stack = self._open.pop(session_id)
         await stack.aclose()

@@ -113,6 +113,12 @@ class Busy(WebError):
     hint = "Wait for the answer, or stop it."
 
 
+class Stopped(WebError):
+    code = "STOPPED"
+    status = 409
+    sentence = "Stopped."
+
+
 class Outdated(WebError):
     code = "SESSION_CHANGED"
     status = 409

@@ -15,6 +15,8 @@ from ragchat.notebooks.definitions import Notebook, folder_of, load
 from ragchat.notebooks.definitions import listed as listed_notebooks
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
+from ragchat.sessions.store import session_title
+from ragchat.sessions.types import Session, SessionInfo
 from ragchat.web.export import export_html
 from ragchat.web.showing import turn_document
 from ragchat.web.site import Site, body, route
@@ -55,12 +57,21 @@ async def ls(site: Site, request: Request) -> dict[str, Any]:
         ]
         return {"sessions": found}
     listed = await site.sessions.list(LISTED, one_shots=False, notebook=notebook)
+    # A session is stored with its first turn; until then, its question is found here.
+    new = [
+        _listed(one, session_title(question), one.created_at)
+        for id, (question, _) in reversed(site.chats.runs.items())
+        if (one := site.chats.session(id)) and not one.turns and notebook in ("", one.notebook)
+    ]
+    return {"sessions": new + [_listed(one, one.title, one.updated_at) for one in listed]}
+
+
+def _listed(one: Session | SessionInfo, title: str, at: str) -> dict[str, str]:
     return {
-        "sessions": [
-            {"session_id": one.session_id, "title": one_line(one.title), "at": local(one.updated_at)}
-            | {"notebook": one.notebook}
-            for one in listed
-        ]
+        "session_id": one.session_id,
+        "title": one_line(title),
+        "at": local(at),
+        "notebook": one.notebook,
     }
 
 
@@ -94,9 +105,14 @@ async def _new(site: Site, name: str) -> dict[str, Any]:
 
 
 async def show(site: Site, request: Request) -> dict[str, Any]:
-    """The last turns, or those before the turn `?before=`, or from the turn `?start=` on."""
+    """The last turns, or those before the turn `?before=`, or from the turn `?start=` on.
+
+    `asked` is the question that has no answer yet, "" if there is none.
+    """
     id, asked = request.path_params["session_id"], request.query_params
-    info = await site.sessions.info(id)
+    question, _ = site.chats.runs.get(id, ("", None))
+    new = site.chats.session(id) if question else None
+    info: Session | SessionInfo = new if new and not new.turns else await site.sessions.info(id)
     start = asked.get("start", "")
     turns = [*await site.sessions.turns(id, PAGE + 1, before=asked.get("before", ""), start=start)]
     has_more, kept = len(turns) > PAGE, turns[:PAGE] if start else turns[-PAGE:]
@@ -107,6 +123,7 @@ async def show(site: Site, request: Request) -> dict[str, Any]:
         "notebook": info.notebook,
         "turns": [turn_document(turn) for turn in kept],
         "has_more": has_more,
+        "asked": one_line(question),
     }
 
 

@@ -1,6 +1,6 @@
 """Work whose events the page follows: a response of JSON lines, one event each.
 
-The response is the work: when the page closes it, the work is cancelled.
+The response is the work: when the page closes it, the work is cancelled. A `Run` goes on without a response.
 """
 
 from __future__ import annotations
@@ -44,6 +44,47 @@ class Streamed(Response):
                 line = msgspec.json.encode(event) + b"\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
+
+
+class Run:
+    """Work that goes on when the page is left. Any page can follow it, from its first event on.
+
+    `scope` cancels it. `end` is its last event, None while it goes on.
+    """
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.end: dict[str, Any] | None = None
+        self._events: list[dict[str, Any] | None] = []
+        self._more = anyio.Event()
+
+    async def do(self, work: Callable[[Run], Awaitable[dict[str, Any]]]) -> None:
+        """Do the work, which returns the last event; what it raises is the last event, too."""
+        try:
+            self.end = await work(self)
+        except Exception as error:
+            self.end = {"type": "error", **error_document(error)}
+        self.tell(self.end)
+
+    def tell(self, event: dict[str, Any]) -> None:
+        last = self._events[-1] if self._events else None
+        if last and event["type"] == last["type"] == "blocks" and event["from"] == last["from"]:
+            self._events[-1] = None  # The new event draws all of the last one again.
+        self._events.append(event)
+        self._more.set()
+        self._more = anyio.Event()
+
+    async def follow(self, tell: Tell) -> None:
+        """Tell all events, those of the past at once."""
+        told = 0
+        while True:
+            for event in self._events[told:]:
+                if event is not None:
+                    tell(event)
+            told = len(self._events)
+            if self.end is not None:
+                return
+            await self._more.wait()
 
 
 @asynccontextmanager

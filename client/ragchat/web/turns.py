@@ -1,7 +1,8 @@
 """Asking: an answer as a stream of JSON lines, one event each.
 
-The stream is the turn: when the page closes it, the turn is stopped. Events are those of `turn.events`, each
-with its name as `type`; text arrives as `blocks`, the rendered end of the answer from block `from` on.
+A turn goes on when the page is left, which can follow it again, from the first event on. Events are those of
+`turn.events`, each with its name as `type`; text arrives as `blocks`, the rendered end of the answer from
+block `from` on.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from ragchat.turn.scope import EVERYTHING, Scope
 from ragchat.turn.types import Turn
 from ragchat.web.asking import approve
 from ragchat.web.dialogs import RunningTurn
+from ragchat.web.errors import Stopped
 from ragchat.web.markup import nodes
 from ragchat.web.showing import turn_document, why_document
 from ragchat.web.site import Site, body, route
-from ragchat.web.streaming import Streamed, Tell
+from ragchat.web.streaming import Run, Streamed, Tell
 from ragmcp.concurrency import background_task
 
 # Deltas are collected for this long, because models send single words.
@@ -74,8 +76,9 @@ def _asking(path: str, take: Take) -> Route:
     """A route that answers with the events of a turn, then `turn` or `error`."""
 
     async def handler(site: Site, request: Request) -> Streamed:
-        asked = await body(request, Ask)
-        return Streamed(partial(_take_turn, site, request.path_params["session_id"], asked, take))
+        asked, session_id, run = await body(request, Ask), request.path_params["session_id"], Run()
+        site.chats.tasks.start_soon(run.do, partial(_take_turn, site, session_id, asked, take))
+        return Streamed(partial(_follow, site, session_id, run))
 
     return route(f"/api/sessions/{{session_id}}/{path}", handler, "POST")
 
@@ -90,6 +93,27 @@ async def _retry(chat: Conversation, _: Ask, emit: Emit, approve: Approve) -> Tu
 
 async def _research(chat: Conversation, asked: Ask, emit: Emit, approve: Approve) -> Turn:
     return (await chat.research(asked.question, emit, approve)).turn
+
+
+async def answer(site: Site, request: Request) -> Streamed:
+    """The events of the answer that is being made, from the first on; none if there is no such answer."""
+    session_id = request.path_params["session_id"]
+    _, run = site.chats.runs.get(session_id, ("", None))
+    return Streamed(partial(_follow, site, session_id, run))
+
+
+async def stop(site: Site, request: Request) -> dict[str, Any]:
+    """Stop the answer that is being made. Its events end with the turn, if something was written."""
+    site.chats.stop(request.path_params["session_id"])
+    return {}
+
+
+async def _follow(site: Site, session_id: str, run: Run | None, tell: Tell) -> None:
+    if run is None:
+        return
+    await run.follow(tell)
+    if site.chats.runs.get(session_id, ("", None))[1] is run:  # It failed, and the page says so.
+        del site.chats.runs[session_id]
 
 
 async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
@@ -136,6 +160,8 @@ ROUTES = (
     _asking("ask", _ask),
     _asking("retry", _retry),
     _asking("research", _research),
+    route("/api/sessions/{session_id}/answer", answer),
+    route("/api/sessions/{session_id}/stop", stop, "POST"),
     route("/api/dialogs/{id}", answer_dialog, "POST"),
     route("/api/models", models),
     route("/api/scope", scope),
@@ -145,7 +171,9 @@ ROUTES = (
 )
 
 
-async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: Tell) -> None:
+async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, run: Run) -> dict[str, Any]:
+    """The last event. Raises RagChatError; Stopped if there is nothing to keep of a turn that was stopped."""
+    tell = run.tell
     written = Written(tell)
 
     def emit(event: Event) -> None:
@@ -155,13 +183,21 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, tell: 
             tell(event_document(event))
 
     async with site.chats.taking_turn(session_id, asked.last) as chat:
+        last = chat.last_turn
+        site.chats.runs[session_id] = asked.question or (last.question if last else ""), run
         running = RunningTurn(chat, tell)
         approving = partial(approve, site.dialogs, running, site.servers.permissions)
-        with site.dialogs.during(running):
+        with site.dialogs.during(running), run.scope:
             await _prepare(chat, asked)
-            async with background_task(written.draw):
-                turn = await take(chat, asked, emit, approving)
-    tell({"type": "turn", "turn": turn_document(turn)})
+            try:
+                async with background_task(written.draw):
+                    await take(chat, asked, emit, approving)
+            finally:
+                written.draw_rest()  # The part that came before an error or a stop stays on the page.
+        if (turn := chat.last_turn) is None or turn is last:
+            raise Stopped
+        del site.chats.runs[session_id]
+    return {"type": "turn", "turn": turn_document(turn)}
 
 
 async def _prepare(chat: Conversation, asked: Ask) -> None:
@@ -192,11 +228,16 @@ class Written:
         while True:
             await self._more.wait()
             await anyio.sleep(max(DRAW_SECONDS, len(self._rest) / CHARACTERS_PER_SECOND))
-            self._more = anyio.Event()
-            finished, self._rest = split_finished(self._rest)
-            done = nodes(finished)
-            self._tell({"type": "blocks", "from": self._finished, "nodes": [*done, *nodes(self._rest)]})
-            self._finished += len(done)
+            self.draw_rest()
+
+    def draw_rest(self) -> None:
+        if not self._more.is_set():
+            return
+        self._more = anyio.Event()
+        finished, self._rest = split_finished(self._rest)
+        done = nodes(finished)
+        self._tell({"type": "blocks", "from": self._finished, "nodes": [*done, *nodes(self._rest)]})
+        self._finished += len(done)
 
 
 def event_document(event: Event) -> dict[str, Any]:

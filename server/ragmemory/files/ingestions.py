@@ -305,6 +305,8 @@ class Ingestions:
                     tasks.start_soon(self._beat, run)
                     await self._load(run)
                     tasks.cancel_scope.cancel()
+            if run.scope.cancelled_caught and run.loading is not None:
+                await run.loading.settle()
             run.end("cancelled" if run.scope.cancelled_caught else "completed")
         except* Exception as group:
             error = _first(group)
@@ -352,7 +354,8 @@ class Ingestions:
             run.add(refused(refusal))
         job.files = len(found.files)
         job.bytes = size_of(found.files)
-        await Loading(self._store, self._writer, found.files, run, self._ocr).run()
+        run.loading = Loading(self._store, self._writer, found.files, run, self._ocr)
+        await run.loading.run()
         if self.web is not None and addresses:
             from ragmemory.files.pages import PageLoading  # with the HTTP client
 

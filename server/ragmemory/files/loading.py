@@ -43,6 +43,8 @@ MAX_BYTES = 16 << 20
 READ_AT_ONCE = 16
 # Files whose stored states are looked up per query.
 LOOKED_UP_AT_ONCE = 500
+# How long a cancelled job waits for the commits that have begun.
+SETTLE_SECONDS = 10.0
 # Failures that are stored with a job.
 MAX_FAILURES = 100
 
@@ -60,6 +62,7 @@ class JobRun:
         self.outcomes: list[FileOutcome] = []
         self.scope = anyio.CancelScope()
         self.ended = anyio.Event()
+        self.loading: Loading | None = None
         self._began = time.monotonic()
 
     def add(self, outcome: FileOutcome) -> None:
@@ -111,6 +114,7 @@ class Loading:
         self._foreign: set[str] = set()  # URIs of documents that another machine has loaded
         self._bytes = 0  # read but not yet stored
         self._freed = anyio.Event()
+        self._in_flight: dict[str, File] = {}
 
     async def run(self) -> None:
         """Raises the first error that affects all files."""
@@ -124,6 +128,17 @@ class Loading:
             await self._store.documents.set_stamps(self._stamps)
         if self._fatal is not None:
             raise self._fatal
+
+    async def settle(self) -> None:
+        """After a cancellation: record the files that were being committed, and are stored all the same."""
+        with anyio.move_on_after(SETTLE_SECONDS):
+            await self._writer.idle()
+        stored = await self._store.documents.files([*self._in_flight])
+        for file in [*self._in_flight.values()]:
+            known = stored.get(file.uri)
+            if known is not None and is_current(known.stamp, file.stamp, can_read_scans=False):
+                status: Literal["added", "updated"] = "updated" if file.uri in self._stored else "added"
+                self._done(file, FileOutcome(file.uri, status, known.document_id, known.chunks))
 
     async def _read_files(self, send: ObjectSendStream[tuple[File, Content | Parser]]) -> None:
         async with send:
@@ -177,6 +192,7 @@ class Loading:
                 self._release(file.size)
             if self._fatal is None:
                 self._run.job.begun += 1
+                self._in_flight[file.uri] = file
                 read = content
                 if isinstance(read, Parser):
                     read = await _parse(read, file, self._ocr, partial(self._note_page, file))
@@ -215,6 +231,7 @@ class Loading:
         return outcome
 
     def _done(self, file: File, outcome: FileOutcome) -> None:
+        self._in_flight.pop(file.uri, None)
         self._run.add(replace(outcome, number=self._numbers[file.uri]))
         self._run.job.done += 1
         self._run.job.done_bytes += file.size - self._parts.pop(file.uri, 0)

@@ -45,6 +45,8 @@ UNSUPPORTED = {
 }
 # The parser of images, which an OCR program reads.
 IMAGE = Parser("image")
+# Folders in which the system shows processes and devices as files. They are read only if the user names them.
+SYSTEM_FOLDERS = frozenset(map(Path, ("/proc", "/sys", "/dev")))
 # Our own files that must not become documents.
 OWN_SECRETS = (HTTP_TOKEN, WEB_TOKEN)
 # Unsupported document formats, and the supported ones to which their programs can convert.
@@ -265,6 +267,8 @@ def _walk(
                 target, status = found
                 if not stat.S_ISDIR(status.st_mode):
                     yield _look(target, status, root, image_refusal)
+                elif target in SYSTEM_FOLDERS:
+                    yield Refusal(target, "is made by the system and holds no documents", failed=False)
                 elif target not in visited:
                     visited.add(target)
                     below.append((target, ignored))

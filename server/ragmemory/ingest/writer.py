@@ -70,6 +70,10 @@ class Writer:
             document = replace(document, stamp=stamp, machine=machine, places=list(places))
         return await self.queue.submit(Write(document, origin))
 
+    async def idle(self) -> None:
+        """Return when nothing is waiting to be written."""
+        await self.queue.idle()
+
     async def forget(self, document: str, origin: Origin, machine: str | None = None) -> Forgotten:
         """Remove a document by its id or uri; with `machine`, one that it has loaded.
 

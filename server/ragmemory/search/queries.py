@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ragcommon.text.rules import MAX_QUERY_CHARACTERS
+from ragcommon.text.rules import query_part
 
 # Straight, typographic, German, French and CJK quotation marks.
 # A phrase cannot contain its own opening mark, so that many unclosed marks take linear time.
@@ -25,7 +25,7 @@ class ParsedQuery:
 
 
 def parse(text: str) -> ParsedQuery:
-    """Parse the first MAX_QUERY_CHARACTERS characters of a query."""
-    text = text[:MAX_QUERY_CHARACTERS]
+    """Parse the part of a query that is searched for."""
+    text = query_part(text)
     phrases = [next(filter(None, match.groups()), "").strip() for match in PHRASE.finditer(text)]
     return ParsedQuery(MARKS.sub(" ", text), [phrase for phrase in phrases if phrase], PREFIX.findall(text))

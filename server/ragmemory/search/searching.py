@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragcommon.contract.search import Comparison, Hit, QueryResult
-from ragcommon.text.rules import MAX_QUERY_CHARACTERS, with_words_replaced
+from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
@@ -108,7 +108,7 @@ class Search:
         searcher = await self._indexing.searcher(parsed.text)
         vector = await self._embed(embedder, parsed.text, searcher, notices)
         if corrections := await self._corrections(parsed):
-            parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
+            parsed = parse(with_words_replaced(query_part(text), corrections))
             searcher = await self._indexing.searcher(parsed.text)
             vector = await self._embed(embedder, parsed.text, searcher, []) if vector is not None else None
         boosted: set[int] = set()
@@ -187,7 +187,7 @@ class Search:
     async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np
 
-        query = query[:MAX_QUERY_CHARACTERS]
+        query = query_part(query)
         searcher = await self._indexing.searcher(query)
         vector = await self._embedder.embed_query(query, searcher.retriever.word_weights)
         if vector is None or not texts:

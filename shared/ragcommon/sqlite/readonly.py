@@ -156,7 +156,7 @@ def _state_of(path: Path) -> State:
 def _file_state(path: str) -> _FileState:
     try:
         found = os.stat(path)  # noqa: PTH116 (a path with a suffix appended)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
 

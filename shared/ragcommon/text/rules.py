@@ -37,6 +37,14 @@ def searchable(text: str) -> str:
     return text if text.isascii() else re.sub(f"([{UNSPACED}])", r" \1 ", text)
 
 
+def query_part(text: str) -> str:
+    """The part of a text that is searched for: its first MAX_QUERY_CHARACTERS, without a word that is cut."""
+    if len(text) <= MAX_QUERY_CHARACTERS:
+        return text
+    # A longer run is no word, or has none: some scripts have no spaces.
+    return re.sub(r"\S{1,100}\Z", "", text[: MAX_QUERY_CHARACTERS + 1])[:MAX_QUERY_CHARACTERS]
+
+
 def counted(number: int, what: str) -> str:
     """`1 chunk`, `1,204 chunks`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

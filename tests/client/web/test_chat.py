@@ -103,6 +103,24 @@ async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(
         await expect(page.get_by_label("Question")).to_have_value("What is cocoa?")
 
 
+async def test_an_answer_goes_on_through_a_reload(browser: Browser, program: Program) -> None:
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer")).to_contain_text("One")
+            await page.reload()
+            await expect(page.locator(".answer")).to_contain_text("One")
+            await page.get_by_role("link", name="Library").click()
+            await page.go_back()
+            await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            slow.go.set()
+            await expect(page.locator(".answer")).to_contain_text("One two three.")
+            await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+            await expect(page.locator(".turn")).to_have_count(1)
+
+
 async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, program: Program) -> None:
     async with serving(program) as web, visiting(browser, web, expected=["ERR_", "Failed"]) as page:
         await expect(page.get_by_label("Model")).to_contain_text("as configured")
@@ -123,6 +141,36 @@ async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("alert")).to_contain_text("/inject is not on this page.")
         await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with serving(program) as web, visiting(browser, web, expected=["409"]) as page:
+
+        async def type(text: str) -> None:
+            await page.get_by_label("Question").fill(text)
+            await page.keyboard.press("Enter")
+
+        await type("How hot is green tea?")
+        good = page.get_by_role("button", name="Good")
+        await expect(good).to_be_visible()
+        for typed, refused in (
+            ("/good 9", "no source of this number"),
+            ("/why 7", "/why takes no words here."),
+            ("/model nosuch", "There is no model nosuch. There are auto, offline."),
+            ("/constructor", "/constructor is not on this page."),
+        ):
+            await type(typed)
+            await expect(page.locator("form.ask").get_by_role("alert")).to_contain_text(refused)
+        await expect(good).to_have_attribute("aria-pressed", "false")
+        await type("/good 1")
+        await expect(good).to_have_attribute("aria-pressed", "true")
+        await type("/model auto")
+        await expect(page.get_by_label("Model")).to_have_value("auto")
+        await type("/sessions green")
+        await expect(page.get_by_role("searchbox")).to_have_value("green")
+        await type("//etc/hosts?")
+        await expect(page.get_by_role("heading", name="/etc/hosts?", level=2, exact=True)).to_be_visible()
 
 
 async def test_a_session_of_40_mb_is_shown_in_pages_and_takes_little_memory(

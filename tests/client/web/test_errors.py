@@ -57,6 +57,7 @@ TABLE: list[tuple[WebError, int, str, str]] = [
         "This conversation is still answering a question.",
         "Wait for the answer, or stop it.",
     ),
+    (errors.Stopped(), 409, "Stopped.", ""),
     (errors.Outdated(), 409, "This conversation has gone on elsewhere: it is shown as it is now.", ""),
     (errors.NotAccepted("Pick one."), 422, "Pick one.", ""),
     (errors.TooLarge("a.pdf", "10 bytes"), 413, "a.pdf is larger than 10 bytes.", ""),

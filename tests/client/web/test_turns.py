@@ -1,4 +1,4 @@
-"""A turn as a stream of events, stopped with its stream; more cards, /why, models, the scope.
+"""A turn as a stream of events, which goes on without its stream; more cards, /why, models, the scope.
 
 Covers `streaming`.
 """
@@ -67,7 +67,64 @@ async def test_a_model_s_answer_arrives_in_blocks_with_its_reasoning(program: Pr
                 assert turn["summary"].startswith("test-model · ")
 
 
-async def test_closing_the_stream_stops_the_turn_and_the_session_is_free_again(program: Program) -> None:
+async def test_an_answer_goes_on_when_its_stream_is_left_and_can_be_followed_again(program: Program) -> None:
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                session = new_session(client)
+                leave_when_written(client, session)
+                assert client.get("/api/sessions").json()["sessions"][0]["title"] == "What is tea?"
+                shown = client.get(f"/api/sessions/{session}").json()
+                assert (shown["asked"], shown["turns"]) == ("What is tea?", [])
+                slow.go.set()
+                found = [*events(client, session, "answer")]
+                assert {"retrieved", "blocks"} <= {one["type"] for one in found}
+                shown = client.get(f"/api/sessions/{session}").json()
+                assert (shown["asked"], shown["turns"]) == ("", [found[-1]["turn"]])
+                assert not [*events(client, session, "answer")]
+
+
+async def test_an_answer_that_fails_without_a_page_is_reported_once_to_the_next_page(
+    program: Program,
+) -> None:
+    slow = Reply("One two three.", hold_after=2, break_after=2)
+    with OpenAIServer([slow]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                session = new_session(client)
+                leave_when_written(client, session)
+                slow.go.set()
+                assert [*events(client, session, "answer")][-1]["error"]["code"] == "MODEL_STREAM_BROKEN"
+                assert client.get(f"/api/sessions/{session}").status_code == 409
+
+
+async def test_the_part_before_a_broken_stream_is_shown(program: Program) -> None:
+    with OpenAIServer([Reply("One two three.", break_after=3)]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                found = [*events(client, new_session(client), question="What is tea?", last="")]
+                drawn = [one["nodes"] for one in found if one["type"] == "blocks"]
+                assert (drawn[-1], found[-1]["type"]) == ([["p", {}, "One two"]], "error")
+
+
+async def test_a_turn_that_is_stopped_is_kept_as_far_as_it_was_written(program: Program) -> None:
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow, Reply("Done.")]) as model:
+        async with serving(with_model(program, model)) as web:
+            with web.signed_in() as client:
+                session = new_session(client)
+                stream = events(client, session, question="What is tea?", last="")
+                while next(stream)["type"] != "blocks":
+                    pass
+                client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
+                turn = [*stream][-1]["turn"]
+                assert turn["answer"].startswith("One")
+                assert "The answer was stopped." in turn["notices"]
+                assert client.get(f"/api/sessions/{session}").json()["turns"] == [turn]
+
+
+async def test_a_turn_that_is_stopped_before_its_first_word_leaves_the_session_free(program: Program) -> None:
     slow = Reply("One two three.", hold_after=1)
     with OpenAIServer([slow, Reply("Done.")]) as model:
         async with serving(with_model(program, model)) as web:
@@ -77,7 +134,8 @@ async def test_closing_the_stream_stops_the_turn_and_the_session_is_free_again(p
                 while next(stream)["type"] != "retrieved":
                     pass
                 assert slow.reached.wait(LONGEST_SECONDS)
-                stream.close()
+                client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
+                assert [*stream][-1]["error"]["code"] == "STOPPED"
                 assert ask(client, session, "And coffee?", last="")["answer"].startswith("Done.")
                 assert client.get(f"/api/sessions/{session}").json()["turns"][0]["question"] == "And coffee?"
 
@@ -92,7 +150,8 @@ async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Pro
                 while next(stream)["type"] != "retrieved":
                     pass
                 assert last_event(other, session, "And coffee?")["error"]["code"] == "SESSION_BUSY"
-                stream.close()
+                slow.go.set()
+                assert [*stream][-1]["type"] == "turn"
 
 
 async def test_the_scope_and_the_model_are_those_of_the_request(program: Program) -> None:
@@ -137,6 +196,14 @@ async def test_research_is_a_report_that_can_be_stored(program: Program) -> None
             assert turn["is_report"]
             stored = client.post(f"/api/sessions/{session}/turns/{turn['turn_id']}/store", json={}).json()
             assert stored == {"uri": f"ragchat:report/{turn['turn_id']}", "error": None}
+
+
+def leave_when_written(client: httpx2.Client, session: str) -> None:
+    """Ask "What is tea?", and leave the stream when the beginning of the answer was shown."""
+    stream = events(client, session, question="What is tea?", last="")
+    while next(stream)["type"] != "blocks":
+        pass
+    stream.close()
 
 
 def another(client: httpx2.Client) -> httpx2.Client:

@@ -6,9 +6,11 @@ import pytest
 
 from ragcommon.text.rules import (
     MAX_HEADING,
+    MAX_QUERY_CHARACTERS,
     atx_heading,
     name_columns,
     passage_names,
+    query_part,
     searchable,
     with_words_replaced,
 )
@@ -81,3 +83,10 @@ def test_headings_are_recognised_with_their_level(line: str, heading: tuple[int,
 def test_words_are_replaced_whatever_their_case_and_accents(text: str, corrected: str) -> None:
     corrections = {"kundigungfrist": "kündigungsfrist", "trebuchte": "trebuchet"}
     assert with_words_replaced(text, corrections) == corrected
+
+
+def test_a_long_query_is_cut_between_words() -> None:
+    assert set(query_part("boiler " * 20_000).split()) == {"boiler"}
+    whole = "boiler\n" * 1_000
+    assert query_part(whole) == whole
+    assert MAX_QUERY_CHARACTERS - 100 <= len(query_part("水" * 20_000)) <= MAX_QUERY_CHARACTERS

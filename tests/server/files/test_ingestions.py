@@ -38,6 +38,7 @@ from ragmemory.files.walking import FoundFiles, find_files
 from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
+from ragmemory.stores.store import Store
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, sql, store_at
 
@@ -102,6 +103,9 @@ class Scripted(Writer):
         if self.error:
             raise self.error
         return Injected(text, metadata["uri"], "added", 1)
+
+    async def idle(self) -> None:
+        pass
 
     async def forget_all(self, uris: Sequence[str], origin: Origin, machine: str) -> list[Forgotten]:
         raise AssertionError(f"{origin} of {machine} removed {uris}")
@@ -237,6 +241,29 @@ async def test_a_cancelled_job_counts_what_was_begun(tmp_path: Path) -> None:
             job = await jobs.cancel(job.job_id)
         assert [one.status for one in await jobs.newest(9)] == ["cancelled"]
     assert (job.status, job.files, job.begun, job.done) == ("cancelled", IN_FLIGHT + 10, IN_FLIGHT, 0)
+
+
+async def test_a_cancelled_job_counts_what_was_being_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_now, committing = Store.write, anyio.Event()
+
+    async def write_slowly(*arguments: Any) -> Any:
+        committing.set()
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        return await write_now(*arguments)
+
+    monkeypatch.setattr(Store, "write", write_slowly)
+    async with memory_in(tmp_path) as memory:
+        jobs = memory.ingestions
+        job = await jobs.start([str(notes(tmp_path / "docs", 20))], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await committing.wait()
+            job = await jobs.cancel(job.job_id)
+        stored = (await memory.maintenance.stats()).documents
+        assert stored
+        assert (job.status, job.added, job.done) == ("cancelled", stored, stored)
 
 
 async def test_a_refused_file_fails_alone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import MAX_FILE_BYTES
-from ragmemory.files.walking import FoundFiles, find_files, is_walked
+from ragmemory.files.walking import FoundFiles, Subset, find_files, is_walked
 from tests.support.users import ordinary_user
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
@@ -203,3 +203,10 @@ def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> No
     reason = "cannot be read: it is larger than 128 MiB (128.1 MiB); split or unpack it"
     assert reasons(find_files([tmp_path])) == {"large.md": (reason, False)}
     assert reasons(find_files([path])) == {"large.md": (reason, True)}
+
+
+@posix
+def test_the_folders_of_the_system_are_skipped_unless_they_are_named(tmp_path: Path) -> None:
+    found = find_files(["/"], subset=Subset([Path("/dev"), tmp_path]))
+    assert ("/dev", False) in [(str(one.path), one.failed) for one in found.refusals]
+    assert Path("/dev") not in [one.path for one in find_files(["/dev"], subset=Subset([tmp_path])).refusals]

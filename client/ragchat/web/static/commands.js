@@ -2,14 +2,15 @@
 
 import { h, say } from "./dom.js";
 
-// `commands` are {name: [what it does, action(words)]}; a description that begins in capitals needs words. `hint`
-// shows a remark, "" none. Returns the list, and `run`, which takes a line that begins with a slash.
+// `commands` are {name: [what it does, action(words)]}; a description that begins in capitals needs words, in [capitals]
+// it takes them. `hint` shows a remark, "" none. Returns the list, and `run`, which takes a line that begins with a slash.
 export function commandMenu(question, commands, { guarded, hint }) {
   const element = h("ul", { class: "commands", hidden: true, "aria-label": "Commands" });
 
   function run(line) {
     const [, name, words] = /^\/([\w-]*)\s*(.*)$/s.exec(line);
-    if (!commands[name]) throw { message: `/${name} is not on this page.`, hint: "The commands of the terminal work in `ragchat`; /help lists them there." };
+    if (!Object.hasOwn(commands, name)) throw { message: `/${name} is not on this page.`, hint: "The commands of the terminal work in `ragchat`; /help lists them there." };
+    if (words.trim() && !/^\[?[A-Z]/.test(commands[name][0])) throw { message: `/${name} takes no words here.` };
     question.value = "";
     offer();
     return commands[name][1](words.trim());

@@ -53,7 +53,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   const isOurs = link && link.origin === location.origin && !link.target && !link.hasAttribute("download");
   if (!isOurs || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (link.hash === "#main") {  // Another address would show the view again, and stop an answer.
+  if (link.hash === "#main") {  // Another address would show the view again.
     event.preventDefault();
     return main.focus();
   }

@@ -54,5 +54,11 @@ export function sessionPanel(current, notebook, signal) {
     clearTimeout(timer);
     timer = setTimeout(refresh, WAIT_MILLISECONDS);
   });
-  return { element, refresh, showPlaces };
+  function search(asked) {
+    element.open = true;
+    words.value = asked;
+    words.focus();
+    refresh();
+  }
+  return { element, refresh, search, showPlaces };
 }

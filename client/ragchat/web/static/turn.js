@@ -101,31 +101,32 @@ export function turnElement(turn, view) {
         pressed.disabled = true;
         say(`Stored as ${stored.uri}.`);
       })),
-      ...verdicts(turn, path),
+      ...verdicts(view),
       button("Edit", () => editQuestion(article, turn, view)),
       button("Retry", () => view.retry(), { class: "retry" })),
     sources, why);
   return article;
 }
 
-// Buttons that save the answer as a case; the one that is pressed is the verdict.
-function verdicts(turn, path) {
-  const judge = async (pressed, place) => {
-    const verdict = pressed.value;
-    say((await post(`${path()}/verdict`, { verdict, place })).said);
-    for (const other of pressed.parentElement.querySelectorAll("[value]")) other.setAttribute("aria-pressed", `${other === pressed}`);
-  };
+// Saves the answer as a case, with the verdict of this button of it.
+export async function judge(pressed, sessionId, place) {
+  const turn = pressed.closest("article").id.replace("turn-", "turns/");
+  say((await post(`/api/sessions/${sessionId}/${turn}/verdict`, { verdict: pressed.value, place })).said);
+  for (const other of pressed.parentElement.querySelectorAll("[value]")) other.setAttribute("aria-pressed", `${other === pressed}`);
+}
+
+function verdicts(view) {
   const placed = async (event) => {
     const pressed = event.currentTarget ?? event.target;
     const place = h("input", { name: "text", autocomplete: "off", placeholder: "2, notes.md:3-5, or nowhere" });
     await ask({
       title: "A bad answer", content: h("label", {}, "The right place, if you know it", place),
       buttons: [["yes", "Save"], ["no", "Cancel"]], escape: "no",
-      answer: (value) => value === "yes" && judge(pressed, place.value.trim()),
+      answer: (value) => value === "yes" && judge(pressed, view.sessionId(), place.value.trim()),
     });
   };
   return [
-    button("Good", attempt((event) => judge(event.currentTarget ?? event.target, "")), { value: "good", "aria-pressed": "false" }),
+    button("Good", attempt((event) => judge(event.currentTarget ?? event.target, view.sessionId(), "")), { value: "good", "aria-pressed": "false" }),
     button("Bad", attempt(placed), { value: "bad", "aria-pressed": "false" }),
   ];
 }

@@ -16,7 +16,7 @@ from ragcommon.errors import os_reason
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
 from ragcommon.sqlite.readonly import readable
-from ragmemory.errors import BackupFailed, NotAMemory
+from ragmemory.errors import BackupFailed, MemoryUnusable, NotAMemory
 from ragmemory.stores.engine import OnCopied
 from ragmemory.stores.sqlite.schema import APPLICATION_ID
 
@@ -30,7 +30,7 @@ async def backup(source: Path, target: Path, *, force: bool, on_progress: OnCopi
     """Copy the memory at `source` to `target`, which is resolved, all of it or nothing; return its bytes.
 
     `force` replaces an existing memory that no program has open. Raises BackupFailed, NotAMemory,
-    sqlite3.Error if the source cannot be read.
+    MemoryUnusable without a source, sqlite3.Error if it cannot be read.
     """
 
     async def step(done: int, total: int) -> None:
@@ -45,6 +45,8 @@ async def backup(source: Path, target: Path, *, force: bool, on_progress: OnCopi
 def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int, int], object]) -> int:
     from tempfile import TemporaryDirectory, gettempdir
 
+    if not source.exists():
+        raise MemoryUnusable(str(source), "it does not exist yet")
     # SQLite opens the copy by its name. Others may rename the folders above the target meanwhile.
     place = str(source.parent) if os.access(source.parent, os.W_OK) else gettempdir()
     try:

@@ -357,7 +357,8 @@ class SqliteEngine:
                     yield
             except MemoryDamaged as error:
                 raise await self._located(error) from error
-            if self._readable is not None and self._readable.is_outdated():
+            # A memory that did not exist was rightly read as empty.
+            if self._identity is not None and self._readable is not None and self._readable.is_outdated():
                 raise MemoryUnusable(str(self.path), "another process wrote to it while it was read")
 
     async def _located(self, error: MemoryDamaged) -> MemoryDamaged:

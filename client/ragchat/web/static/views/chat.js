@@ -6,7 +6,7 @@ import { askForText, confirm, Questions } from "../dialogs.js";
 import { errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
-import { LiveTurn, turnElement } from "../turn.js";
+import { judge, LiveTurn, turnElement } from "../turn.js";
 import { turnId, turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
@@ -19,7 +19,7 @@ export async function show(main, { params, query, signal, navigate }) {
   let id = params.id ?? null;
   let isStored = id !== null;
   let opening = null; // the first turns, while they are loaded
-  let running = null;
+  let running = false;
   let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
 
   const problems = h("div", {});
@@ -45,32 +45,33 @@ export async function show(main, { params, query, signal, navigate }) {
 
   const question = h("textarea", { name: "question", rows: "2", "aria-label": "Question", placeholder: "Ask your documents, or type / for commands" });
   const button = h("button", { class: "primary" }, "Ask");
-  const stop = h("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Stop");
+  const stop = h("button", { type: "button", hidden: true, onclick: guarded(() => id && post(`${path()}/stop`)) }, "Stop");
   const mode = h("select", { "aria-label": "Mode" },
     h("option", { value: "ask" }, "Answer"), h("option", { value: "research" }, "Research report"));
   const model = h("select", { "aria-label": "Model", onchange: () => { chosen.model = model.value; } },
     h("option", { value: "" }, "Model as configured"));
   const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
   const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
-  const press = (text) => {
+  const action = (text) => {
     const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
     if (!found) throw { message: `The last answer has no “${text}”.` };
-    found.click();
+    return found;
   };
+  const press = (text) => action(text).click();
   const commands = commandMenu(question, {
     more: ["more cards of the last answer", () => press("More cards")],
     why: ["how the last answer was made", () => press("Why")],
     sources: ["the passages that the last answer cites", () => press("Sources")],
     retry: ["ask the last question again", () => press("Retry")],
-    good: ["the last answer is right", () => press("Good")],
-    bad: ["the last answer is wrong", () => press("Bad")],
+    good: ["[PLACE]: the last answer is right", (place) => judge(action("Good"), id, place)],
+    bad: ["[PLACE]: the last answer is wrong", (place) => place ? judge(action("Bad"), id, place) : press("Bad")],
     copy: ["copy the last answer", () => press("Copy")],
     research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
     in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
-    model: ["choose the model", () => model.focus()],
+    model: ["[NAME]: choose the model", choose],
     notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
     new: ["start a new conversation", () => navigate(placeOf(notebook))],
-    sessions: ["list or search conversations", () => { list.element.open = true; list.element.querySelector("input").focus(); }],
+    sessions: ["[WORDS]: list or search conversations", (words) => list.search(words)],
     export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
     query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
     memory: ["the documents in memory", () => navigate("/library")],
@@ -80,6 +81,14 @@ export async function show(main, { params, query, signal, navigate }) {
     h("div", { class: "actions" }, button, stop,
       h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
         h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
+
+  function choose(name) {
+    if (!name) return model.focus();
+    const names = [...model.options].map((one) => one.value).filter(Boolean);
+    if (!names.includes(name)) throw { message: `There is no model ${name}.`, hint: names.length ? `There are ${names.join(", ")}.` : "" };
+    chosen.model = model.value = name;
+    say(`${name} answers now.`);
+  }
 
   async function narrow() {
     try {
@@ -91,12 +100,10 @@ export async function show(main, { params, query, signal, navigate }) {
     }
   }
 
+  // Ask; of `kind` "answer": show the answer that goes on since this conversation was left.
   async function run(kind, asked) {
     if (running) return say("Wait for the answer, or stop it.");
-    running = new AbortController();
-    const leave = () => running?.abort();
-    signal.addEventListener("abort", leave);
-    [button.disabled, stop.hidden] = [true, false];
+    [running, button.disabled, stop.hidden] = [true, true, false];
     problems.replaceChildren();
     for (const failed of turns.querySelectorAll(".failed")) failed.remove();
     const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
@@ -109,14 +116,22 @@ export async function show(main, { params, query, signal, navigate }) {
       if (replaced) replaced.hidden = true;
       turns.append(live.element);
       live.element.scrollIntoView({ block: "nearest" });
-      id ??= (await post("/api/sessions", { notebook }, running.signal)).session_id;
+      id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
+      // The address says which conversation this is, so that one can come back to its answer.
+      const here = `/sessions/${id}`;
+      if (location.pathname !== here) history[location.pathname.startsWith("/sessions/") ? "pushState" : "replaceState"](null, "", here);
       let failed = null;
       let finished = null;
-      for await (const event of stream(`${path()}/${kind}`, { question: asked, last, ...chosen }, running.signal)) {
+      const [body, method] = kind === "answer" ? [undefined, "GET"] : [{ question: asked, last, ...chosen }, "POST"];
+      for await (const event of stream(`${path()}/${kind}`, body, signal, method)) {
         if (event.type === "error") failed = event.error;
         else if (event.type === "turn") finished = event.turn;
         else if (event.type.startsWith("dialog")) questions.take(event);
         else live.show(event);
+      }
+      if (kind === "answer" && !failed) {
+        await shown.showNewest(); // The answer may have replaced another one, or have ended before it was asked for.
+        return await settle();
       }
       if (!finished) throw failed ?? { message: "The connection to ragchat was lost.", hint: "Is `ragchat web` still running?" };
       replaced?.remove();
@@ -129,21 +144,19 @@ export async function show(main, { params, query, signal, navigate }) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
       if (!question.value) question.value = asked;
+      if (!isStored) history.replaceState(null, "", placeOf(notebook));
       if (error.code === "SESSION_CHANGED") {
         [draft, failure] = [question.value, error];
         navigate(location.pathname, { replace: true });
-      } else live.fail(error.name === "AbortError" ? h("p", { class: "dim" }, "Stopped.") : errorBox(error));
+      } else live.fail(error.code === "STOPPED" ? h("p", { class: "dim" }, error.message) : errorBox(error));
     } finally {
       questions.close();
-      signal.removeEventListener("abort", leave);
-      running = null;
-      [button.disabled, stop.hidden] = [false, true];
+      [running, button.disabled, stop.hidden] = [false, false, true];
     }
   }
 
-  // The address and the list say which conversation this is, once it is stored.
+  // The list and the title say which conversation this is, once it is stored.
   async function settle() {
-    if (!isStored) history[params.id ? "pushState" : "replaceState"](null, "", `/sessions/${id}`);
     isStored = true;
     const listed = (await list.refresh()).find((one) => one.session_id === id);
     if (listed) showHead(listed.title);
@@ -155,7 +168,6 @@ export async function show(main, { params, query, signal, navigate }) {
     const fork = await post(`${path()}/fork`, { before: turn.turn_id });
     id = fork.session_id;
     isStored = fork.turns > 0;
-    if (isStored) history.pushState(null, "", `/sessions/${id}`);
     if (isStored) await shown.showNewest();
     else turns.replaceChildren();
     question.focus();
@@ -169,7 +181,7 @@ export async function show(main, { params, query, signal, navigate }) {
     if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(commands.run)(asked);
     if (running) return say("Wait for the answer, or stop it.");
     question.value = "";
-    run(mode.value, asked);
+    run(mode.value, asked.replace(/^\/\//, "/")); // Two slashes begin a question that begins with one.
   });
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -229,8 +241,10 @@ export async function show(main, { params, query, signal, navigate }) {
     opening = asked ? shown.showFrom(asked) : shown.showNewest();
     const page = await opening;
     notebook = page.notebook;
+    isStored = page.turns.length > 0;
     showHead(page.title);
     turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
+    if (page.asked && !asked) run("answer", page.asked);
   }
   question.focus({ preventScroll: true });
   list.refresh();
