@@ -1,7 +1,7 @@
 // Questions to the user: of the page itself, of tools before they run, and of servers.
 
 import { post } from "./api.js";
-import { errorBox, h } from "./dom.js";
+import { counted, errorBox, h } from "./dom.js";
 
 // Shows a dialog until `answer` accepts a value without throwing. `buttons` are [value, text] pairs; Escape is
 // `escape`. `signal` closes it. Resolves with the value, undefined if it was closed.
@@ -128,7 +128,7 @@ const KINDS = {
     return ask({
       title: `${event.server} wants to ask ${event.model}`, signal, escape: "no",
       content: [
-        h("p", {}, `For at most ${event.tokens.toLocaleString("en")} tokens:`),
+        h("p", {}, `For at most ${counted(event.tokens, "token")}:`),
         event.messages.map(([role, text]) => [h("h3", {}, role), quoted(text)]),
       ],
       buttons: [["no", "No"], ["once", "Yes, once"], ["session", "In this session"], ["never", "Never"]],

@@ -32,3 +32,8 @@ export function say(text) {
 export function errorBox({ message, hint }) {
   return h("p", { class: "error", role: "alert" }, [message, hint].filter(Boolean).join(" "));
 }
+
+export const number = (count) => count.toLocaleString("en");
+
+// "1 document", "2,000 documents"
+export const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;

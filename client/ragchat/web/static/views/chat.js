@@ -3,7 +3,7 @@
 import { address, get, post, remove, stream } from "../api.js";
 import { commandMenu } from "../commands.js";
 import { askForText, confirm, Questions } from "../dialogs.js";
-import { errorBox, h, say } from "../dom.js";
+import { counted, errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
 import { judge, LiveTurn, turnElement } from "../turn.js";
@@ -138,7 +138,7 @@ export async function show(main, { params, query, signal, navigate }) {
       const element = turnElement(finished, view);
       live.finish(element);
       element.scrollIntoView({ block: "nearest" });
-      say(`The answer is there, with ${finished.sources.length} sources.`);
+      say(`The answer is there, with ${counted(finished.sources.length, "source")}.`);
       await settle();
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;

@@ -1,7 +1,7 @@
 // A document: what is known of it, and its text, which is loaded as one reads.
 
 import { address, get } from "../api.js";
-import { h } from "../dom.js";
+import { counted, h } from "../dom.js";
 import { originalElement, scrollTo, textElement } from "../source.js";
 
 const BEFORE = 20; // lines above the one that the address names
@@ -17,7 +17,7 @@ export async function show(main, { query, signal, navigate }) {
   document.title = part.title;
   const facts = [
     part.name !== part.title && part.name,
-    `${part.characters.toLocaleString("en")} characters`,
+    `${counted(part.characters, "character")}`,
     `added ${part.added}`,
     part.updated !== part.added && `changed ${part.updated}`,
     part.written_by && `by ${part.written_by}`,

@@ -1,12 +1,10 @@
 // The library: documents by folder, the folders that memory follows, loads, versions, the journal.
 
 import { ApiError, address, get, post, put, remove, stream } from "../api.js";
-import { errorBox, h, say } from "../dom.js";
+import { counted, errorBox, h, number, say } from "../dom.js";
 
 const MOST_FILES = 5000;
 const PARTS = [["", "Documents"], ["folders", "Folders"], ["changes", "Changes"]];
-const number = (count) => count.toLocaleString("en");
-const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 export async function show(main, { query, signal }) {

@@ -2,7 +2,7 @@
 // or point at it.
 
 import { address, get } from "../api.js";
-import { h, say } from "../dom.js";
+import { counted, h, number, say } from "../dom.js";
 
 const NEAR = 12; // pixels within which a click means a point
 const ZOOM = 1.5;
@@ -17,8 +17,8 @@ export async function show(main, { signal, navigate }) {
     main.append(h("p", {}, "There are no documents yet. ", h("a", { href: "/library" }, "Load some.")));
     return;
   }
-  const of = documents > points.length ? `${points.length.toLocaleString()} of ${documents.toLocaleString()}` : documents.toLocaleString();
-  const facts = `${of} documents in ${clusters.length} groups. Documents about the same are near each other.`;
+  const part = documents > points.length ? `${number(points.length)} of ` : "";
+  const facts = `${part}${counted(documents, "document")} in ${counted(clusters.length, "group")}. Documents about the same are near each other.`;
   const canvas = h("canvas", { role: "img", "aria-label": `Map of ${facts} The list below has the same.` });
   const tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
   const view = { scale: 1, x: 0, y: 0 }; // what is in the middle, and how much it is enlarged
@@ -149,7 +149,7 @@ function group(cluster, points) {
   const list = h("ul");
   const fill = () => list.childNodes.length || list.append(...points.map((point) => h("li", {}, h("a", { href: read(point) }, point.title))));
   return h("details", { ontoggle: fill },
-    h("summary", {}, `${cluster.words.join(" · ")} (${points.length.toLocaleString()})`),
+    h("summary", {}, `${cluster.words.join(" · ")} (${number(points.length)})`),
     h("p", {}, h("a", { href: search(cluster) }, `Search for ${cluster.words.join(" ")}`)),
     list);
 }
