@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from ragchat.console import describe
 from ragchat.errors import MemoryRefused, RagChatError
-from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
 from ragchat.llm.types import OFFLINE
@@ -40,6 +39,7 @@ from ragcommon.errors import os_reason
 from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
+from ragcommon.text.rules import counted
 from ragconfig.errors import SettingsError
 from ragconfig.prompt_files import FOLDER, broken_in, templates_in
 from ragconfig.settings import USER_FILE, Settings

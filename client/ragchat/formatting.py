@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ragcommon.text.rules import counted as counted
-
 
 def seconds(value: float) -> str:
     """`12 ms`, `2.1 s`."""

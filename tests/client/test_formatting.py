@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragchat.formatting import counted, local, seconds
+from ragchat.formatting import local, seconds
+from ragcommon.text.rules import counted
 
 
 def test_numbers_and_times_read_well() -> None:

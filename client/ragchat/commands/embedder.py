@@ -19,7 +19,7 @@ from ragchat.evaluation.cases import Case
 from ragchat.evaluation.judging import Outcome, judge_cases
 from ragchat.evaluation.runs import compare, sentence
 from ragchat.evaluation.store import EvaluationStore
-from ragchat.formatting import counted, seconds
+from ragchat.formatting import seconds
 from ragchat.llm.embedders import Choice, choices, named
 from ragchat.llm.ollama import pull
 from ragchat.memory.client import MemoryClient
@@ -30,6 +30,7 @@ from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragcommon.contract.maintenance import Stats
 from ragcommon.files.writing import private_folder
+from ragcommon.text.rules import counted
 from ragconfig.settings import Settings, packaged
 from ragconfig.writing import Value
 

@@ -15,9 +15,10 @@ from ragchat.evaluation.cases import Case, cases_of_script
 from ragchat.evaluation.judging import Outcome
 from ragchat.evaluation.runs import run_cases, sentence
 from ragchat.evaluation.store import EvaluationStore
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.sanitize import one_line
 from ragchat.sessions.store import sessions_path
+from ragcommon.text.rules import counted
 
 NO_CASES = "There are no cases yet: /good and /bad in the chat save the last answer as one."
 MARKS = {True: "yes", False: "no", None: "-"}

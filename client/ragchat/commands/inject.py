@@ -18,7 +18,6 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import AddressesUnusable, RagChatError, StdinUnusable
-from ragchat.formatting import counted
 from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
@@ -26,6 +25,7 @@ from ragcommon.errors import os_reason
 from ragcommon.files.decoding import NotText, decode
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.uris import is_address
+from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm, read_line
 from ragchat.console import describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
-from ragchat.formatting import counted
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
@@ -36,6 +35,7 @@ from ragchat.servers.recipes import find_recipe, missing_program, read_recipes
 from ragchat.settings import ServerSettings
 from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import SERVER_NAME
+from ragcommon.text.rules import counted
 
 NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 

@@ -8,10 +8,10 @@ from typing import Any
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm
 from ragchat.console import Failure, describe
-from ragchat.formatting import counted
 from ragchat.servers.configs import USER_FILE, ConfigScope, ServerConfig, read_file, write_entry
 from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
 from ragcommon.hosts import HOSTS
+from ragcommon.text.rules import counted
 
 ADDED, LEFT_OUT = "added", "left out"
 

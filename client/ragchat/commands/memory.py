@@ -11,12 +11,13 @@ from ragchat.commands.serve import replace_process
 from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group, what, writer
 from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.servers.memory.process import environment, program
 from ragchat.uris import short_uri
 from ragcommon.contract.maintenance import Repaired
+from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 from ragconfig.settings import is_database
 

@@ -26,7 +26,7 @@ from ragchat.errors import (
     NotEdited,
     UnknownNotebook,
 )
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.memory.matching import filter_of
 from ragchat.memory.transfer import new_file
 from ragchat.notebooks.definitions import (
@@ -47,6 +47,7 @@ from ragchat.sanitize import visible
 from ragchat.sessions.export import record_of
 from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import absolute_scope
+from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:

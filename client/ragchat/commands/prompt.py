@@ -13,11 +13,11 @@ from msgspec import structs
 from ragchat.commands.invocation import Invocation
 from ragchat.conversation import Attached, Conversation
 from ragchat.errors import PromptArgumentRefused, PromptIncomplete, UnknownPrompt, UnknownPromptArgument
-from ragchat.formatting import counted
 from ragchat.servers.prompts import as_word, chosen, of_memory, of_servers
 from ragchat.turn.events import Emit
 from ragchat.turn.prompt import text_of
 from ragchat.turn.types import Turn
+from ragcommon.text.rules import counted
 from ragconfig.prompt_files import (
     FOLDER,
     ROLES,

@@ -10,9 +10,9 @@ from pathlib import Path
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
-from ragchat.formatting import counted
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
+from ragcommon.text.rules import counted
 
 # Of the answer of a failed step.
 MAX_SHOWN_LINES = 20

@@ -12,12 +12,13 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.errors import AmbiguousSession, RagChatError, UnknownSession
 from ragchat.evaluation.stale import NONE_STALE, Staleness, stale_turns
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.ingest.loading import failed, load_text
 from ragchat.notebooks.definitions import folder_of, load
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import as_document
 from ragchat.sessions.export import export_session, record_of
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport

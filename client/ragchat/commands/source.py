@@ -11,13 +11,14 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.commands.stdin import confirm
 from ragchat.errors import MemoryRefused
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.ingest.sources import add_sources, added_sentence, last_sync, remove_source, removed_sentence
 from ragchat.memory.history import can_restore, new_group
 from ragchat.ui.render.progress import loading_bar
 from ragchat.uris import references, short_uri
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient

@@ -12,9 +12,9 @@ from anyio import to_thread
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
-from ragchat.formatting import counted
 from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, new_file
+from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 
 if TYPE_CHECKING:

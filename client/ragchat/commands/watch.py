@@ -18,13 +18,14 @@ import anyio
 from ragchat.commands.invocation import Invocation
 from ragchat.console import describe
 from ragchat.errors import NotWatched, PathNotFound, RagChatError
-from ragchat.formatting import counted, utc_now
+from ragchat.formatting import utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
 from ragcommon.errors import os_reason
 from ragcommon.files.uris import is_address, path_of
 from ragcommon.sqlite.wal import Identity, identity
+from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 from ragmcp.concurrency import background_task
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from ragchat import __version__
-from ragchat.formatting import counted
 from ragchat.uris import absolute_scope, short_uri
 from ragcommon.files.uris import without_userinfo
+from ragcommon.text.rules import counted
 from ragconfig.settings import SERVER_TABLES
 
 if TYPE_CHECKING:

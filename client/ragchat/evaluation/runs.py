@@ -10,9 +10,10 @@ from msgspec import Struct
 from ragchat.evaluation.cases import Case
 from ragchat.evaluation.conditions import Conditions, changed_documents, conditions, differences
 from ragchat.evaluation.judging import Outcome, judge_cases
-from ragchat.formatting import counted, local, utc_now
+from ragchat.formatting import local, utc_now
 from ragchat.llm.types import OFFLINE
 from ragchat.uris import short_uri
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.conversation import Conversation

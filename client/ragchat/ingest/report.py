@@ -7,11 +7,11 @@ from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct, field
 
-from ragchat.formatting import counted
 from ragchat.memory.history import new_group
 from ragchat.uris import short_uri
 from ragcommon.contract.files import FileOutcome
 from ragcommon.files.uris import is_address, path_of
+from ragcommon.text.rules import counted
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")

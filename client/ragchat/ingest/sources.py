@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragchat.formatting import counted
 from ragchat.ingest.loading import source_uri
 from ragchat.ingest.report import Document, InjectReport
 from ragchat.ingest.uploading import forget_uploads
 from ragchat.uris import short_uri
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ragchat.formatting import counted
 from ragchat.uris import short_uri
 from ragcommon.contract.search import format_uri
 from ragcommon.files.uris import path_of
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient

@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_changes
 
 from ragchat.answer import Answer, Candidate
 from ragchat.errors import RagChatError
-from ragchat.formatting import counted, utc_now
+from ragchat.formatting import utc_now
 from ragchat.grounding.citations import check
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.facts import unsupported
@@ -41,6 +41,7 @@ from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
 from ragcommon.contract.search import Hit
 from ragcommon.errors import os_reason
+from ragcommon.text.rules import counted
 
 # The share of tokens and time before the report is written and checked.
 GATHERING_SHARE = 0.75

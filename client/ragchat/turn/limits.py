@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from ragchat.formatting import counted
+from ragcommon.text.rules import counted
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import anyio
 
-from ragchat.formatting import counted
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import CUT_AT, Completion
@@ -30,6 +29,7 @@ from ragchat.turn.prompt import Prompt, Prompts
 from ragchat.turn.scope import QUERY
 from ragchat.turn.tools import CANNOT_ASK, OWN, ToolCall
 from ragcommon.hosts import SERVER_NAME
+from ragcommon.text.rules import counted
 
 SUMMARY_CHARACTERS = 80
 # Shorter pauses between two attempts, in seconds, are not announced.

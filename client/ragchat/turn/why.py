@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ragchat.answer import Answer
-from ragchat.formatting import counted, seconds
+from ragchat.formatting import seconds
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.small_talk import small_talk
 from ragchat.sanitize import one_line
 from ragchat.turn.passages import markers
 from ragchat.turn.types import Turn
+from ragcommon.text.rules import counted
 
 UNCITED = "The answer cites no passage: nothing in it was checked against your documents."
 

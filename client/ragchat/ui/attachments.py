@@ -14,10 +14,10 @@ from prompt_toolkit.document import Document
 
 from ragchat import CLIENT_NAME
 from ragchat.errors import AttachmentUnusable
-from ragchat.formatting import counted
 from ragchat.ui.slash.completions import MAX_COMPLETIONS, PATHS
 from ragchat.uris import short_path, short_uri
 from ragcommon.errors import os_reason
+from ragcommon.text.rules import counted
 from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:

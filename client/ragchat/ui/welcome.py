@@ -7,10 +7,10 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from ragchat.errors import RagChatError
-from ragchat.formatting import counted
 from ragchat.llm.discovery import AUTO
 from ragchat.sanitize import one_line
 from ragchat.servers.managed import ServerState
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from ragchat.checks import Check, folders, sources_check
 from ragchat.console import describe
 from ragchat.errors import NoDocumentMatches, RagChatError
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import match
 from ragchat.sanitize import one_line
@@ -26,6 +26,7 @@ from ragchat.web.streaming import Streamed, Tell
 from ragchat.web.uploads import copies_of, copy_name, largest
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
 from ragcommon.files.uris import path_in
+from ragcommon.text.rules import counted
 
 PAGE = 100  # documents
 SORTS = ("uri", "title", "added_at", "updated_at", "characters")

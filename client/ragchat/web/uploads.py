@@ -26,7 +26,6 @@ from anyio import to_thread
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
-from ragchat.formatting import counted
 from ragchat.ingest.loading import load_files
 from ragchat.ingest.report import InjectReport, OnProgress
 from ragchat.sanitize import one_line
@@ -39,6 +38,7 @@ from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import readable_size
 from ragcommon.files.uris import path_of
 from ragcommon.files.writing import appearing, private_folder
+from ragcommon.text.rules import counted
 
 # Of one part of a name, in bytes. File systems allow 255, and a hidden name is longer by 18.
 MAX_NAME_BYTES = 200

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.utils import get_cwidth
 
-from ragchat.formatting import counted
 from ragchat.sanitize import one_line
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

@@ -9,12 +9,12 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from ragchat.formatting import counted
 from ragchat.grounding.highlight import Highlight
 from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat.errors import ArgumentMissing, NotConfirmed
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group, sentences
 from ragchat.ui.slash.command import unquoted
 from ragchat.uris import short_uri
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.ingest.report import InjectReport, OnProgress

@@ -11,12 +11,12 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ragchat.errors import PromptArgumentRefused, PromptIncomplete, RagChatError
-from ragchat.formatting import counted
 from ragchat.sanitize import one_line
 from ragchat.servers.prompts import Prompt, as_word, chosen, of_memory, of_servers
 from ragchat.ui.slash.command import QUOTED, unquoted
 from ragchat.ui.slash.completions import MAX_COMPLETIONS
 from ragchat.uris import short_uri
+from ragcommon.text.rules import counted
 from ragconfig.prompt_files import FOLDER, broken_in
 from ragmcp.errors import RagMcpError
 

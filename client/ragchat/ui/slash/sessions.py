@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable
-from ragchat.formatting import counted, local
+from ragchat.formatting import local
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
 from ragchat.ui.slash.command import unquoted
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
