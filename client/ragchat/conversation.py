@@ -147,7 +147,7 @@ class Conversation:
         self._gone = ""
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
-        # Of the question that is answered.
+        # Stops the answer that is being written.
         self._stopping: Stopping | None = None
         # The images of the last question; turns are saved without them.
         self._images: Sequence[str] = ()
@@ -370,18 +370,21 @@ class Conversation:
             self._stopping = answerer.stopping
         elif self.role and not session.turns:
             emit(Notice(f"Without a language model, the role {self.role} has no effect."))
-        async with _suggesting_models(model):
-            turn = await take_turn(
-                question,
-                session_id=session.session_id,
-                history=history,
-                memory=self.scope.searched,
-                answerer=answerer,
-                limits=self.limits,
-                emit=emit,
-                attached=attached.passages,
-            )
-        await self._add(turn, session, history, emit, replaced)
+        try:
+            async with _suggesting_models(model):
+                turn = await take_turn(
+                    question,
+                    session_id=session.session_id,
+                    history=history,
+                    memory=self.scope.searched,
+                    answerer=answerer,
+                    limits=self.limits,
+                    emit=emit,
+                    attached=attached.passages,
+                )
+            await self._add(turn, session, history, emit, replaced)
+        finally:
+            self._stopping = None
         self._images = attached.images
         return turn
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
@@ -130,7 +131,7 @@ class Invocation:
         finally:
             settings = self.settings
             is_here = not (settings.tables["memory_server"]["url"] or settings.store_url)
-            if is_here and settings.names_memory and not settings.memory_path.exists():
+            if is_here and settings.names_memory and not os.path.exists(settings.memory_path):  # noqa: PTH110 (raises nothing)
                 self.console.note(f"There is no memory at {settings.memory_path} yet.")
 
     def sessions(self) -> SessionStore:

@@ -127,8 +127,6 @@ async def _follow(
         seen += len(status.outcomes)
         report.outcomes += status.outcomes
         report.files, report.begun, report.done = job.files, job.begun, job.done
-        if job.status == "cancelled":  # What was begun and has no outcome is not stored.
-            report.begun = job.done
         if on_progress is not None:
             on_progress(Progress(job.files, job.bytes, job.done, job.done_bytes, job.scanning))
         if job.status != "running" and not status.outcomes:

@@ -132,7 +132,10 @@ class Assembly:
     def _finish(self) -> str:
         """Pass on the rest. Returns the whole text."""
         self._say(*self._splitter.finish())
-        reasoning, text = split_whole("".join(self._texts))
+        text = "".join(self._texts)
+        if self._reasoned:
+            return text
+        reasoning, text = split_whole(text)
         self._say(reasoning, "")
         return text
 

@@ -28,7 +28,7 @@ class _Phase(Enum):
 def split_whole(text: str) -> tuple[str, str]:
     """The reasoning and the answer, if BEGIN was in the prompt: some chat templates put it there.
 
-    Only END tells then what was reasoning, when it has been passed on already.
+    Then only END marks the reasoning, which has already been shown as text.
     """
     end = _BARE_END.search(text)
     if end is None or BEGIN in text[: end.start()]:

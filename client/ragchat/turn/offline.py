@@ -58,12 +58,12 @@ async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits)
     The words of a question are often in the turn that asks it, and its answer in the next one.
     """
     hit = window.hit
-    if not hit.surroundings or hit.places:
+    room = SIZES[0] - len(hit.text)
+    if not hit.surroundings or hit.places or room <= 0:
         return window
     try:
         with anyio.fail_after(limits.seconds):
             part = await memory.part(hit.document_id, hit.end_line + 1, None, "", SIZES[0])
-            room = SIZES[0] - len(hit.text)
             replies = part.text if len(part.text) <= room else part.text[: part.text.rfind("\n", 0, room) + 1]
             last = hit.end_line + replies.rstrip().count("\n") + 1
             longer = with_changes(hit, text=f"{hit.text.rstrip()}\n{replies}", end_line=last)
@@ -96,7 +96,7 @@ async def _nearest(
 def _of_named_documents(question: Question, evidence: Sequence[Evidence]) -> list[Evidence]:
     """The passages of the documents that hold most of the question's names; all without such names.
 
-    Who asks in other words, or in another language, still names the house or the person.
+    A question in other words, or in another language, still contains the names.
     """
     terms: dict[str, frozenset[str]] = {}
     for one in evidence:

@@ -77,8 +77,8 @@ class Stopping:
     scope: anyio.CancelScope | None = None  # of the rounds, once there is text
 
     def stop(self) -> bool:
-        """Returns False if there is nothing to keep, or the answer is stopping already."""
-        if self.scope is None or self.scope.cancel_called:
+        """Returns False if there is nothing to keep. An answer that is being checked is kept."""
+        if self.scope is None:
             return False
         self.scope.cancel()
         return True
@@ -147,13 +147,11 @@ class Rounds:
     async def run(self) -> Exchange:
         """Ask until the model calls no tools, or the user stops the answer. Raises ModelError."""
         reached: Reached | None = None
-        try:
-            with anyio.CancelScope() as self._scope:
-                reached = await self._ask_and_call()
-        finally:
-            self._answerer.stopping.scope = None
+        with anyio.CancelScope() as self._scope:
+            reached = await self._ask_and_call()
         if self._scope.cancelled_caught:
-            _, written = split_whole(self._written)
+            written = "" if self._has_reasoned else split_whole(self._written)[1]
+            written = written or self._written
             self._take(Completion(written, [], NOT_REPORTED, STOPPED).estimated(self._messages))
         text, name = "\n\n".join(self._texts), self._model.name
         if not text.strip():
@@ -204,11 +202,10 @@ class Rounds:
         if completion.text or completion.requests:
             self._messages.append(completion.message)
         self._texts.extend([completion.text] if completion.text else [])
-        if completion.text != self._written:
+        if completion.text.strip() != self._written.strip():
             self._emit(Notice(REASONING_SHOWN))
-        self._written = ""
+        self._written, self._cut_off = "", completion.cut_off
         if completion.cut_off:
-            self._cut_off = completion.cut_off
             self._emit(Notice(completion.cut_off))
 
     async def _complete(self, offered: Sequence[dict[str, Any]]) -> Completion:

@@ -40,8 +40,10 @@ class Dialog:
             with self._hold():
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
                     discard_type_ahead()
-                    yield _read
-                    mark_pastes()
+                    try:
+                        yield _read
+                    finally:
+                        mark_pastes()
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:
         """One question."""

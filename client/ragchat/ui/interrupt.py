@@ -1,4 +1,4 @@
-"""Ctrl-C while the chat works: it cancels the work, not the chat."""
+"""Ctrl-C while the chat works: it stops or cancels the work, not the chat."""
 
 from __future__ import annotations
 

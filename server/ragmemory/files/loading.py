@@ -43,8 +43,8 @@ MAX_BYTES = 16 << 20
 READ_AT_ONCE = 16
 # Files whose stored states are looked up per query.
 LOOKED_UP_AT_ONCE = 500
-# How long a cancelled job waits for the commits that have begun.
-SETTLE_SECONDS = 10.0
+# How long a cancelled job waits for the commits that have begun: less than those who cancel it wait.
+SETTLE_SECONDS = 1.5
 # Failures that are stored with a job.
 MAX_FAILURES = 100
 
@@ -130,8 +130,11 @@ class Loading:
             raise self._fatal
 
     async def settle(self) -> None:
-        """After a cancellation: record the files that were being committed, and are stored all the same."""
-        with anyio.move_on_after(SETTLE_SECONDS):
+        """After a cancellation: record the files that were being committed, and are stored all the same.
+
+        The others count as not begun, if all commits have ended.
+        """
+        with anyio.move_on_after(SETTLE_SECONDS) as waiting:
             await self._writer.idle()
         stored = await self._store.documents.files([*self._in_flight])
         for file in [*self._in_flight.values()]:
@@ -139,6 +142,8 @@ class Loading:
             if known is not None and is_current(known.stamp, file.stamp, can_read_scans=False):
                 status: Literal["added", "updated"] = "updated" if file.uri in self._stored else "added"
                 self._done(file, FileOutcome(file.uri, status, known.document_id, known.chunks))
+            elif not waiting.cancelled_caught:
+                self._run.job.begun -= 1
 
     async def _read_files(self, send: ObjectSendStream[tuple[File, Content | Parser]]) -> None:
         async with send:

@@ -44,7 +44,7 @@ class Ingestion(Struct):
     status: Literal["running", "completed", "failed", "cancelled"] = "running"
     ended_at: str = ""
     files: int = 0  # found so far
-    begun: int = 0
+    begun: int = 0  # done or in work; of a cancelled job, done or perhaps stored
     done: int = 0
     bytes: int = 0  # of the files
     done_bytes: int = 0

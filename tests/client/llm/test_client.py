@@ -83,6 +83,13 @@ async def test_the_reasoning_of_a_model_is_not_its_answer() -> None:
         assert (await answer(server.base_url)).text == "Tea is hot."
 
 
+async def test_an_answer_about_the_tag_is_whole_if_its_reasoning_was_recognised() -> None:
+    text = "Qwen writes its reasoning first. The tag </think> ends it."
+    with OpenAIServer([Reply(f"<think>Hm.</think>{text}"), Reply(text, reasoning="Hm.")]) as server:
+        assert (await answer(server.base_url)).text == text
+        assert (await answer(server.base_url)).text == text
+
+
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(
     "reply", [Reply("Tea.", reasoning="What is asked?"), Reply("<think>What is asked?</think>Tea.")]

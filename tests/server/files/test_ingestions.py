@@ -87,6 +87,7 @@ class Scripted(Writer):
         self.error = error
         self.go = anyio.Event()
         self.full = anyio.Event()
+        self.written = anyio.Event()
         self.waiting = 0
         self.most = 0
 
@@ -105,7 +106,7 @@ class Scripted(Writer):
         return Injected(text, metadata["uri"], "added", 1)
 
     async def idle(self) -> None:
-        pass
+        await self.written.wait()
 
     async def forget_all(self, uris: Sequence[str], origin: Origin, machine: str) -> list[Forgotten]:
         raise AssertionError(f"{origin} of {machine} removed {uris}")
@@ -232,15 +233,21 @@ async def test_large_files_are_not_all_in_flight_at_once(
     assert (job.added, documents.most) == (20, 3000)
 
 
-async def test_a_cancelled_job_counts_what_was_begun(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_written", "begun"), [(True, 0), (False, IN_FLIGHT)])
+async def test_a_cancelled_job_counts_what_may_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool, begun: int
+) -> None:
+    monkeypatch.setattr("ragmemory.files.loading.SETTLE_SECONDS", 30.0 if is_written else 0.0)
     folder, documents = notes(tmp_path / "docs", IN_FLIGHT + 10), Scripted()
+    if is_written:
+        documents.written.set()
     async with jobs_of(tmp_path, documents) as jobs:
         job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
         with anyio.fail_after(60):
             await documents.full.wait()
             job = await jobs.cancel(job.job_id)
         assert [one.status for one in await jobs.newest(9)] == ["cancelled"]
-    assert (job.status, job.files, job.begun, job.done) == ("cancelled", IN_FLIGHT + 10, IN_FLIGHT, 0)
+    assert (job.status, job.files, job.begun, job.done) == ("cancelled", IN_FLIGHT + 10, begun, 0)
 
 
 async def test_a_cancelled_job_counts_what_was_being_committed(

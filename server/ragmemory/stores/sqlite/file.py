@@ -150,7 +150,7 @@ class SqliteEngine:
                 raise await self._located(error) from error
 
     async def _open_now(self) -> None:
-        if self._read_only or (self._make is not None and not self.path.exists()):
+        if self._read_only or (self._make is not None and wal.identity(self.path) is None):
             await self._open_to_read()
             return
         try:
@@ -219,7 +219,8 @@ class SqliteEngine:
     @property
     def is_open(self) -> bool:
         """See `Engine.is_open`."""
-        return self._is_open and self._identity == wal.identity(self.path)
+        # An empty memory without a file stays the same when another process creates the file.
+        return self._is_open and self._identity in (None, wal.identity(self.path))
 
     @property
     def is_writable(self) -> bool:
