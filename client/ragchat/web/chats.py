@@ -26,12 +26,12 @@ MAX_IDLE = 8
 class Chats(AsyncContextManagerMixin):
     """`make` makes a conversation in a new session. The least recently used idle one is closed first.
 
-    `runs` are the answers that are being made, and those that failed while no page followed them, with
-    their questions, by session. They are made in `tasks`, and go on until the page is stopped.
+    `runs` are the answers that are being made, and those that failed while no page followed them, by
+    session. They are made in `tasks`, and go on until the page is stopped.
     """
 
     def __init__(self, make: Callable[[], Conversation]) -> None:
-        self.runs: dict[str, tuple[str, Run]] = {}
+        self.runs: dict[str, Run] = {}
         self.tasks: TaskGroup
         self._make = make
         self._open: dict[str, tuple[Conversation, AsyncExitStack]] = {}
@@ -51,10 +51,20 @@ class Chats(AsyncContextManagerMixin):
         found = self._open.get(session_id)
         return found[0].session if found else None
 
+    def begin(self, session_id: str, question: str) -> Run:
+        """A run for a question. It can be followed and stopped at once, unless another one goes on."""
+        run = Run(question)
+        if (last := self.runs.get(session_id)) is None or last.end is not None:
+            self.runs[session_id] = run
+        return run
+
     def stop(self, session_id: str) -> None:
         """Stop the answer that is being made; what a model has written of it is kept."""
-        if (found := self.runs.get(session_id)) and not self._open[session_id][0].stop():
-            found[1].scope.cancel()
+        if (run := self.runs.get(session_id)) is None:
+            return
+        found = self._open.get(session_id)
+        if found is None or not found[0].stop():
+            run.scope.cancel()
 
     async def new(self, notebook: Notebook | None = None) -> Conversation:
         """A conversation in a new session, which is stored with its first turn."""
@@ -104,6 +114,7 @@ class Chats(AsyncContextManagerMixin):
         async with AsyncExitStack() as stack:
             conversation = await stack.enter_async_context(self._make())
             if session_id is not None:
+                await conversation.sessions.info(session_id)  # `resume` would take a prefix of an id, too.
                 await conversation.resume(session_id)
             elif notebook is not None:
                 await conversation.use_notebook(notebook)

@@ -56,12 +56,18 @@ async def ls(site: Site, request: Request) -> dict[str, Any]:
             for one in await site.sessions.search(words, LISTED, notebook)
         ]
         return {"sessions": found}
+    asked = [
+        (one, run.question)
+        for id, run in reversed(site.chats.runs.items())
+        if (one := site.chats.session(id)) and notebook in ("", one.notebook)
+    ]
     listed = await site.sessions.list(LISTED, one_shots=False, notebook=notebook)
+    stored = {one.session_id for one in listed}
     # A session is stored with its first turn; until then, its question is found here.
     new = [
-        _listed(one, session_title(question), one.created_at)
-        for id, (question, _) in reversed(site.chats.runs.items())
-        if (one := site.chats.session(id)) and not one.turns and notebook in ("", one.notebook)
+        _listed(one, one.title or session_title(question), one.created_at)
+        for one, question in asked
+        if one.session_id not in stored
     ]
     return {"sessions": new + [_listed(one, one.title, one.updated_at) for one in listed]}
 
@@ -110,9 +116,15 @@ async def show(site: Site, request: Request) -> dict[str, Any]:
     `asked` is the question that has no answer yet, "" if there is none.
     """
     id, asked = request.path_params["session_id"], request.query_params
-    question, _ = site.chats.runs.get(id, ("", None))
-    new = site.chats.session(id) if question else None
-    info: Session | SessionInfo = new if new and not new.turns else await site.sessions.info(id)
+    run = site.chats.runs.get(id)
+    new = site.chats.session(id) if run else None
+    info: Session | SessionInfo
+    try:
+        info = await site.sessions.info(id)
+    except UnknownSession:  # It is stored with its first turn.
+        if new is None:
+            raise
+        info = new
     start = asked.get("start", "")
     turns = [*await site.sessions.turns(id, PAGE + 1, before=asked.get("before", ""), start=start)]
     has_more, kept = len(turns) > PAGE, turns[:PAGE] if start else turns[-PAGE:]
@@ -123,7 +135,7 @@ async def show(site: Site, request: Request) -> dict[str, Any]:
         "notebook": info.notebook,
         "turns": [turn_document(turn) for turn in kept],
         "has_more": has_more,
-        "asked": one_line(question),
+        "asked": sanitize(run.question) if run else "",
     }
 
 

@@ -49,10 +49,11 @@ class Streamed(Response):
 class Run:
     """Work that goes on when the page is left. Any page can follow it, from its first event on.
 
-    `scope` cancels it. `end` is its last event, None while it goes on.
+    It answers `question`. `scope` cancels it. `end` is its last event, None while it goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, question: str) -> None:
+        self.question = question
         self.scope = anyio.CancelScope()
         self.end: dict[str, Any] | None = None
         self._events: list[dict[str, Any] | None] = []

@@ -76,7 +76,8 @@ def _asking(path: str, take: Take) -> Route:
     """A route that answers with the events of a turn, then `turn` or `error`."""
 
     async def handler(site: Site, request: Request) -> Streamed:
-        asked, session_id, run = await body(request, Ask), request.path_params["session_id"], Run()
+        asked, session_id = await body(request, Ask), request.path_params["session_id"]
+        run = site.chats.begin(session_id, asked.question)
         site.chats.tasks.start_soon(run.do, partial(_take_turn, site, session_id, asked, take))
         return Streamed(partial(_follow, site, session_id, run))
 
@@ -98,8 +99,7 @@ async def _research(chat: Conversation, asked: Ask, emit: Emit, approve: Approve
 async def answer(site: Site, request: Request) -> Streamed:
     """The events of the answer that is being made, from the first on; none if there is no such answer."""
     session_id = request.path_params["session_id"]
-    _, run = site.chats.runs.get(session_id, ("", None))
-    return Streamed(partial(_follow, site, session_id, run))
+    return Streamed(partial(_follow, site, session_id, site.chats.runs.get(session_id)))
 
 
 async def stop(site: Site, request: Request) -> dict[str, Any]:
@@ -112,7 +112,7 @@ async def _follow(site: Site, session_id: str, run: Run | None, tell: Tell) -> N
     if run is None:
         return
     await run.follow(tell)
-    if site.chats.runs.get(session_id, ("", None))[1] is run:  # It failed, and the page says so.
+    if site.chats.runs.get(session_id) is run:  # It failed, and the page says so.
         del site.chats.runs[session_id]
 
 
@@ -184,7 +184,8 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, run: R
 
     async with site.chats.taking_turn(session_id, asked.last) as chat:
         last = chat.last_turn
-        site.chats.runs[session_id] = asked.question or (last.question if last else ""), run
+        run.question = run.question or (last.question if last else "")
+        site.chats.runs[session_id] = run
         running = RunningTurn(chat, tell)
         approving = partial(approve, site.dialogs, running, site.servers.permissions)
         with site.dialogs.during(running), run.scope:

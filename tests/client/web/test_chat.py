@@ -121,6 +121,24 @@ async def test_an_answer_goes_on_through_a_reload(browser: Browser, program: Pro
             await expect(page.locator(".turn")).to_have_count(1)
 
 
+async def test_an_answer_to_a_question_below_a_found_one_goes_on_through_a_reload(
+    browser: Browser, program: Program
+) -> None:
+    async with store_of(program) as store:
+        await store.save_turn(turn("What is coffee?", turn_id="1", session_id="abc"))
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.goto(f"{web.origin}/sessions/abc?turn=1")
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer").last).to_contain_text("One")
+            await page.reload()
+            await expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+            slow.go.set()
+            await expect(page.locator(".answer").last).to_contain_text("One two three.")
+
+
 async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, program: Program) -> None:
     async with serving(program) as web, visiting(browser, web, expected=["ERR_", "Failed"]) as page:
         await expect(page.get_by_label("Model")).to_contain_text("as configured")
@@ -129,6 +147,10 @@ async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, p
         await page.keyboard.press("Enter")
         await expect(page.locator(".talk").get_by_role("alert")).to_contain_text("ragchat does not answer.")
         await expect(page.get_by_label("Question")).to_have_value("What is tea?")
+        await page.get_by_label("Question").fill("//help me")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".failed").get_by_role("heading", name="/help me")).to_be_visible()
+        await expect(page.get_by_label("Question")).to_have_value("//help me")
 
 
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(

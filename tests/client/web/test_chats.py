@@ -49,6 +49,15 @@ async def test_a_second_turn_at_once_is_refused(open_chats: Chats, monkeypatch: 
             pass
 
 
+async def test_a_session_is_asked_by_its_whole_id_alone(open_chats: Chats) -> None:
+    session_id = (await open_chats.new()).session.session_id
+    async with open_chats.taking_turn(session_id) as chat:
+        await chat.ask("How hot is green tea?")
+    with pytest.raises(UnknownSession):
+        async with open_chats.taking_turn(session_id[:-1]):
+            pass
+
+
 async def test_a_page_that_shows_an_older_turn_is_outdated(open_chats: Chats) -> None:
     session_id = (await open_chats.new()).session.session_id
     async with open_chats.taking_turn(session_id, "") as chat:

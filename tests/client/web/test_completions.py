@@ -59,6 +59,7 @@ class Door:
         self.openai = openai.AsyncOpenAI(base_url=f"{origin}/v1", api_key=TOKEN, timeout=LONGEST_SECONDS)
         self.client = httpx2.AsyncClient(base_url=origin, timeout=LONGEST_SECONDS)
         self.token = {"authorization": f"Bearer {TOKEN}"}
+        self.browser = {"cookie": f"ragchat={keys.sign_in()}", "origin": origin}
 
     async def post(self, body: object, **headers: str) -> httpx2.Response:
         return await self.client.post("/v1/chat/completions", json=body, headers={**self.token, **headers})

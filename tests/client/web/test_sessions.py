@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+from ragchat.conversation import SaveMode
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragconfig.settings import load_settings
+from tests.client.web.test_completions import door
 from tests.support.browser import serving
 from tests.support.program import Program
 from tests.support.turns import turn
@@ -84,6 +88,23 @@ async def test_a_page_that_was_left_behind_is_told_so(program: Program) -> None:
             assert newest["question"] == "What is water?"
             ask(client, session, "What is cocoa?", last=newest["turn_id"])
             assert len(client.get(f"/api/sessions/{session}").json()["turns"]) == 4
+
+
+async def test_a_first_turn_that_is_not_stored_yet_is_listed_and_shown_as_asked(
+    tmp_path: Path,
+) -> None:
+    async with door(tmp_path) as opened:
+        chats = opened.site.chats
+        session = (await chats.new()).session.session_id
+        chats.begin(session, "Why is\nthe sky blue?")
+        async with chats.taking_turn(session) as chat:
+            chat.save_mode = SaveMode.NOTHING
+            await chat.ask("Why is\nthe sky blue?")
+        opened.client.headers.update(opened.browser)
+        shown = (await opened.client.get(f"/api/sessions/{session}")).json()
+        assert (shown["asked"], shown["turns"]) == ("Why is\nthe sky blue?", [])
+        listed = (await opened.client.get("/api/sessions")).json()["sessions"]
+        assert [one["title"] for one in listed] == ["Why is the sky blue?"]
 
 
 async def test_files_of_a_conversation_are_attachments_without_markup_of_its_texts(program: Program) -> None:

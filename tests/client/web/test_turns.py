@@ -5,11 +5,15 @@ Covers `streaming`.
 
 from __future__ import annotations
 
-from contextlib import closing
+import json
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from ragchat.web import chats
+from tests.client.web.test_completions import door
 from tests.support.browser import serving
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
@@ -138,6 +142,20 @@ async def test_a_turn_that_is_stopped_before_its_first_word_leaves_the_session_f
                 assert [*stream][-1]["error"]["code"] == "STOPPED"
                 assert ask(client, session, "And coffee?", last="")["answer"].startswith("Done.")
                 assert client.get(f"/api/sessions/{session}").json()["turns"][0]["question"] == "And coffee?"
+
+
+async def test_a_turn_is_stopped_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chats, "BUSY_SECONDS", LONGEST_SECONDS)
+    async with door(tmp_path) as opened, AsyncExitStack() as busy:
+        session = (await opened.site.chats.new()).session.session_id
+        await busy.enter_async_context(opened.site.chats.taking_turn(session))
+        opened.client.headers.update(opened.browser)
+        path, asked = f"/api/sessions/{session}", {"question": "Why is the sky blue?"}
+        async with opened.client.stream("POST", f"{path}/ask", json=asked) as response:
+            (await opened.client.post(f"{path}/stop", json={})).raise_for_status()
+            await busy.aclose()
+            lines = [json.loads(line) async for line in response.aiter_lines()]
+        assert [one["error"]["code"] for one in lines] == ["STOPPED"]
 
 
 async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Program) -> None:

@@ -38,7 +38,7 @@ export const post = async (path, body = {}, signal) => (await send("POST", path,
 export const put = async (path, file, signal) => (await send("PUT", path, file, signal)).json();
 export const remove = async (path) => (await send("DELETE", path)).json();
 
-// The events of a stream of JSON lines. Aborting `signal` stops what makes them, but for an answer.
+// The events of a stream of JSON lines. Aborting `signal` stops the work, except an answer, which goes on.
 export async function* stream(path, body, signal, method = "POST") {
   const response = await send(method, path, body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -108,7 +108,7 @@ export function turnElement(turn, view) {
   return article;
 }
 
-// Saves the answer as a case, with the verdict of this button of it.
+// Saves the answer as a case, with the verdict of the pressed button.
 export async function judge(pressed, sessionId, place) {
   const turn = pressed.closest("article").id.replace("turn-", "turns/");
   say((await post(`/api/sessions/${sessionId}/${turn}/verdict`, { verdict: pressed.value, place })).said);

@@ -45,7 +45,7 @@ export async function show(main, { params, query, signal, navigate }) {
 
   const question = h("textarea", { name: "question", rows: "2", "aria-label": "Question", placeholder: "Ask your documents, or type / for commands" });
   const button = h("button", { class: "primary" }, "Ask");
-  const stop = h("button", { type: "button", hidden: true, onclick: guarded(() => id && post(`${path()}/stop`)) }, "Stop");
+  const stop = h("button", { type: "button", hidden: true, onclick: guarded(() => post(`${path()}/stop`)) }, "Stop");
   const mode = h("select", { "aria-label": "Mode" },
     h("option", { value: "ask" }, "Answer"), h("option", { value: "research" }, "Research report"));
   const model = h("select", { "aria-label": "Model", onchange: () => { chosen.model = model.value; } },
@@ -103,7 +103,7 @@ export async function show(main, { params, query, signal, navigate }) {
   // Ask; of `kind` "answer": show the answer that goes on since this conversation was left.
   async function run(kind, asked) {
     if (running) return say("Wait for the answer, or stop it.");
-    [running, button.disabled, stop.hidden] = [true, true, false];
+    [running, button.disabled, stop.hidden, stop.disabled] = [true, true, false, true];
     problems.replaceChildren();
     for (const failed of turns.querySelectorAll(".failed")) failed.remove();
     const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
@@ -119,10 +119,12 @@ export async function show(main, { params, query, signal, navigate }) {
       id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
       // The address says which conversation this is, so that one can come back to its answer.
       const here = `/sessions/${id}`;
-      if (location.pathname !== here) history[location.pathname.startsWith("/sessions/") ? "pushState" : "replaceState"](null, "", here);
+      const isOther = location.pathname.startsWith("/sessions/") && location.pathname !== here;
+      if (location.pathname + location.search !== here) history[isOther ? "pushState" : "replaceState"](null, "", here);
       let failed = null;
       let finished = null;
       const [body, method] = kind === "answer" ? [undefined, "GET"] : [{ question: asked, last, ...chosen }, "POST"];
+      stop.disabled = false; // The server knows of the answer from here on.
       for await (const event of stream(`${path()}/${kind}`, body, signal, method)) {
         if (event.type === "error") failed = event.error;
         else if (event.type === "turn") finished = event.turn;
@@ -143,7 +145,7 @@ export async function show(main, { params, query, signal, navigate }) {
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
-      if (!question.value) question.value = asked;
+      if (!question.value) question.value = asked.replace(/^\//, "//"); // as it is typed
       if (!isStored) history.replaceState(null, "", placeOf(notebook));
       if (error.code === "SESSION_CHANGED") {
         [draft, failure] = [question.value, error];
