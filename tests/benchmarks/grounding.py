@@ -34,7 +34,7 @@ FAMILIES = {"XQuAD": ("xquad_en", "xquad_de", "xquad_zh"), "SQuAD": ("squad_dev"
 ARTICLE = 5  # paragraphs of each article in XQuAD, one after the other
 QUESTIONS = 400
 TOP_K = 100  # the most, to go past a long article
-COMPARED = 20  # as many as a turn asks for
+COMPARED = 30  # as many as a turn asks for
 BATCH = 100
 CLAIMED = (0.9, 0.85, 0.8, 0.7)
 # What an answerable, a near and a far question weigh in the fit: the near ones are the harder half.

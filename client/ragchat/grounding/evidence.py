@@ -76,18 +76,23 @@ class Evidence:
 
     def _mean(self, values: Sequence[Matches], words: Sequence[Word] | None) -> float:
         best = [max(column) for column in zip(*values, strict=True)]
-        every = self.question.all_words
-        weights = [word.weight if words is None or word in words else 0.0 for word in every]
+        weights = self._weights
+        if words is not None:
+            weights = [word.weight if word in words else 0.0 for word in self.question.all_words]
         total = sum(weights)
         return sum(map(mul, weights, best)) / total if total else 0.0
+
+    @cached_property
+    def _weights(self) -> Sequence[float]:
+        return [word.weight for word in self.question.all_words]
 
     def weigh(self, piece: Piece, coverage: float) -> Sequence[float]:
         """How a piece matches each word, then how it contains it times `coverage`; weighted.
 
         The sum of the highest values of some pieces is their late interaction and `coverage` times theirs.
         """
-        total = sum(word.weight for word in self.question.all_words) or 1.0
-        shares = [word.weight / total for word in self.question.all_words]
+        total = sum(self._weights) or 1.0
+        shares = [weight / total for weight in self._weights]
         return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
 
     @cached_property

@@ -252,8 +252,9 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
     """
     shown, further = list[Window](), list[Window]()
     for window in largest:
-        if shown:
-            window = best_window(window.evidence, SIZES[min(len(shown), SHOWN - 1)]) or window
+        size = SIZES[min(len(shown), SHOWN - 1)]
+        if len(window.text) > size:
+            window = best_window(window.evidence, size) or window
         if any(_repeats(window, other) for other in (*shown, *further)):
             continue
         adds = len(shown) < SHOWN and window.score >= MIN_SHARE * largest[0].score
