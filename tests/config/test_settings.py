@@ -74,7 +74,7 @@ def project_file(home: Path, text: str) -> Path:
 
 def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) -> None:
     key = "retrieval.top_k"
-    assert (load(home).tables["retrieval"]["top_k"], load(home).origins.get(key)) == (20, None)
+    assert (load(home).tables["retrieval"]["top_k"], load(home).origins.get(key)) == (30, None)
     user = user_file(home, "[retrieval]\ntop_k = 9\nmin_score = 0.5")
     assert load(home).origins[key] == str(user)
     project = project_file(home, "[retrieval]\ntop_k = 10")
@@ -273,7 +273,7 @@ def test_a_table_comes_from_a_file_or_as_json_from_the_environment(home: Path) -
 
 def test_the_file_to_start_from_shows_the_ranges() -> None:
     text = template()
-    assert "\n#top_k = 20  # 1 to 100\n" in text
+    assert "\n#top_k = 30  # 1 to 100\n" in text
     assert "\n#requests_per_second = 1000.0  # 0 to 1000000\n" in text
     assert '\n#name = "auto"\n' in text
 
