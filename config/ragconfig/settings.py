@@ -120,7 +120,7 @@ class Settings(Struct):
 
         if not url.startswith(DATABASE):
             scheme = _shown(url.partition("://")[0])  # What follows may hold a password.
-            reason = f"it begins with {DATABASE}, not as {scheme}"
+            reason = f"it must begin with {DATABASE}, not with {scheme}"
             raise self.invalid("store.url", reason)
         if urlsplit(url).password is not None:
             raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
@@ -131,7 +131,7 @@ class Settings(Struct):
         """PGVECTOR, or the URL of a Qdrant; "": each process keeps an index. Raises SettingsError."""
         url: str = self.tables["index"]["url"]
         if url and url != PGVECTOR and not url.startswith(("http://", "https://")):
-            reason = f'it is "{PGVECTOR}" or begins with http:// or https://, not as {_shown(url)}'
+            reason = f'it must be "{PGVECTOR}" or begin with http:// or https://, and is {_shown(url)}'
             raise self.invalid("index.url", reason)
         if url != PGVECTOR and "@" in url:
             reason = "it has a user or a password; a key belongs in QDRANT_API_KEY or index.key_file"

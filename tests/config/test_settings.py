@@ -403,7 +403,7 @@ def test_a_memory_that_is_named_replaces_a_file_by_a_database_and_the_reverse(ho
     ("url", "reason"),
     [
         ("postgresql://me:secret@db/notes", "it has a password, which belongs in PGPASSWORD or ~/.pgpass"),
-        ("mysql://me:secret@db/notes", "it begins with postgresql://, not as 'mysql'"),
+        ("mysql://me:secret@db/notes", "it must begin with postgresql://, not with 'mysql'"),
     ],
 )
 def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
@@ -419,7 +419,7 @@ def test_the_url_of_a_database_is_checked_and_its_password_not_shown(
 def test_a_url_that_names_no_database_is_no_path_either(home: Path, url: str) -> None:
     settings = load_settings(None, {"memory.path": url}, {"RAGCHAT_HOME": str(home)})
     with pytest.raises(
-        InvalidSetting, match=f"it begins with postgresql://, not as '{url.partition(':')[0]}'"
+        InvalidSetting, match=f"it must begin with postgresql://, not with '{url.partition(':')[0]}'"
     ):
         _ = settings.memory_place
 
@@ -432,7 +432,7 @@ def test_a_url_that_names_no_database_is_no_path_either(home: Path, url: str) ->
             "http://:secret@qdrant.example:6333",
             "it has a user or a password; a key belongs in QDRANT_API_KEY or index.key_file",
         ),
-        ("qdrant:6333", "it is \"pgvector\" or begins with http:// or https://, not as 'qdrant:6333'"),
+        ("qdrant:6333", "it must be \"pgvector\" or begin with http:// or https://, and is 'qdrant:6333'"),
     ],
 )
 def test_the_place_of_a_remote_index_is_checked(home: Path, url: str, reason: str) -> None:

@@ -482,7 +482,7 @@ TOKENS = f'[notes.tokens]\nanne = {{ right = "read", sha256 = "{"0" * 64}" }}\n'
     [
         ("[notes]\n", "notes is not usable: it needs either a path or a url"),
         (NOTES + 'url = "postgresql:///x"\n', "it needs either a path or a url"),
-        ('[notes]\nurl = "mysql://db/x"\n', "store.url is not usable: it begins with postgresql://"),
+        ('[notes]\nurl = "mysql://db/x"\n', "store.url is not usable: it must begin with postgresql://"),
         ('[notes]\nurl = "postgresql://me:secret@db/x"\n', "it has a password, which belongs in PGPASSWORD"),
         ('[notes]\npath = "~nobody-here/x.db"\n', "no such home folder"),
         (NOTES.replace("notes]", "Notes]"), "it is not valid: Expected `str` matching regex"),
