@@ -31,7 +31,7 @@ def test_a_changed_document_is_a_step_back_and_marks_the_answer(tmp_path: Path) 
     second = ragchat("eval", "-k", "12")
     assert second.code == 1
     assert "worse: How is green tea steeped?: no longer right" in second.out
-    assert "retrieval.top_k: 20 → 12" in second.out
+    assert "retrieval.top_k: 30 → 12" in second.out
     assert "1 document changed: tea.md" in second.out
     (stale,) = ragchat("session", "stale", "--json").json["turns"]
     assert stale["places"] == ["tea.md:3"]

@@ -43,7 +43,7 @@ def test_a_settings_file_to_start_from_changes_nothing_and_is_never_overwritten(
     written = ragchat("config", "init", "--json").json["path"]
     text = Path(written).read_text(encoding="utf-8")
     assert all(table == {} for table in tomllib.loads(text).values())
-    assert "\n#top_k = 20  # 1 to 100\n" in text
+    assert "\n#top_k = 30  # 1 to 100\n" in text
     assert not any(
         "RAGCHAT" not in row["origin"] and row["origin"] != "default" for row in _settings(ragchat)
     )

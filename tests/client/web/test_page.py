@@ -149,6 +149,7 @@ async def test_two_tabs_are_two_conversations_and_of_one_only_one_asks_at_a_time
             await asked(other, "A quick question")
             await expect(other.locator(".turn .answer")).to_contain_text("Quickly.")
             slow.go.set()
+            await expect(page.locator(".turn:not([aria-busy])")).to_have_count(1)
             await expect(page).to_have_url(re.compile("/sessions/"))
             assert page.url != other.url
             # The same conversation in both: the second one sees what the first one asks.
