@@ -75,7 +75,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     yield sqlite()
     yield settings_files(settings, config_file)
     yield folders(settings)
-    if not (settings.tables["memory_server"]["url"] or settings.store_url):
+    if settings.has_memory_file:
         yield await to_thread.run_sync(database, "memory file", settings.memory_path)
     yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
     async for check in memory_server(settings, config_file):

@@ -62,7 +62,7 @@ class ServerLog:
             file.write(f"\n{STARTED} {local(utc_now())} ---\n")
 
     async def last_line(self) -> str:
-        """The last line of this start that has letters or digits; "" if there is none."""
+        """The last line with a letter or digit since the last start of the server, or ""."""
         with suppress(OSError), self.path.open("rb") as log:
             log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
             lines = log.read().decode(errors="replace").split("\n")

@@ -111,6 +111,11 @@ class Settings(Struct):
         return self.path("memory.path", "memory.db")
 
     @property
+    def has_memory_file(self) -> bool:
+        """Whether memory is the file at `memory_path`: neither in PostgreSQL nor of another server."""
+        return not (self.tables["memory_server"]["url"] or self.store_url)
+
+    @property
     def store_url(self) -> str:
         """The URL of the PostgreSQL database with the memory; "": it is a file. Raises SettingsError."""
         url: str = self.tables["store"]["url"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
@@ -130,9 +129,11 @@ class Invocation:
             yield
         finally:
             settings = self.settings
-            is_here = not (settings.tables["memory_server"]["url"] or settings.store_url)
-            if is_here and settings.names_memory and not os.path.exists(settings.memory_path):  # noqa: PTH110 (raises nothing)
-                self.console.note(f"There is no memory at {settings.memory_path} yet.")
+            if settings.names_memory and settings.has_memory_file:
+                from ragcommon.sqlite.wal import identity
+
+                if identity(settings.memory_path) is None:
+                    self.console.note(f"There is no memory at {settings.memory_path} yet.")
 
     def sessions(self) -> SessionStore:
         from ragchat.sessions.store import SessionStore, sessions_path

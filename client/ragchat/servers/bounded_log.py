@@ -22,13 +22,12 @@ PAUSE_SECONDS = 0.01
 @asynccontextmanager
 async def bounded_log(path: Path) -> AsyncIterator[ServerLog]:
     """The log of one start of a server. Not bounded on Windows, where pipes cannot be awaited."""
+    plain = ServerLog(path)
+    plain.begin()
     if sys.platform == "win32":
-        written = ServerLog(path)
-        written.begin()
-        yield written
+        yield plain
         return
     log = _Copied(path)
-    log.begin()
     try:
         async with background_task(log.copy):
             yield log

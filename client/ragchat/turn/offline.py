@@ -98,10 +98,10 @@ def _of_named_documents(question: Question, evidence: Sequence[Evidence]) -> lis
 
     A question in other words, or in another language, still contains the names.
     """
-    terms: dict[str, frozenset[str]] = {}
-    for one in evidence:
-        terms[one.hit.document_id] = terms.get(one.hit.document_id, frozenset()) | one.terms
-    names = [word for word in question.all_words if word.is_name]
-    counts = {document: sum(word.is_in(held) for word in names) for document, held in terms.items()}
-    most = max(counts.values(), default=0)
-    return [one for one in evidence if counts[one.hit.document_id] == most]
+    held: dict[str, set[str]] = {one.hit.document_id: set() for one in evidence}
+    for word in question.all_words:
+        for one in evidence if word.is_name else ():
+            if word.is_in(one.terms):
+                held[one.hit.document_id].add(word.text)
+    most = max(map(len, held.values()), default=0)
+    return [one for one in evidence if len(held[one.hit.document_id]) == most]

@@ -150,8 +150,8 @@ class Rounds:
         with anyio.CancelScope() as self._scope:
             reached = await self._ask_and_call()
         if self._scope.cancelled_caught:
-            written = "" if self._has_reasoned else split_whole(self._written)[1]
-            written = written or self._written
+            _, answer = ("", "") if self._has_reasoned else split_whole(self._written)
+            written = answer or self._written
             self._take(Completion(written, [], NOT_REPORTED, STOPPED).estimated(self._messages))
         text, name = "\n\n".join(self._texts), self._model.name
         if not text.strip():

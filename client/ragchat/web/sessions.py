@@ -113,7 +113,7 @@ async def _new(site: Site, name: str) -> dict[str, Any]:
 async def show(site: Site, request: Request) -> dict[str, Any]:
     """The last turns, or those before the turn `?before=`, or from the turn `?start=` on.
 
-    `asked` is the question that has no answer yet, "" if there is none.
+    `asked` is the question that is being answered, or "".
     """
     id, asked = request.path_params["session_id"], request.query_params
     run = site.chats.runs.get(id)

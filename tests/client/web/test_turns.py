@@ -6,8 +6,10 @@ Covers `streaming`.
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -77,7 +79,7 @@ async def test_an_answer_goes_on_when_its_stream_is_left_and_can_be_followed_aga
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client:
                 session = new_session(client)
-                leave_when_written(client, session)
+                asked_until("blocks", client, session).close()
                 assert client.get("/api/sessions").json()["sessions"][0]["title"] == "What is tea?"
                 shown = client.get(f"/api/sessions/{session}").json()
                 assert (shown["asked"], shown["turns"]) == ("What is tea?", [])
@@ -97,7 +99,7 @@ async def test_an_answer_that_fails_without_a_page_is_reported_once_to_the_next_
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client:
                 session = new_session(client)
-                leave_when_written(client, session)
+                asked_until("blocks", client, session).close()
                 slow.go.set()
                 assert [*events(client, session, "answer")][-1]["error"]["code"] == "MODEL_STREAM_BROKEN"
                 assert client.get(f"/api/sessions/{session}").status_code == 409
@@ -118,9 +120,7 @@ async def test_a_turn_that_is_stopped_is_kept_as_far_as_it_was_written(program: 
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client:
                 session = new_session(client)
-                stream = events(client, session, question="What is tea?", last="")
-                while next(stream)["type"] != "blocks":
-                    pass
+                stream = asked_until("blocks", client, session)
                 client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
                 turn = [*stream][-1]["turn"]
                 assert turn["answer"].startswith("One")
@@ -134,9 +134,7 @@ async def test_a_turn_that_is_stopped_before_its_first_word_leaves_the_session_f
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client:
                 session = new_session(client)
-                stream = events(client, session, question="What is tea?", last="")
-                while next(stream)["type"] != "retrieved":
-                    pass
+                stream = asked_until("retrieved", client, session)
                 assert slow.reached.wait(LONGEST_SECONDS)
                 client.post(f"/api/sessions/{session}/stop", json={}).raise_for_status()
                 assert [*stream][-1]["error"]["code"] == "STOPPED"
@@ -164,9 +162,7 @@ async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Pro
         async with serving(with_model(program, model)) as web:
             with web.signed_in() as client, closing(another(client)) as other:
                 session = new_session(client)
-                stream = events(client, session, question="What is tea?", last="")
-                while next(stream)["type"] != "retrieved":
-                    pass
+                stream = asked_until("retrieved", client, session)
                 assert last_event(other, session, "And coffee?")["error"]["code"] == "SESSION_BUSY"
                 slow.go.set()
                 assert [*stream][-1]["type"] == "turn"
@@ -216,12 +212,12 @@ async def test_research_is_a_report_that_can_be_stored(program: Program) -> None
             assert stored == {"uri": f"ragchat:report/{turn['turn_id']}", "error": None}
 
 
-def leave_when_written(client: httpx2.Client, session: str) -> None:
-    """Ask "What is tea?", and leave the stream when the beginning of the answer was shown."""
+def asked_until(kind: str, client: httpx2.Client, session: str) -> Generator[dict[str, Any], None, None]:
+    """Ask "What is tea?". Returns the events after the first one of a kind."""
     stream = events(client, session, question="What is tea?", last="")
-    while next(stream)["type"] != "blocks":
+    while next(stream)["type"] != kind:
         pass
-    stream.close()
+    return stream
 
 
 def another(client: httpx2.Client) -> httpx2.Client:

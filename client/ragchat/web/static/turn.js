@@ -65,6 +65,8 @@ export class LiveTurn {
   }
 }
 
+export const turnId = (article) => article?.id.replace("turn-", "") ?? "";
+
 // `view` is {sessionId(), open(source, chip), edit(turn, question), retry()}.
 export function turnElement(turn, view) {
   const chip = chipMaker(turn, view);
@@ -110,8 +112,8 @@ export function turnElement(turn, view) {
 
 // Saves the answer as a case, with the verdict of the pressed button.
 export async function judge(pressed, sessionId, place) {
-  const turn = pressed.closest("article").id.replace("turn-", "turns/");
-  say((await post(`/api/sessions/${sessionId}/${turn}/verdict`, { verdict: pressed.value, place })).said);
+  const turn = turnId(pressed.closest("article"));
+  say((await post(`/api/sessions/${sessionId}/turns/${turn}/verdict`, { verdict: pressed.value, place })).said);
   for (const other of pressed.parentElement.querySelectorAll("[value]")) other.setAttribute("aria-pressed", `${other === pressed}`);
 }
 

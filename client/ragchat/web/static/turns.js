@@ -2,12 +2,10 @@
 
 import { address, get } from "./api.js";
 import { h, say } from "./dom.js";
-import { mark, turnElement } from "./turn.js";
+import { mark, turnElement, turnId } from "./turn.js";
 
 // Turns that are in the document at once.
 const MAX_SHOWN = 60;
-
-export const turnId = (article) => article?.id.replace("turn-", "") ?? "";
 
 // `path()` is the address of the conversation, `view` what `turnElement` takes; `guarded` and `fail` show errors.
 export function turnList({ path, view, signal, guarded, fail }) {

@@ -6,8 +6,8 @@ import { askForText, confirm, Questions } from "../dialogs.js";
 import { counted, errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
-import { judge, LiveTurn, turnElement } from "../turn.js";
-import { turnId, turnList } from "../turns.js";
+import { judge, LiveTurn, turnElement, turnId } from "../turn.js";
+import { turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
 const chosen = { scope: "", model: "" };
