@@ -29,7 +29,7 @@ WEB = "Results:\nURL: https://coffee.example/nine\nEspresso takes 25 seconds.\n"
 # The pressure is the source's, the temperature is not; the last sentence cites nothing.
 REPORT = (
     'Green tea is "brewed at 75 degrees" [1]. Espresso is pressed at nine bar [2].\n\n'
-    "## Details\n\nEspresso needs water of 93 degrees [2]. Everyone likes tea very much."
+    "## Details\n\nEspresso needs water of 93.5 degrees [2]. Everyone likes tea very much."
 )
 
 
@@ -93,8 +93,8 @@ def test_a_report_cites_what_was_found_and_marks_what_its_sources_do_not_hold(
     assert {Path(one["uri"]).name for one in report["citations"]} == {"tea.md", "coffee.md"}
     assert [one["verified"] for one in report["citations"] if one["quote"]] == [True]
     claims = [one["claim"] for one in report["not_supported"]]
-    assert claims == ["Espresso needs water of 93 degrees.", "Everyone likes tea very much."]
-    assert "93 degrees [2]. **(not supported)**" in report["answer"]
+    assert claims == ["Espresso needs water of 93.5 degrees.", "Everyone likes tea very much."]
+    assert "93.5 degrees [2]. **(not supported)**" in report["answer"]
     assert "nine bar [2].\n" in report["answer"]
     assert "## Not supported\n\n- Espresso needs" in report["answer"]
     assert TEA in done.err
@@ -296,6 +296,6 @@ def test_a_check_that_takes_too_long_leaves_the_report_with_what_words_can_tell(
         done = ragchat("research", "--json", QUESTION)
     assert "The model did not check the claims" in done.err
     assert [one["reason"] for one in done.json["not_supported"]] == [
-        "93 degrees: not in source 2",
+        "93.5 degrees: not in source 2",
         "it cites no source",
     ]

@@ -164,15 +164,17 @@ class SqliteEngine:
             if self._make is not None:
                 await to_thread.run_sync(self._make)
             connections.create_file(self.path)
+            identity = wal.identity(self.path)
             async with AsyncExitStack() as undo:
                 writer = await wal.connect(self.path, self._busy_seconds)
                 undo.push_async_callback(writer.close)
                 await connections.prepare(writer, self.path, self._busy_seconds)
                 reader = await wal.connect(self.path, self._busy_seconds, read_only=True)
                 undo.pop_all()
-        self._opened(reader, writer)
+        self._opened(identity, reader, writer)
 
     async def _open_to_read(self) -> None:
+        identity = wal.identity(self.path)  # before reading: a file that appears meanwhile is another one
         async with AsyncExitStack() as undo:
             with self._mapped():
                 source = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
@@ -185,17 +187,20 @@ class SqliteEngine:
                     await connections.check(reader, self.path)
                 await reader.execute("PRAGMA query_only = ON")
             undo.pop_all()
-        self._opened(reader, None, source)
+        self._opened(identity, reader, None, source)
 
     def _opened(
         self,
+        identity: wal.Identity | None,
         reader: aiosqlite.Connection,
         writer: aiosqlite.Connection | None,
         source: Readable | None = None,
     ) -> None:
+        self._identity = identity
         self._reader, self._writer, self._readable = reader, writer, source
-        self._identity = wal.identity(self.path)
-        self._companions = wal.companions(self.path)
+        companions = wal.companions(self.path)
+        # Those of a file that has replaced it since are in use by others.
+        self._companions = companions if identity and identity == wal.identity(self.path) else {}
         self.openings += 1
         self._is_open = True
 

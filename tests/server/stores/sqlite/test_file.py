@@ -4,7 +4,10 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import pytest
 
+from ragcommon.sqlite.readonly import Readable, readable
+from ragmemory.stores.sqlite import file
 from ragmemory.stores.sqlite.file import ReadersWriterLock
 from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import store_at
@@ -44,3 +47,25 @@ async def test_a_file_that_is_made_at_need_is_empty_until_the_first_write(tmp_pa
         assert path.exists()
     finally:
         await store.engine.close()
+
+
+async def test_a_file_that_appears_while_its_absence_is_opened_is_read_at_the_next_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    other = store_at(path, 5.0, 10)
+
+    def overtaken(path: Path, version: int) -> Readable:
+        source = readable(path, version)
+        monkeypatch.setattr(file, "readable", readable)
+        anyio.from_thread.run(other.write, [write_of("A text.")], EMBEDDER)
+        return source
+
+    monkeypatch.setattr(file, "readable", overtaken)
+    store = store_at(path, 5.0, 10, make=lambda: None)
+    try:
+        assert (await store.stats()).documents == 0
+        assert (await store.stats()).documents == 1
+    finally:
+        await store.engine.close()
+        await other.engine.close()
