@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -121,15 +122,13 @@ def short_names(documents: Sequence[tuple[str, str]]) -> list[str]:
         path = path_in(uri)
         return "/".join(path.parts[-folders - 1 :]) if path and folders else file_name(uri, title)
 
-    names = []
-    for uri, title in documents:
-        folders, others = 0, [one for one in documents if one[0] != uri]
-        while folders < _MAX_FOLDERS and any(
-            name(uri, title, folders) == name(*other, folders) for other in others
-        ):
-            folders += 1
-        names.append(name(uri, title, folders))
-    return names
+    names = dict[str, str]()
+    for folders in range(_MAX_FOLDERS + 1):
+        possible = {uri: name(uri, title, folders) for uri, title in documents if uri not in names}
+        counts = Counter(possible.values())
+        is_last = folders == _MAX_FOLDERS
+        names |= {uri: one for uri, one in possible.items() if is_last or counts[one] == 1}
+    return [names[uri] for uri, _ in documents]
 
 
 def short_location(

@@ -52,7 +52,7 @@ class Piece:
     pairs: float  # the share of the question's pairs of neighbouring words that are neighbours in it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """A passage in pieces, and its title and headings as a piece (`names`).
 
@@ -86,13 +86,17 @@ class Evidence:
     def _weights(self) -> Sequence[float]:
         return [word.weight for word in self.question.all_words]
 
+    @cached_property
+    def _shares(self) -> Sequence[float]:
+        total = sum(self._weights) or 1.0
+        return [weight / total for weight in self._weights]
+
     def weigh(self, piece: Piece, coverage: float) -> Sequence[float]:
         """How a piece matches each word, then how it contains it times `coverage`; weighted.
 
         The sum of the highest values of some pieces is their late interaction and `coverage` times theirs.
         """
-        total = sum(self._weights) or 1.0
-        shares = [weight / total for weight in self._weights]
+        shares = self._shares
         return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
 
     @cached_property

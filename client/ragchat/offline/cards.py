@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, Piece, names_of
@@ -106,24 +106,25 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
     names, *weighed = [evidence.weigh(piece, W_COVERAGE) for piece in (evidence.names, *pieces)]
     of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
-    for first in range(len(pieces)):
-        highest = names
-        top = first
-        for last in range(first, len(pieces)):
-            if last > first and pieces[last].end - pieces[first].start > CORE * size:
+    end = len(pieces) - 1
+    for first, start in enumerate(piece.start for piece in pieces):
+        highest, top = names, first
+        for last in range(first, end + 1):
+            stop = pieces[last].end
+            if last > first and stop - start > CORE * size:
                 break
             highest = [*map(max, highest, weighed[last])]
             if scores[last] > scores[top]:
                 top = last
-            middle = (pieces[first].start + pieces[last].end) / 2
-            is_end = last == len(pieces) - 1
-            early = W_EARLY * (is_end or pieces[top].start <= middle)
+            early = W_EARLY * (last == end or 2 * pieces[top].start <= start + stop)
             score = of_rank + sum(highest) + W_BEST * scores[top] + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)
     return _expanded(best, size) if best else None
 
 
+# A passage whose best window turns out too long is searched again for a shorter one.
+@lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by the headings of its section; 0 for a heading or header."""
     scores: list[float] = []
