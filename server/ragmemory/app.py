@@ -60,7 +60,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     )
 
 
-def make_engine(settings: Settings, make: Callable[[], object] | None = None) -> Engine:
+def make_engine(settings: Settings, make: Callable[[], object] = lambda: None) -> Engine:
     """The engine of the memory; nothing is opened yet. Raises SettingsError."""
     memory, path = settings.table("memory", MemorySettings), settings.memory_path
     seconds, read_only = memory.busy_seconds, memory.read_only

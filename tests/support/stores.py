@@ -31,7 +31,7 @@ def store_at(
     undo_depth: int = 100,
     *,
     read_only: bool = False,
-    make: Callable[[], object] | None = None,
+    make: Callable[[], object] = lambda: None,
 ) -> Store:
     """A store at `memories.place_of(path)` that is not open yet."""
     if memories.database:

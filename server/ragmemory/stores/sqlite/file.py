@@ -83,8 +83,8 @@ class SqliteEngine:
     If the disk is full or read-only, the file is opened for reading only. A write then tries to open it
     again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is ever written.
 
-    With `make`, a file that does not exist is an empty memory until the first write, which calls `make`
-    before it creates the file; what `make` raises ends that write.
+    A file that does not exist is an empty memory until the first write, which calls `make` before it creates
+    the file; what `make` raises ends that write.
     """
 
     dialect = SqliteDialect()
@@ -97,7 +97,7 @@ class SqliteEngine:
         busy_seconds: float,
         *,
         read_only: bool = False,
-        make: Callable[[], object] | None = None,
+        make: Callable[[], object] = lambda: None,
     ) -> None:
         self.path = path
         self.place = str(path)
@@ -128,7 +128,7 @@ class SqliteEngine:
         self._damaged_place: str | None = None  # None: not searched yet
 
     async def ensure_open(self) -> None:
-        """Open or create the file, or reopen it if another file is at the path now."""
+        """Open the file, or reopen it if another one is at the path now."""
         if not self.is_replaced():
             return
         async with self._opening:
@@ -150,7 +150,7 @@ class SqliteEngine:
                 raise await self._located(error) from error
 
     async def _open_now(self) -> None:
-        if self._read_only or (self._make is not None and wal.identity(self.path) is None):
+        if self._read_only or wal.identity(self.path) is None:
             await self._open_to_read()
             return
         try:
@@ -161,8 +161,7 @@ class SqliteEngine:
 
     async def _open_to_write(self) -> None:
         with self._mapped():
-            if self._make is not None:
-                await to_thread.run_sync(self._make)
+            await to_thread.run_sync(self._make)
             connections.create_file(self.path)
             identity = wal.identity(self.path)
             async with AsyncExitStack() as undo:

@@ -52,6 +52,7 @@ async def test_a_new_memory_and_its_companions_are_for_the_owner_only(tmp_path: 
 
 @SQLITE_ONLY
 async def test_a_memory_has_the_promised_pragmas(store: Store) -> None:
+    await put(store, "text")
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
@@ -60,6 +61,7 @@ async def test_a_memory_has_the_promised_pragmas(store: Store) -> None:
 
 async def test_a_store_keeps_its_identity_when_it_is_opened_again(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db") as store:
+        await put(store, "text")
         identity = await store.changes.fingerprint()
     async with opened(tmp_path / "m.db") as store:
         assert await store.changes.fingerprint() == identity
@@ -70,6 +72,7 @@ async def test_many_that_create_one_memory_at_the_same_time_all_get_the_same(tmp
 
     async def create() -> None:
         async with opened(tmp_path / "m.db") as store:
+            await put(store, "text")
             identities.add(await store.changes.fingerprint())
 
     async with anyio.create_task_group() as tasks:
@@ -271,13 +274,14 @@ async def test_who_holds_the_write_lock_for_too_long_is_reported(tmp_path: Path)
 
 async def test_a_write_that_waits_for_the_lock_of_another_can_be_called_off(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", busy_seconds=60) as store:
+        await put(store, "one", "a")
         with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with anyio.fail_after(20), anyio.move_on_after(0.01):
-                await put(store, "one")
+                await put(store, "two", "b")
             other.execute("ROLLBACK")
-        assert (await store.stats()).documents == 0
-        assert status(await put(store, "one")) == "added"
+        assert (await store.stats()).documents == 1
+        assert status(await put(store, "two", "b")) == "added"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
@@ -327,6 +331,7 @@ async def test_stats_count_and_name_the_embedder(store: Store) -> None:
 
 @SQLITE_ONLY
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:
+    await put(store, "text")
     with closing(sqlite3.connect(store.path)) as other:
         other.execute("DROP TABLE journal")
     with pytest.raises(MemoryDamaged, match="no such table"):
