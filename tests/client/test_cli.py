@@ -2,8 +2,8 @@
 
 Covers the arguments: `ragchat.arguments.declaring`, `ragchat.arguments.memory`, `ragchat.arguments.parser`,
 `ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.mcp`,
-`ragchat.arguments.sessions`, `ragchat.arguments.setup`, `ragchat.arguments.sources`,
-`ragchat.arguments.table`; and `ragchat.commands.invocation`.
+`ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`; and
+`ragchat.commands.invocation`.
 """
 
 from __future__ import annotations
