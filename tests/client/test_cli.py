@@ -58,6 +58,7 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
     "words",
     [
         ["--nonsense"],
+        ["notebook", "edit", "mine"],
         ["nonsense"],
         ["serve", "--port", "many"],
         ["memory"],
