@@ -152,17 +152,6 @@ def test_a_word_in_place_of_a_number_is_named(words: list[str], capsys: pytest.C
     assert "'x' is not a whole number" in capsys.readouterr().err
 
 
-def test_a_host_may_be_written_as_people_do() -> None:
-    for written, host in (
-        ("Claude Desktop", "claude-desktop"),
-        ("VS Code", "vscode"),
-        ("LM Studio", "lmstudio"),
-        ("Gemini CLI", "gemini"),
-        ("cline", "cline"),
-    ):
-        assert make_parser().parse_args(["mcp", "config", written]).host == host
-
-
 @pytest.mark.parametrize("words", [["--version"], ["ask", "--version"], ["memory", "ls", "--version"]])
 def test_the_version_is_that_of_the_distribution(
     words: list[str], capsys: pytest.CaptureFixture[str]
