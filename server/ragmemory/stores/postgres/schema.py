@@ -9,7 +9,7 @@ _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _NULLABLE = 'TEXT COLLATE "C"'
 _ID = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
-_FIRST = (
+_TABLES = (
     # One row, which every write updates first: its lock orders the commits. `version` is random, since a
     # counter would repeat after a restore.
     """
@@ -38,7 +38,8 @@ _FIRST = (
         added_at {_TEXT},
         updated_at {_TEXT},
         hidden BIGINT NOT NULL DEFAULT 0,
-        stamp {_TEXT} DEFAULT ''
+        stamp {_TEXT} DEFAULT '',
+        machine {_TEXT} DEFAULT ''
     )
     """,
     "CREATE INDEX documents_hidden ON documents(hidden) WHERE hidden <> 0",
@@ -138,16 +139,19 @@ _FIRST = (
         status {_TEXT},
         run_id {_TEXT},
         beat DOUBLE PRECISION NOT NULL,
-        job {_TEXT}
+        job {_TEXT},
+        machine {_TEXT} DEFAULT ''
     )
     """,
     f"""
     CREATE TABLE sources(
         number {_ID},
-        uri {_TEXT} UNIQUE,
+        uri {_TEXT},
         added_at {_TEXT},
         synced_at {_TEXT} DEFAULT '',
-        outcome {_TEXT} DEFAULT 'null'
+        outcome {_TEXT} DEFAULT 'null',
+        machine {_TEXT} DEFAULT '',
+        UNIQUE(uri, machine)
     )
     """,
     f"CREATE TABLE outlines(document_id {_TEXT} PRIMARY KEY, digest BYTEA NOT NULL, blocks {_TEXT})",
@@ -156,18 +160,6 @@ _FIRST = (
     CREATE FUNCTION instr(whole TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE
     AS 'SELECT strpos(whole, part)'
     """,
-)
-
-_MACHINES = (
-    f"ALTER TABLE documents ADD COLUMN machine {_TEXT} DEFAULT ''",
-    # On which machine a killed process ran is not known, so no process can resume its job.
-    "DELETE FROM ingestions WHERE status = 'running'",
-    f"ALTER TABLE ingestions ADD COLUMN machine {_TEXT} DEFAULT ''",
-    f"ALTER TABLE sources ADD COLUMN machine {_TEXT} DEFAULT '', DROP CONSTRAINT sources_uri_key,"
-    " ADD UNIQUE(uri, machine)",
-)
-
-_REMOTE = (
     f"CREATE TABLE leases(name {_TEXT} PRIMARY KEY, holder {_TEXT}, until DOUBLE PRECISION NOT NULL)",
     f"""
     CREATE TABLE remote_index(
@@ -183,10 +175,7 @@ _REMOTE = (
     """,
     "CREATE TABLE remote_terms(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
     "CREATE UNLOGGED TABLE remote_changes(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
-)
-
-# See `stores.published`: files of indexes in parts, which do not compress.
-_PUBLISHED = (
+    # See `stores.published`: files of indexes in parts, which do not compress.
     f"""
     CREATE TABLE published_indexes(
         form BIGINT PRIMARY KEY,
@@ -206,15 +195,13 @@ _PUBLISHED = (
     )
     """,
     "ALTER TABLE published_files ALTER COLUMN data SET STORAGE EXTERNAL",
-)
-
-# For a few rows the planner would read the table from its beginning. A word that few chunks hold, or none, is
-# only found at its end: a question with one took 1.8 s at a million chunks.
-_SOME = (
+    # For a few rows the planner would read the table from its beginning. A word that few chunks hold, or
+    # none, is only found at its end: a question with one took 1.8 s at a million chunks.
     """
     CREATE FUNCTION holding_some(sought TSQUERY, most BIGINT) RETURNS SETOF BIGINT LANGUAGE sql STABLE
     SET enable_seqscan = off AS 'SELECT rowid FROM fulltext WHERE words @@ sought LIMIT most'
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE, _PUBLISHED, _SOME)
+# 0.1.0 made these tables in 5 steps. The steps of later releases follow.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (*[()] * 4, _TABLES)
