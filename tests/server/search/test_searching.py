@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -114,6 +116,41 @@ async def test_turns_keep_their_neighbours_over_an_undo_and_a_restart(tmp_path: 
 
 async def _nothing(*_: object) -> None:
     """Reports no progress."""
+
+
+async def test_a_memory_from_before_tables_repeated_their_header_opens_and_changes_with_its_documents(
+    tmp_path: Path,
+) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, LAMPS, uri="file:///lamps.csv")
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
+        old.execute("ALTER TABLE journal DROP COLUMN host")
+        for table in ("leases", "remote_index", "remote_terms", "remote_changes"):
+            old.execute(f"DROP TABLE {table}")
+        old.execute("DROP TABLE outlines")
+        old.execute("DROP TABLE other_embeddings")
+        old.execute("DROP TABLE removed_embeddings")
+        old.execute("DROP INDEX embeddings_inputs")
+        old.execute("ALTER TABLE embeddings DROP COLUMN input")
+        old.execute("ALTER TABLE chunks DROP COLUMN headings")
+        old.execute("ALTER TABLE chunks DROP COLUMN places")
+        old.execute("ALTER TABLE journal DROP COLUMN before_places")
+        old.execute("ALTER TABLE chunks DROP COLUMN context")
+        old.execute("ALTER TABLE chunks DROP COLUMN surroundings")
+        old.execute("DROP INDEX journal_groups")
+        old.execute("ALTER TABLE journal DROP COLUMN write_group")
+        old.execute("ALTER TABLE documents DROP COLUMN machine")
+        old.execute("ALTER TABLE documents DROP COLUMN stamp")
+        old.execute("DROP TABLE ingestions")
+        old.execute("DROP TABLE sources")
+        old.execute("DROP INDEX journal_uris")
+        old.execute("PRAGMA user_version = 2")
+    async with service_for(tmp_path) as memory:
+        assert {hit.context for hit in (await memory.search.query("lamp250", 3)).hits} == {""}
+        await put(memory, LAMPS + "lamp300,1,2200\n", uri="file:///lamps.csv")
+        assert (await memory.search.query("lamp250", 3)).hits[0].context == "lamp,watts,bought in\n"
+        for action in ("updated", "added"):
+            assert (await memory.history.undo(ORIGIN)).entry.action == action
 
 
 async def test_with_the_embedder_down_a_query_goes_by_words_and_says_so(

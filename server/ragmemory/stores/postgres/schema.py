@@ -9,7 +9,7 @@ _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _NULLABLE = 'TEXT COLLATE "C"'
 _ID = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
-_TABLES = (
+_FIRST = (
     # One row, which every write updates first: its lock orders the commits. `version` is random, since a
     # counter would repeat after a restore.
     """
@@ -38,8 +38,7 @@ _TABLES = (
         added_at {_TEXT},
         updated_at {_TEXT},
         hidden BIGINT NOT NULL DEFAULT 0,
-        stamp {_TEXT} DEFAULT '',
-        machine {_TEXT} DEFAULT ''
+        stamp {_TEXT} DEFAULT ''
     )
     """,
     "CREATE INDEX documents_hidden ON documents(hidden) WHERE hidden <> 0",
@@ -139,19 +138,16 @@ _TABLES = (
         status {_TEXT},
         run_id {_TEXT},
         beat DOUBLE PRECISION NOT NULL,
-        job {_TEXT},
-        machine {_TEXT} DEFAULT ''
+        job {_TEXT}
     )
     """,
     f"""
     CREATE TABLE sources(
         number {_ID},
-        uri {_TEXT},
+        uri {_TEXT} UNIQUE,
         added_at {_TEXT},
         synced_at {_TEXT} DEFAULT '',
-        outcome {_TEXT} DEFAULT 'null',
-        machine {_TEXT} DEFAULT '',
-        UNIQUE(uri, machine)
+        outcome {_TEXT} DEFAULT 'null'
     )
     """,
     f"CREATE TABLE outlines(document_id {_TEXT} PRIMARY KEY, digest BYTEA NOT NULL, blocks {_TEXT})",
@@ -160,6 +156,18 @@ _TABLES = (
     CREATE FUNCTION instr(whole TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE
     AS 'SELECT strpos(whole, part)'
     """,
+)
+
+_MACHINES = (
+    f"ALTER TABLE documents ADD COLUMN machine {_TEXT} DEFAULT ''",
+    # On which machine a killed process ran is not known, so no process can resume its job.
+    "DELETE FROM ingestions WHERE status = 'running'",
+    f"ALTER TABLE ingestions ADD COLUMN machine {_TEXT} DEFAULT ''",
+    f"ALTER TABLE sources ADD COLUMN machine {_TEXT} DEFAULT '', DROP CONSTRAINT sources_uri_key,"
+    " ADD UNIQUE(uri, machine)",
+)
+
+_REMOTE = (
     f"CREATE TABLE leases(name {_TEXT} PRIMARY KEY, holder {_TEXT}, until DOUBLE PRECISION NOT NULL)",
     f"""
     CREATE TABLE remote_index(
@@ -175,7 +183,10 @@ _TABLES = (
     """,
     "CREATE TABLE remote_terms(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
     "CREATE UNLOGGED TABLE remote_changes(term BIGINT PRIMARY KEY, holding BIGINT NOT NULL)",
-    # See `stores.published`: files of indexes in parts, which do not compress.
+)
+
+# See `stores.published`: files of indexes in parts, which do not compress.
+_PUBLISHED = (
     f"""
     CREATE TABLE published_indexes(
         form BIGINT PRIMARY KEY,
@@ -195,13 +206,15 @@ _TABLES = (
     )
     """,
     "ALTER TABLE published_files ALTER COLUMN data SET STORAGE EXTERNAL",
-    # For a few rows the planner would read the table from its beginning. A word that few chunks hold, or
-    # none, is only found at its end: a question with one took 1.8 s at a million chunks.
+)
+
+# For a few rows the planner would read the table from its beginning. A word that few chunks hold, or none, is
+# only found at its end: a question with one took 1.8 s at a million chunks.
+_SOME = (
     """
     CREATE FUNCTION holding_some(sought TSQUERY, most BIGINT) RETURNS SETOF BIGINT LANGUAGE sql STABLE
     SET enable_seqscan = off AS 'SELECT rowid FROM fulltext WHERE words @@ sought LIMIT most'
     """,
 )
 
-# 0.1.0 made these tables in 5 steps. The steps of later releases follow.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (*[()] * 4, _TABLES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE, _PUBLISHED, _SOME)

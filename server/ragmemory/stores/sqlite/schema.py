@@ -5,7 +5,7 @@ from __future__ import annotations
 # "RAGM": another program's database is refused instead of changed.
 APPLICATION_ID = 0x5241474D
 
-_TABLES = (
+_FIRST = (
     # store_id; embedder, dimensions: of the embeddings; reembedded: when all were last recomputed;
     # next_embedder, next_dimensions, kept_embedder, kept_dimensions, kept_bytes: see `stores.reembedding`
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
@@ -23,14 +23,9 @@ _TABLES = (
         characters INTEGER NOT NULL,
         created REAL NOT NULL, -- seconds since 1970: metadata.created_at, else when it was added
         added_at TEXT NOT NULL, -- ISO 8601, UTC
-        updated_at TEXT NOT NULL,
-        hidden INTEGER NOT NULL DEFAULT 0, -- see `stores.hidden`; a hidden document has a random uri and id
-        -- Identifies the state of the file that it was read from: its size and time of change. "": none.
-        stamp TEXT NOT NULL DEFAULT '',
-        machine TEXT NOT NULL DEFAULT '' -- whose files it is about: see `Engine.machine`
+        updated_at TEXT NOT NULL
     ) STRICT
     """,
-    "CREATE INDEX documents_hidden ON documents(hidden) WHERE hidden <> 0",
     # AUTOINCREMENT: an id never comes back, so an index can ask for "everything after this one".
     """
     CREATE TABLE chunks(
@@ -39,51 +34,17 @@ _TABLES = (
         heading TEXT NOT NULL,
         start_line INTEGER NOT NULL,
         end_line INTEGER NOT NULL,
-        text TEXT NOT NULL,
-        context TEXT NOT NULL DEFAULT '', -- these and the next: see `Chunk`
-        surroundings TEXT NOT NULL DEFAULT '',
-        places TEXT NOT NULL DEFAULT '', -- JSON: see `ragcommon.text.places`; "" if there are none
-        headings TEXT NOT NULL DEFAULT ''
+        text TEXT NOT NULL
     ) STRICT
     """,
     "CREATE INDEX chunks_of_document ON chunks(document)",
-    # The ids, without gaps, of those chunks of a document that have embeddings and full text. Visible
-    # documents that were written in one transaction have no pages.
-    """
-    CREATE TABLE pages(
-        first INTEGER PRIMARY KEY,
-        last INTEGER NOT NULL, -- inclusive
-        document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE
-    ) STRICT
-    """,
-    "CREATE INDEX pages_of_document ON pages(document)",
     # Apart from the chunks, so that reading texts does not page through vectors.
     """
     CREATE TABLE embeddings(
         chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
-        vector BLOB NOT NULL, -- (d,) little-endian float16, unit length
-        input BLOB -- digest of the embedder and what it embedded; NULL if embedding it again is cheap
+        vector BLOB NOT NULL -- (d,) little-endian float16, unit length
     ) STRICT
     """,
-    "CREATE INDEX embeddings_inputs ON embeddings(input) WHERE input IS NOT NULL",
-    # Of chunks that no longer exist, the last ones.
-    """
-    CREATE TABLE removed_embeddings(
-        number INTEGER PRIMARY KEY,
-        input BLOB NOT NULL UNIQUE,
-        vector BLOB NOT NULL
-    ) STRICT
-    """,
-    # New embeddings while they are made, then the old ones: see `stores.reembedding`. They change places with
-    # `embeddings`, so the two tables have the same columns.
-    """
-    CREATE TABLE other_embeddings(
-        chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
-        vector BLOB NOT NULL,
-        input BLOB
-    ) STRICT
-    """,
-    "CREATE INDEX other_embeddings_inputs ON other_embeddings(input) WHERE input IS NOT NULL",
     "CREATE TABLE removals(seq INTEGER PRIMARY KEY AUTOINCREMENT, chunk_id INTEGER NOT NULL) STRICT",
     """
     CREATE TRIGGER log_removal AFTER DELETE ON chunks
@@ -108,20 +69,47 @@ _TABLES = (
         undone INTEGER NOT NULL DEFAULT 0,
         before_text TEXT, -- what undo puts back; NULL where there was no such document, or it is too long ago
         before_metadata TEXT,
-        before_added_at TEXT,
-        before_document INTEGER, -- the hidden one with the chunks of the text; before_text is '' then
-        write_group TEXT NOT NULL DEFAULT '', -- writes that are undone together: see `Origin.group`
-        before_places TEXT,
-        host TEXT NOT NULL DEFAULT '' -- of the client: see `Origin.host`
+        before_added_at TEXT
     ) STRICT
     """,
     "CREATE INDEX journal_undoable ON journal(seq) WHERE undone = 0 AND action <> 'restored'",
     "CREATE INDEX journal_texts ON journal(seq) WHERE before_text IS NOT NULL",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+)
+
+# A long document is written and removed in several transactions; until the last one it is hidden.
+_HIDDEN = (
+    # See `stores.hidden`. A hidden document has a random uri and id.
+    "ALTER TABLE documents ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX documents_hidden ON documents(hidden) WHERE hidden <> 0",
+    # The ids, without gaps, of those of its chunks that have embeddings and full text. Visible documents that
+    # were written in one transaction have no pages.
+    """
+    CREATE TABLE pages(
+        first INTEGER PRIMARY KEY,
+        last INTEGER NOT NULL, -- inclusive
+        document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE
+    ) STRICT
+    """,
+    "CREATE INDEX pages_of_document ON pages(document)",
+    # The hidden document whose chunks hold the text that undo puts back; before_text is '' then.
+    "ALTER TABLE journal ADD COLUMN before_document INTEGER",
     "CREATE INDEX journal_documents ON journal(before_document) WHERE before_document IS NOT NULL",
+)
+
+# See `Chunk.context`. Chunks of earlier releases have none until their document changes.
+_CONTEXT = ("ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",)
+
+# Writes that are undone together: see `Origin.group`.
+_GROUPS = (
+    "ALTER TABLE journal ADD COLUMN write_group TEXT NOT NULL DEFAULT ''",
     "CREATE INDEX journal_groups ON journal(write_group)"
     " WHERE undone = 0 AND action <> 'restored' AND write_group <> ''",
-    # The writes to one document: its versions, and whether a write is its last.
-    "CREATE INDEX journal_uris ON journal(uri) WHERE undone = 0 AND action <> 'restored'",
+)
+
+_INGESTIONS = (
+    # Identifies the state of the file that a document was read from: its size and time of change. "": none.
+    "ALTER TABLE documents ADD COLUMN stamp TEXT NOT NULL DEFAULT ''",
     """
     CREATE TABLE ingestions(
         number INTEGER PRIMARY KEY,
@@ -130,23 +118,69 @@ _TABLES = (
         status TEXT NOT NULL,
         run_id TEXT NOT NULL, -- the process that works on it
         beat REAL NOT NULL, -- seconds since 1970 when that process last said so
-        job TEXT NOT NULL, -- JSON of an Ingestion
-        machine TEXT NOT NULL DEFAULT ''
+        job TEXT NOT NULL -- JSON of an Ingestion
     ) STRICT
     """,
-    # The files and folders that memory is kept in step with.
+)
+
+# The files and folders that memory is kept in step with.
+_SOURCES = (
     """
     CREATE TABLE sources(
         number INTEGER PRIMARY KEY,
-        uri TEXT NOT NULL,
+        uri TEXT NOT NULL UNIQUE,
         added_at TEXT NOT NULL, -- ISO 8601, UTC
         synced_at TEXT NOT NULL DEFAULT '', -- when its last sync ended; "": never
-        outcome TEXT NOT NULL DEFAULT 'null', -- JSON of the SyncOutcome of that sync
-        machine TEXT NOT NULL DEFAULT '',
-        UNIQUE(uri, machine)
+        outcome TEXT NOT NULL DEFAULT 'null' -- JSON of the SyncOutcome of that sync
     ) STRICT
     """,
-    # The ids of the blocks of documents whose blocks were shown or edited.
+)
+
+# The writes to one document: its versions, and whether a write is its last.
+_VERSIONS = ("CREATE INDEX journal_uris ON journal(uri) WHERE undone = 0 AND action <> 'restored'",)
+
+# See `Chunk.surroundings`. Chunks of earlier releases have none until their document changes.
+_SURROUNDINGS = ("ALTER TABLE chunks ADD COLUMN surroundings TEXT NOT NULL DEFAULT ''",)
+
+# Pages, sheets, slides, messages: see `ragcommon.text.places`. JSON; "" if there are none.
+_PLACES = (
+    "ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE journal ADD COLUMN before_places TEXT",
+)
+
+# So that nothing is embedded twice: see `stores.reuse`.
+_REUSE = (
+    # A digest of the embedder and what it embedded; NULL if embedding it again is cheap.
+    "ALTER TABLE embeddings ADD COLUMN input BLOB",
+    "CREATE INDEX embeddings_inputs ON embeddings(input) WHERE input IS NOT NULL",
+    # Of chunks that no longer exist, the last ones.
+    """
+    CREATE TABLE removed_embeddings(
+        number INTEGER PRIMARY KEY,
+        input BLOB NOT NULL UNIQUE,
+        vector BLOB NOT NULL
+    ) STRICT
+    """,
+)
+
+# Of the client: see `Origin.host`.
+_HOSTS = ("ALTER TABLE journal ADD COLUMN host TEXT NOT NULL DEFAULT ''",)
+
+# New embeddings while they are made, then the old ones: see `stores.reembedding`. They change places with
+# `embeddings`, so the two tables have the same columns.
+_REEMBEDDING = (
+    """
+    CREATE TABLE other_embeddings(
+        chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
+        vector BLOB NOT NULL,
+        input BLOB
+    ) STRICT
+    """,
+    "CREATE INDEX other_embeddings_inputs ON other_embeddings(input) WHERE input IS NOT NULL",
+)
+
+# The ids of the blocks of documents whose blocks were shown or edited.
+_OUTLINES = (
     # A row stays when its document is removed: undo brings both back.
     """
     CREATE TABLE outlines(
@@ -155,7 +189,34 @@ _TABLES = (
         blocks TEXT NOT NULL -- JSON: see `blocks.outline`
     ) STRICT, WITHOUT ROWID
     """,
-    # See `stores.leases`, and `stores.remote`: of an index outside this process.
+)
+
+# See `Chunk.headings`. Chunks of earlier releases have none until their document is read again.
+_HEADINGS = ("ALTER TABLE chunks ADD COLUMN headings TEXT NOT NULL DEFAULT ''",)
+
+# Whose files a document, a source and a job are about: see `Engine.machine`.
+_MACHINES = (
+    "ALTER TABLE documents ADD COLUMN machine TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ingestions ADD COLUMN machine TEXT NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE new_sources(
+        number INTEGER PRIMARY KEY,
+        uri TEXT NOT NULL,
+        added_at TEXT NOT NULL,
+        synced_at TEXT NOT NULL DEFAULT '',
+        outcome TEXT NOT NULL DEFAULT 'null',
+        machine TEXT NOT NULL DEFAULT '',
+        UNIQUE(uri, machine)
+    ) STRICT
+    """,
+    "INSERT INTO new_sources(number, uri, added_at, synced_at, outcome)"
+    " SELECT number, uri, added_at, synced_at, outcome FROM sources",
+    "DROP TABLE sources",
+    "ALTER TABLE new_sources RENAME TO sources",
+)
+
+# See `stores.leases`, and `stores.remote`: of an index outside this process.
+_REMOTE = (
     "CREATE TABLE leases(name TEXT PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL) STRICT",
     """
     CREATE TABLE remote_index(
@@ -173,8 +234,23 @@ _TABLES = (
     "CREATE TABLE remote_terms(term INTEGER PRIMARY KEY, holding INTEGER NOT NULL) STRICT",
     # Empty outside of a transaction.
     "CREATE TABLE remote_changes(term INTEGER PRIMARY KEY, holding INTEGER NOT NULL) STRICT",
-    f"PRAGMA application_id = {APPLICATION_ID}",
 )
 
-# 0.1.0 made these tables in 16 steps. The steps of later releases follow.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (*[()] * 15, _TABLES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _HIDDEN,
+    _CONTEXT,
+    _GROUPS,
+    _INGESTIONS,
+    _SOURCES,
+    _VERSIONS,
+    _SURROUNDINGS,
+    _PLACES,
+    _REUSE,
+    _HOSTS,
+    _REEMBEDDING,
+    _OUTLINES,
+    _HEADINGS,
+    _MACHINES,
+    _REMOTE,
+)

@@ -162,7 +162,7 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
     [(count,)] = await connection.execute_fetchall(
         # A chunk of only punctuation has no words in the full text.
         "SELECT (SELECT count(*) FROM chunks JOIN documents ON number = document"
-        " WHERE hidden = 0 AND text GLOB '*[A-Za-z0-9]*'"
+        f" WHERE {await _visible(connection)} AND text GLOB '*[A-Za-z0-9]*'"
         " AND chunk_id NOT IN (SELECT doc FROM temp.words_of))"
         " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
     )
@@ -171,12 +171,13 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
+    visible = await _visible(connection)
     number = damaged = 0
     remedy = "Inject it again, or put a backup of the file in its place."
     while page := list(
         await connection.execute_fetchall(
             "SELECT number, uri, digest, chunks, metadata FROM documents"
-            " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT ?",
+            f" WHERE number > ? AND {visible} ORDER BY number LIMIT ?",
             [number, _PAGE],
         )
     ):
@@ -188,6 +189,11 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
                 report(f"The document {uri} is damaged. {remedy}")
     if damaged > _NAMED:
         report(f"{damaged - _NAMED:,} more documents are damaged. {_BACKUP}")
+
+
+async def _visible(connection: aiosqlite.Connection) -> str:
+    """The condition for visible documents; in the first version of the tables all are."""
+    return "hidden = 0" if await wal.pragma(connection, "user_version") > 1 else "1"
 
 
 async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
@@ -254,7 +260,7 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
         await connection.execute_fetchall(
             "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
             " LEFT JOIN embeddings USING(chunk_id)"
-            " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?",
+            f" WHERE chunk_id > ? AND {await _visible(connection)} ORDER BY chunk_id LIMIT ?",
             [after, _PAGE_OF_EMBEDDINGS],
         )
     ):
@@ -269,10 +275,12 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
 
 
 async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
+    has_hidden = await wal.pragma(connection, "user_version") > 1
+    document = "before_document" if has_hidden else "NULL"
     seq = 0
     while page := list(
         await connection.execute_fetchall(
-            "SELECT seq, uri, before_metadata, before_text, before_document FROM journal"
+            f"SELECT seq, uri, before_metadata, before_text, {document} FROM journal"
             " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?",
             [seq, _PAGE],
         )

@@ -31,6 +31,7 @@ from ragmemory.stores.postgres import words
 from ragmemory.stores.postgres.connection import numbered
 from ragmemory.stores.postgres.database import PostgresEngine, without_schema
 from ragmemory.stores.postgres.dialect import regular_expression
+from ragmemory.stores.postgres.schema import MIGRATIONS
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from tests.support.memories import EMBEDDER, write_of
@@ -98,6 +99,23 @@ async def test_many_processes_may_open_a_new_memory_at_once(url: str) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(10):
             group.start_soon(open_one)
+
+
+@pytest.mark.full
+async def test_what_an_earlier_release_has_stored_is_of_no_machine(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert = "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, '', ?, '', 0, '')"
+    with monkeypatch.context() as patch:
+        patch.setattr("ragmemory.stores.postgres.database.MIGRATIONS", MIGRATIONS[:1])
+        async with opened(url) as store, store.engine.transaction() as connection:
+            await connection.execute("INSERT INTO sources(uri, added_at) VALUES('file:///notes', 'then')")
+            await connection.execute(insert, ["ended", "completed"])
+            await connection.execute(insert, ["killed", "running"])
+    async with opened(url) as store:
+        [source] = await store.sources.listed()
+        assert (source.uri, source.machine) == ("file:///notes", "")
+        assert await store.engine.read("SELECT job_id, machine FROM ingestions") == [("ended", "")]
 
 
 async def test_a_word_that_no_chunk_holds_is_not_searched_for_in_all_of_them(url: str) -> None:

@@ -178,6 +178,30 @@ async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as
     assert content_of(path) == before
 
 
+async def test_sources_and_jobs_of_an_earlier_release_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.db"
+    with monkeypatch.context() as patch:
+        for module in ("connection", "file"):
+            patch.setattr(f"ragmemory.stores.sqlite.{module}.MIGRATIONS", MIGRATIONS[:14])
+        store = store_at(path, 5, 100)
+        async with store.engine.transaction() as connection:
+            await connection.execute("INSERT INTO sources(uri, added_at) VALUES('file:///notes', 'then')")
+        await store.engine.close()
+    for read_only in (True, False):
+        store = store_at(path, 5, 100, read_only=read_only)
+        try:
+            [source] = await store.sources.listed()
+        finally:
+            await store.engine.close()
+        assert (source.uri, source.added_at, source.machine) == ("file:///notes", "then", "")
+    async with opened(path) as store:
+        await store.sources.change("file:///notes", [])
+        await store.sources.change("file:///other", [source])
+        assert [one.uri for one in await store.sources.listed()] == ["file:///other"]
+
+
 def content_of(path: Path) -> bytes:
     return path.read_bytes()
 
