@@ -163,16 +163,6 @@ class NotebookUnusable(RagChatError):
     sentence = "The notebook {path} cannot be used: {reason}."
 
 
-class NotEdited(RagChatError):
-    """`reason` is the end of a sentence."""
-
-    path: str
-    reason: str
-    code = "NOT_EDITED"
-    sentence = "The notebook was not edited: {reason}."
-    hint = "Edit {path}, or use --in, --instructions and --model."
-
-
 class NotANotebook(RagChatError):
     """A file to import."""
 

@@ -21,14 +21,6 @@ FILE = "memory.db"
 ORIGIN = "the repository"
 # The origin with `ragmemory --repository`: the memory need not exist yet.
 OPTION = "the option --repository"
-GIT_IGNORE = ".gitignore"
-# The line of .gitignore for the folder, and equivalent ones, for when git is not available.
-LINE = b".ragchat/"
-IGNORED = frozenset({b".ragchat", LINE, b"/.ragchat", b"/.ragchat/"})
-# The maximum size of a .gitignore.
-MAX_BYTES = 1_000_000
-# The timeout for git, which may hang on a file of the repository.
-GIT_SECONDS = 1.0
 
 
 class RepositoryMemoryRefused(SettingsError):
@@ -104,7 +96,7 @@ def may_hold(memory: Path, path: Path) -> bool:
 
 
 def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
-    """The path of a repository's memory, and whether its folder was created and added to .gitignore.
+    """The path of a repository's memory, and whether its folder, which git ignores, was created.
 
     Raises RepositoryMemoryRefused, RepositoryMemoryNotMade.
     """
@@ -112,9 +104,9 @@ def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
     if os.path.lexists(path):
         return path, False
     try:
-        if not _is_ignored(root):
-            _add_ignored(root / GIT_IGNORE)
         path.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError), (path.parent / ".gitignore").open("xb") as file:
+            file.write(b"*\n")  # git then ignores the whole folder, this file included
     except OSError as error:
         reason = f"cannot be written: {os_reason(error)}"
         raise RepositoryMemoryNotMade(str(error.filename or path.parent), reason) from None
@@ -177,56 +169,3 @@ def _children(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
-
-
-def _is_ignored(root: Path) -> bool:
-    """Whether git ignores the folder already."""
-    import shutil
-    import subprocess
-
-    from ragcommon.files.safe_open import read_regular
-
-    # Read before running git, which would block on a FIFO.
-    try:
-        lines = read_regular(root / GIT_IGNORE, MAX_BYTES).splitlines()
-    except FileNotFoundError:
-        lines = []
-    git = shutil.which("git")
-    # Never run a git from the repository, even if PATH contains the working folder.
-    if git is not None and not Path(git).resolve().is_relative_to(root.resolve()):
-        # Never run programs named by its configuration, nor follow the variables of a git hook elsewhere.
-        options = ["-c", "core.fsmonitor=false", "check-ignore", "--quiet", "--no-index"]
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        with suppress(OSError, subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [git, *options, f"{FOLDER}/{FILE}"],
-                cwd=root,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=GIT_SECONDS,
-                check=False,
-            )
-            if done.returncode in (0, 1):
-                return done.returncode == 0
-    return not IGNORED.isdisjoint(line.strip() for line in lines)
-
-
-def _add_ignored(path: Path) -> None:
-    """Atomically add a line for the folder, with the line endings of the file. Raises OSError."""
-    if path.is_symlink():
-        raise OSError(0, "it is a link, which git does not follow", str(path))
-    from ragcommon.files.safe_open import read_regular
-    from ragcommon.files.writing import replace_file
-
-    try:
-        data = read_regular(path, MAX_BYTES)
-    except FileNotFoundError:
-        # With default permissions, as git would create it.
-        with path.open("xb") as file:
-            file.write(LINE + b"\n")
-        return
-    end = b"\r\n" if b"\r\n" in data else b"\n"
-    if data and not data.endswith(b"\n"):
-        data += end
-    replace_file(path, data + LINE + end)

@@ -103,8 +103,8 @@ def test_a_disk_that_is_almost_full_is_a_warning_that_says_how_much_is_needed(
     assert "200 MB" in check.hint
 
 
-def test_python_sqlite_and_terminal_are_seen() -> None:
-    assert [check.status for check in (checks.python(), checks.sqlite(), terminal())] == ["ok"] * 3
+def test_sqlite_and_terminal_are_seen() -> None:
+    assert [check.status for check in (checks.sqlite(), terminal())] == ["ok"] * 2
 
 
 def test_an_invalid_prompt_file_is_named(tmp_path: Path) -> None:

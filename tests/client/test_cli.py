@@ -2,8 +2,8 @@
 
 Covers the arguments: `ragchat.arguments.declaring`, `ragchat.arguments.memory`, `ragchat.arguments.parser`,
 `ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.mcp`,
-`ragchat.arguments.sessions`, `ragchat.arguments.setup`, `ragchat.arguments.sources`,
-`ragchat.arguments.table`; and `ragchat.commands.invocation`.
+`ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`; and
+`ragchat.commands.invocation`.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
     "words",
     [
         ["--nonsense"],
+        ["notebook", "edit", "mine"],
         ["nonsense"],
         ["serve", "--port", "many"],
         ["memory"],
@@ -149,17 +150,6 @@ def test_options_of_the_command_of_a_server_are_not_ours() -> None:
 def test_a_word_in_place_of_a_number_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert "'x' is not a whole number" in capsys.readouterr().err
-
-
-def test_a_host_may_be_written_as_people_do() -> None:
-    for written, host in (
-        ("Claude Desktop", "claude-desktop"),
-        ("VS Code", "vscode"),
-        ("LM Studio", "lmstudio"),
-        ("Gemini CLI", "gemini"),
-        ("cline", "cline"),
-    ):
-        assert make_parser().parse_args(["mcp", "config", written]).host == host
 
 
 @pytest.mark.parametrize("words", [["--version"], ["ask", "--version"], ["memory", "ls", "--version"]])

@@ -76,11 +76,6 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "",
     ),
     (
-        errors.NotEdited("x.toml", "there is no editor"),
-        "The notebook was not edited: there is no editor.",
-        "Edit x.toml, or use --in, --instructions and --model.",
-    ),
-    (
         errors.NotANotebook("x.jsonl", "it is empty"),
         "x.jsonl is not an exported notebook: it is empty.",
         "`ragchat notebook export NAME -o FILE` writes one.",

@@ -17,11 +17,12 @@ from ragmcp.client.features import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.http.connect import open_http
 from ragmcp.oauth.authorization import OAuth
-from ragmcp.oauth.grants import Assertion, ClientCredentials, Login, TokenRequest, TokenSource
+from ragmcp.oauth.grants import Login, TokenRequest, TokenSource
 from ragmcp.oauth.registration import Identity
 from ragmcp.oauth.store import Registration
 from ragmcp.oauth.web import Web
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
+from tests.support.oauth_grants import Assertion, ClientCredentials
 
 SECONDS = 20.0
 # Printed by a client that did not fail.

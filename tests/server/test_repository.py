@@ -65,7 +65,7 @@ def test_a_fresh_repository_is_empty_until_build_index_loads_it(
         assert (job["status"], job["sources"], job["added"]) == ("completed", [root.as_uri()], 1)
         assert found(server, "search_code", query="brew")["hits"][0]["location"] == f"{root}/src/tea.py:1"
         assert found(server, "trace_symbol", name="brew")["notices"] == []
-        assert (root / ".gitignore").read_text("utf-8") == ".ragchat/\n"
+        assert not (root / ".gitignore").exists()
         assert (root / ".ragchat" / "memory.db").is_file()
     assert not (tmp_path / "home" / "data").exists()
 
@@ -109,13 +109,13 @@ def test_the_settings_of_the_users_own_memory_do_not_concern_it(tmp_path: Path, 
 
 @pytest.mark.full
 def test_a_repository_that_may_not_be_written_says_so(tmp_path: Path, root: Path) -> None:
-    (root / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    (root / ".ragchat").symlink_to("nowhere")
     with stdio_memory(tmp_path, "--repository", cwd=root) as server:
         assert found(server, "Query", query="brew")["empty"]
         for refused in (server.call("build_index"), server.call("Inject", text="Tea.")):
             assert refused["isError"]
             assert "No memory can be created for the repository" in refused["content"][0]["text"]
-    assert not (root / ".ragchat").exists()
+    assert not (root / "nowhere").exists()
 
 
 def run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -328,7 +328,7 @@ def test_index_loads_the_repository_beside_the_chat_and_the_next_chat_goes_on_wi
         assert not re.search(r"\d added", chat.text)
         chat.press(CTRL_D)
         assert chat.wait_for_end() == 0
-        assert (folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"
+        assert (folder / ".ragchat" / ".gitignore").read_text("utf-8") == "*\n"
         embedder.go.set()
         chat = start(columns=200, **environ)
         chat.wait_for(f"Memory of this repository: {re.escape(str(folder))}")

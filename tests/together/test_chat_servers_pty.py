@@ -92,20 +92,6 @@ def test_a_page_that_a_call_needs_is_visited_before_the_call_is_repeated(tmp_pat
         assert "User completed the URL elicitation flow" in result
 
 
-def test_an_attached_resource_that_changes_is_announced_above_the_prompt(tmp_path: Path) -> None:
-    replies = [Reply("It says hello."), Reply(tool_calls=[("mine__Grow", {})]), Reply("It has grown.")]
-    with OpenAIServer(replies) as server, chat_with(tmp_path, server) as chat:
-        chat.enter("What does @mine:note://welcome say?")
-        chat.wait_for(r"^It says hello\.")
-        chat.enter("Let it grow.")
-        chat.wait_for(r"^Allow mine__Grow\(\)\?")
-        chat.press("y\r")
-        chat.wait_for(r"^It has grown\.")
-        chat.wait_for(r"^@mine:note://welcome has changed since you attached it\.")
-        chat.press(CTRL_D)
-        assert chat.wait_for_end() == 0
-
-
 def test_a_server_uses_the_model_after_the_user_has_seen_what_it_asks(tmp_path: Path) -> None:
     replies = [Reply(tool_calls=[("mine__Think", {})]), Reply("It is four."), Reply("It thought of four.")]
     with OpenAIServer(replies) as server, chat_with(tmp_path, server) as chat:

@@ -64,7 +64,7 @@ def test_one_host_can_be_chosen(ragchat: Program) -> None:
     home = Path(ragchat.environ["HOME"])
     write(home / ".cursor" / "mcp.json", {"a": {"command": "x"}})
     write(home / ".lmstudio" / "mcp.json", {"b": {"command": "y"}})
-    assert statuses(ragchat("mcp", "import", "lm-studio", "--json").json) == {"b": "added"}
+    assert statuses(ragchat("mcp", "import", "lmstudio", "--json").json) == {"b": "added"}
     assert ragchat("mcp", "import", "goose").code == 2
 
 

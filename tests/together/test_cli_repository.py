@@ -40,7 +40,7 @@ def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Progra
     done = ragchat("inject", ".")
     assert (done.code, done.out) == (0, "2 added (2 chunks).\n")
     assert done.err == f"This repository has its own memory now: {own} (ignored by git).\n"
-    assert (ragchat.folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"
+    assert (ragchat.folder / ".ragchat" / ".gitignore").read_text("utf-8") == "*\n"
     assert ragchat("inject", ".").err == ""
     # It is used from anywhere in the repository, and nowhere else.
     for folder in (ragchat, below(ragchat, "src")):
@@ -61,7 +61,6 @@ def test_loading_a_part_of_a_repository_makes_none(ragchat: Program, tmp_path: P
     for words in (("src",), ("tea.md",), (".", "src"), ("-",)):
         assert ragchat("inject", *words, stdin="text").code == 0
     assert not (ragchat.folder / ".ragchat").exists()
-    assert not (ragchat.folder / ".gitignore").exists()
     assert memory_of(ragchat) == str(tmp_path / "home" / "data" / "memory.db")
 
 

@@ -52,7 +52,7 @@ async def manager(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     home = tmp_path_factory.mktemp("home")
     servers = {library: entry(peers.server_command(library, "stdio")) for library in LIBRARIES}
     write(home, **servers, typescript2=entry(typescript.sdk_server("stdio")))
-    user = User(elicit, visit, sample, print, print)
+    user = User(elicit, visit, sample, print)
     async with managed(home, user=user) as manager:
         assert {one.state for one in manager.connections.values()} == {ServerState.READY}
         yield manager

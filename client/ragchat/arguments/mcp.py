@@ -10,25 +10,11 @@ from ragchat.arguments.declaring import Command, argument, flag, option, pair, t
 from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import HOSTS
 
-HOST_ALIASES = {
-    "claude": "claude-desktop",
-    "code": "vscode",
-    "vs-code": "vscode",
-    "lm-studio": "lmstudio",
-    "gemini-cli": "gemini",
-}
-
-
 # The hosts whose servers can be imported.
 JSON_HOSTS = tuple(name for name, host in HOSTS.items() if host.format == "json")
 
 
 _NAME = argument("name", metavar="NAME", help="its name")
-
-
-def _host(text: str) -> str:
-    name = text.lower().replace(" ", "-")
-    return HOST_ALIASES.get(name, name)
 
 
 class ReplacesPositionals(argparse.Action):
@@ -121,7 +107,6 @@ COMMANDS = (
                 "host",
                 metavar="HOST",
                 nargs="?",
-                type=_host,
                 choices=JSON_HOSTS,
                 help=f"of this program only: {', '.join(JSON_HOSTS)}",
             ),
@@ -144,7 +129,7 @@ COMMANDS = (
         "mcp_config:config",
         "print the block to paste into the settings of another program",
         (
-            argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
+            argument("host", metavar="HOST", choices=tuple(HOSTS), help=", ".join(HOSTS)),
             flag(
                 "--repository",
                 help="not this memory: that of the git repository which is open in the program",

@@ -26,8 +26,13 @@ COMMANDS = (
     Command(
         "notebook edit",
         "notebook:edit",
-        "change a notebook; without options, its file in $VISUAL or $EDITOR",
+        "change a notebook; `notebook show` names its file",
         (_NAME, *_VALUES),
+        check=lambda arguments: (
+            "notebook edit needs --in, --instructions or --model"
+            if (arguments.scope, arguments.instructions, arguments.model) == (None, None, None)
+            else ""
+        ),
     ),
     Command(
         "notebook rm",

@@ -1,4 +1,4 @@
-"""The program itself: serve the memory, settings, diagnosis."""
+"""The program itself: its model and embedder, serve the memory, settings, diagnosis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,34 @@ def _check_web(arguments: Namespace) -> str:
     return ""
 
 
+YES = flag("--yes", help="download and choose without asking")
+
 COMMANDS = (
+    Command(
+        "model setup",
+        "model:setup",
+        "find models on this machine, try them, and write the one to use into the settings",
+        (
+            option("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
+            YES,
+        ),
+    ),
+    Command("embedder ls", "embedder:ls", "list what can embed: size, languages, licence"),
+    Command(
+        "embedder use",
+        "embedder:use",
+        "embed memory with another embedder, compare both by your own cases, and change to it",
+        (
+            argument(
+                "name",
+                metavar="NAME",
+                type=text_value,
+                help="its name in `embedder ls`, ollama:NAME to pull one, a folder with a model, or back",
+            ),
+            flag("--anyway", help="change to it without asking your cases"),
+            YES,
+        ),
+    ),
     Command(
         "web",
         "web:web",

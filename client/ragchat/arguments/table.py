@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import evaluation, mcp, memory, notebooks, program, questions, sessions, setup, sources
+from ragchat.arguments import evaluation, mcp, memory, notebooks, program, questions, sessions, sources
 
 GROUPS = {
     "source": "folders and web pages that memory stays in step with",
@@ -30,6 +30,5 @@ COMMANDS = (
     *sessions.COMMANDS,
     *notebooks.COMMANDS,
     *mcp.COMMANDS,
-    *setup.COMMANDS,
     *program.COMMANDS,
 )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -18,12 +16,10 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.commands.stdin import confirm
 from ragchat.errors import (
-    CommandNotPossible,
     NoDocumentMatches,
     NotebookExists,
     NotebookNameRefused,
     NotebookNotConfirmed,
-    NotEdited,
     UnknownNotebook,
 )
 from ragchat.formatting import local
@@ -36,11 +32,9 @@ from ragchat.notebooks.definitions import (
     folder_of,
     listed,
     load,
-    names,
     notebook_path,
     remove,
     save,
-    unknown,
 )
 from ragchat.notebooks.transfer import Shared, head, read_head
 from ragchat.sanitize import visible
@@ -153,38 +147,14 @@ def _session_lines(sessions: Sequence[SessionInfo]) -> list[str]:
 
 
 async def edit(run: Invocation) -> int:
-    """Change the values that are given, or open the file in an editor.
-
-    Raises NotEdited, SeveralDocumentsMatch.
-    """
+    """Change the values that are given. Raises SeveralDocumentsMatch."""
     folder = folder_of(run.settings)
-    path = notebook_path(folder, run.arguments.name)
-    values = (run.arguments.scope, run.arguments.instructions, run.arguments.model)
-    if any(value is not None for value in values):
-        given = _given(run, load(folder, run.arguments.name))
-        if run.arguments.scope:
-            await _check_scope(run, given)
-        save(folder, given)
-    else:
-        await _open_editor(run, path)
-    notebook = load(folder, run.arguments.name)
+    notebook = _given(run, load(folder, run.arguments.name))
+    if run.arguments.scope:
+        await _check_scope(run, notebook)
+    path = save(folder, notebook)
     run.console.result({**_document(notebook), "path": str(path)}, *_lines(notebook))
     return 0
-
-
-async def _open_editor(run: Invocation, path: Path) -> None:
-    """Raises NotEdited, UnknownNotebook."""
-    from ragchat.ui import editor
-
-    if path.stem not in names(path.parent):
-        raise unknown(path.parent, path.stem)
-    try:
-        command = editor.editor_command(path, 1, run.settings.tables["open"]["editor"], os.environ)
-        if command is None or not run.can_ask:
-            raise NotEdited(str(path), "there is no terminal, or $VISUAL and $EDITOR name no editor")
-        await editor.run(command.words)
-    except CommandNotPossible as error:
-        raise NotEdited(str(path), error.reason) from None
 
 
 async def rm(run: Invocation) -> int:

@@ -35,15 +35,13 @@ class User:
     """Ways to ask the user; the first argument is the server. `elicit` and `sample` raise InputDeclined.
 
     `visit` shows a page, waits until the user or the server (by the event) reports that it is done, and
-    returns whether the user visited it. `show_progress` shows a line about a running call, `tell` a line
-    between two messages.
+    returns whether the user visited it. `show_progress` shows a line about a running call.
     """
 
     elicit: Callable[[str, Elicit], Awaitable[ElicitResult]]
     visit: Callable[[str, Elicit, anyio.Event], Awaitable[bool]]
     sample: Callable[[str, Sample], Awaitable[SamplingResult]]
     show_progress: Callable[[str], None]
-    tell: Callable[[str], None]
 
 
 def make_handlers(

@@ -28,7 +28,6 @@ from ragchat.servers.media import MediaFiles
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
 from ragchat.servers.visits import Visits
-from ragchat.servers.watching import ResourceWatch
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.features import Client, OnProgress
@@ -92,8 +91,7 @@ class Connection(ManagedServer):
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, MAX_PAUSE_SECONDS)
-        self._watch = ResourceWatch(config.name, user.tell if user else log.info)
-        self.offers = Offers(config.name, self._ask, self._watch.add)
+        self.offers = Offers(config.name, self._ask)
 
     async def run(self) -> None:
         """Stay connected until cancelled; a server with unusable settings is not started."""
@@ -179,10 +177,7 @@ class Connection(ManagedServer):
                     listed, start.deadline = True, math.inf
                     self.state, self.failure = ServerState.READY, None
                     self._start_finished.set()
-                    async with (
-                        background_task(lambda: self._follow(client)),
-                        background_task(lambda: self._watch.follow(client)),
-                    ):
+                    async with background_task(lambda: self._follow(client)):
                         yield client
             if start.cancelled_caught:
                 raise RequestTimedOut("its start", self._settings.start_seconds)

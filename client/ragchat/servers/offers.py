@@ -30,14 +30,12 @@ class Ask(Protocol):
 class Offers:
     """The resources and prompts of `server`. Lists are kept until `forget`.
 
-    `ask` sends a request, named first; `on_attached` gets the URI of each resource that is read. Every method
-    raises RagMcpError.
+    `ask` sends a request, named first. Every method raises RagMcpError.
     """
 
-    def __init__(self, server: str, ask: Ask, on_attached: Callable[[str], None]) -> None:
+    def __init__(self, server: str, ask: Ask) -> None:
         self._server = server
         self._ask = ask
-        self._on_attached = on_attached
         self.forget()
 
     def forget(self) -> None:
@@ -67,7 +65,6 @@ class Offers:
     async def read(self, uri: str) -> list[DocumentText]:
         """The contents of a resource; binary contents are replaced by a placeholder."""
         contents = await self._ask("resources/read", lambda client: client.read_resource(uri))
-        self._on_attached(uri)
         return [self._document(one) for one in contents]
 
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:

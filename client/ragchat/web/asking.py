@@ -83,7 +83,7 @@ class PageUser:
         self._permissions = permissions
 
     def user(self) -> User:
-        return User(self.elicit, self.visit, self.sample, self.show_progress, self.tell)
+        return User(self.elicit, self.visit, self.sample, self.show_progress)
 
     async def elicit(self, server: str, request: Elicit) -> ElicitResult:
         """Raises InvalidParams for a form that cannot be shown."""

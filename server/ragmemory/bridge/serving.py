@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -11,14 +12,16 @@ from httpx2 import URL, InvalidURL
 from ragconfig.errors import SettingsError
 from ragconfig.keys import find_token
 from ragconfig.settings import Settings
-from ragmcp.errors import RagMcpError, ServerUnreachable
+from ragmcp.errors import RagMcpError, ServerNotStarted, ServerUnreachable
 from ragmcp.http.client import open_client
 from ragmcp.http.reach import is_loopback
+from ragmcp.stdio.process import ServerProcess
 from ragmcp.stdio.serve import standard_streams
 from ragmemory.bridge.host import Bridge
-from ragmemory.bridge.spawned import Spawned
 from ragmemory.settings import LimitSettings
 from ragmemory.signals import end_on_signal, exit_within
+
+log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.25
 MCP_PATH = "/mcp"
@@ -81,3 +84,36 @@ async def _before_retry(spawned: Spawned | None, error: RagMcpError) -> None:
     if spawned and isinstance(error, ServerUnreachable):
         await spawned.start()
     await anyio.sleep(PAUSE_SECONDS)
+
+
+class Spawned:
+    """Runs `command`, `ragmemory http`, on each `start`, until the bridge ends.
+
+    The server prints a line once it listens, and ends when stdin ends.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._wanted = anyio.Event()
+        self._started = anyio.Event()
+
+    async def start(self) -> None:
+        """Return when the server listens or has ended: another server may have the port already."""
+        self._wanted.set()
+        await self._started.wait()
+
+    async def run(self) -> None:
+        """Run until cancelled, which ends the server."""
+        while True:
+            await self._wanted.wait()
+            try:
+                await self._run_once()
+            except ServerNotStarted as error:
+                log.error("%s", error)
+            self._started.set()
+            self._wanted, self._started = anyio.Event(), anyio.Event()
+
+    async def _run_once(self) -> None:
+        async with ServerProcess.start(self._command, stderr=None, env=None, cwd=None) as process:
+            while await process.stream.receive():
+                self._started.set()

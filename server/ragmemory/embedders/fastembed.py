@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio import to_thread
 
@@ -81,16 +81,8 @@ PREFIXES = (
 )
 
 
-class TextModel(Protocol):
-    """What is used of fastembed's `TextEmbedding`."""
-
-    def query_embed(self, query: list[str]) -> Iterable[NDArray[Any]]: ...
-
-    def passage_embed(self, texts: list[str], *, batch_size: int) -> Iterable[NDArray[Any]]: ...
-
-
 class Loaded(NamedTuple):
-    model: TextModel
+    model: Any  # fastembed's `TextEmbedding`
     tokenizer: Tokenizer
     prefixes: Prefixes
     longest: int  # in tokens; the model cuts off what is longer

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -53,21 +53,6 @@ class ModelUnusable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
-
-
-class Family(Protocol):
-    """fastembed's `TextEmbedding` or `TextCrossEncoder`."""
-
-    def list_supported_models(self) -> list[dict[str, Any]]: ...
-
-    def download_files_from_huggingface(
-        self,
-        hf_source_repo: str,
-        cache_dir: str,
-        extra_patterns: list[str],
-        local_files_only: bool,
-        **more: Any,
-    ) -> str: ...
 
 
 class Listed(NamedTuple):
@@ -146,7 +131,7 @@ def using_fastembed() -> Iterator[None]:
         raise ModelUnusable(reason, "Download or export the model again, or choose another one.") from error
 
 
-def listed(family: Family, wanted: str, cache: Path, *, may_download: bool) -> Listed:
+def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> Listed:
     """A model by its name in fastembed's list, with or without the organization. Raises ModelUnusable."""
     models = {entry["model"]: entry for entry in family.list_supported_models()}
     names = {name.lower(): name for name in models} | {

@@ -12,7 +12,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Metadata
-from ragcommon.contract.history import Difference, Entry, Origin, Restored, Undone, Version, Versions
+from ragcommon.contract.history import Difference, Origin, Restored, Undone, Version, Versions
 from ragmemory.errors import VersionNotFound, VersionNotKept
 from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
@@ -32,13 +32,10 @@ class History:
     """
 
     def __init__(self, store: Store, writer: Writer, cancel_group: Callable[[str], Awaitable[None]]) -> None:
+        self.journal = store.journal.entries
         self._store = store
         self._writer = writer
         self._cancel_group = cancel_group
-
-    async def journal(self, limit: int, before: int | None = None) -> list[Entry]:
-        """The newest entries of the journal, newest first; those before an entry, by its number."""
-        return await self._store.journal.entries(limit, before)
 
     async def versions(self, document: str, limit: int) -> Versions:
         """The newest versions of a document, the current one first. Raises DocumentNotFound."""

@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from ragcommon import server_note
 from ragcommon.hosts import SERVER_NAME, server_command
-from ragconfig.keys import find_token
+from ragconfig.home import Home
+from ragconfig.keys import HTTP_TOKEN, find_token, stored_token
 from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
@@ -38,7 +39,6 @@ from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
-from ragmemory.http.token_file import own_token
 from ragmemory.log import say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
@@ -79,9 +79,23 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
         # Before stdout is redirected, so that errors reach it.
         # With memories for others, a proxy may let them in on an address that only this machine can reach.
         needed = exposed or table.memories
-        token = find_token(table.token_file) or (own_token(settings.home) if needed else None)
+        token = find_token(table.token_file) or (_own_token(settings.home) if needed else None)
         announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
+
+
+def _own_token(home: Home) -> str:
+    """This user's own token, created and printed on stderr the first time. Raises SettingsError.
+
+    It is never on a command line or in a log.
+    """
+    path = home.data / HTTP_TOKEN
+    token, made = stored_token(path)
+    if made:
+        sys.stderr.write(
+            f"A bearer token was made and kept in {path}; it is shown only now:\n\n  {token}\n\n"
+        )
+    return token
 
 
 async def _serve(

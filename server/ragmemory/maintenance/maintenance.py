@@ -19,7 +19,6 @@ from ragcommon.contract.maintenance import (
     Reembedded,
     Repaired,
     Stats,
-    Verified,
 )
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
@@ -51,6 +50,8 @@ class Maintenance:
         roots: Sequence[str],
         models: Path,
     ) -> None:
+        self.stats = store.stats
+        self.verify = store.engine.verify
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -58,14 +59,6 @@ class Maintenance:
         self._roots = roots
         self._models = models
         self._reembedding = anyio.Lock()
-
-    async def stats(self) -> Stats:
-        """Counts and sizes."""
-        return await self._store.stats()
-
-    async def verify(self, on_progress: engine.OnProgress) -> Verified:
-        """Check the whole file, even if it cannot be opened."""
-        return await self._store.engine.verify(on_progress)
 
     async def repair(self, on_progress: engine.OnProgress) -> Repaired:
         """Check the file; back it up, then repair what derives from the texts. Raises BackupFailed."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from anyio import to_thread
@@ -31,8 +31,6 @@ from ragmemory.embedders.onnx_files import (
 from ragmemory.errors import RerankerUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ragcommon.contract.search import Hit
 
 # Pairs that are scored at a time: more are no faster on a processor, and take more memory.
@@ -51,12 +49,6 @@ class RerankerSettings(Struct, frozen=True):
     threads: int
 
 
-class CrossEncoder(Protocol):
-    """What is used of fastembed's `TextCrossEncoder`."""
-
-    def rerank(self, query: str, documents: Sequence[str], batch_size: int) -> Iterable[float]: ...
-
-
 class Reranker:
     """`cache` is the folder of downloaded models.
 
@@ -67,7 +59,7 @@ class Reranker:
     def __init__(self, settings: RerankerSettings, cache: Path) -> None:
         self.settings = settings
         self._cache = cache
-        self._model: CrossEncoder | None = None
+        self._model: Any = None  # fastembed's `TextCrossEncoder`
         self._failure: ModelUnusable | None = None
         self._failed_at = 0.0
         self._loading: threading.Thread | None = None
@@ -95,7 +87,7 @@ class Reranker:
         ordered = [*(replace(hit, rerank_score=score) for score, hit in scored), *rest]
         return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
 
-    async def _scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> list[float]:
+    async def _scores(self, model: Any, query: str, texts: Sequence[str]) -> list[float]:
         def score() -> list[float]:
             with using_fastembed():
                 return [probability(value) for value in model.rerank(query, texts, BATCH)]
@@ -105,7 +97,7 @@ class Reranker:
         except ModelUnusable as error:
             raise RerankerUnavailable(self.settings.model, error.reason, error.hint) from error
 
-    async def _loaded(self) -> CrossEncoder:
+    async def _loaded(self) -> Any:
         """Raises RerankerUnavailable."""
         is_down = self._failure is not None and time.monotonic() < self._failed_at + DOWN_SECONDS
         is_loading = self._loading is not None and self._loading.is_alive()
@@ -133,7 +125,7 @@ class Reranker:
             self._failure = error
 
 
-def load(settings: RerankerSettings, cache: Path) -> CrossEncoder:
+def load(settings: RerankerSettings, cache: Path) -> Any:
     """Load the model; download it if it has a name. Raises ModelUnusable, and whatever fastembed raises."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
@@ -145,14 +137,13 @@ def load(settings: RerankerSettings, cache: Path) -> CrossEncoder:
         name, file = identity_of(str(folder)), model_file(folder)
         if all(entry["model"] != name for entry in TextCrossEncoder.list_supported_models()):
             TextCrossEncoder.add_custom_model(name, ModelSource(hf=name), file)
-    model: CrossEncoder = TextCrossEncoder(
+    return TextCrossEncoder(
         name,
         str(cache),
         settings.threads,
         specific_model_path=str(folder),
         enable_cpu_mem_arena=False,
     )
-    return model
 
 
 def probability(logit: float) -> float:

@@ -1,6 +1,6 @@
-"""Ways to obtain a token: a user's login, client credentials, an assertion, a refresh token.
+"""Ways to obtain a token: a user's login, a refresh token.
 
-Source: OAuth 2.1, RFC 7636 (PKCE), RFC 7523 (assertions), RFC 8707 (resource), RFC 9207 (issuer).
+Source: OAuth 2.1, RFC 7636 (PKCE), RFC 8707 (resource), RFC 9207 (issuer).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import base64
 import hashlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -25,10 +25,6 @@ from ragmcp.oauth.registration import Identity, register
 from ragmcp.oauth.store import Grant, Registration, Store
 from ragmcp.oauth.web import Answer, Web
 from ragmcp.protocol.decoding import DECODE_ERRORS
-
-JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-_ASSERTION_SECONDS = 300
 
 
 class TokenRequest(Struct, frozen=True):
@@ -82,7 +78,7 @@ class Login:
             "code_challenge": base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
             "resource": wanted.resource,
-            **_scope(wanted),
+            **scope_of(wanted),
         }
         # Normalized like our requests: a browser might see another host in the unencoded address.
         page = URL(server.authorization_endpoint).copy_merge_params(query)
@@ -94,45 +90,6 @@ class Login:
             "code_verifier": verifier,
         }
         return await request_token(web, wanted, us, form, prover)
-
-
-class ClientCredentials:
-    """The client credentials grant, with a secret or a private key (PEM)."""
-
-    def __init__(self, registration: Registration, private_key: str = "", algorithm: str = "ES256") -> None:
-        self._registration = registration
-        self._private_key = private_key
-        self._algorithm = algorithm
-
-    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
-        """As `TokenSource.obtain`."""
-        form = {"grant_type": "client_credentials", **_scope(wanted)}
-        if self._private_key:
-            form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": self._assertion(wanted)}
-        return await request_token(web, wanted, self._registration, form, prover)
-
-    def _assertion(self, wanted: TokenRequest) -> str:
-        import jwt
-
-        us, now = self._registration.client_id, int(time.time())
-        claims = {"iss": us, "sub": us, "aud": wanted.server.issuer, "iat": now}
-        claims |= {"exp": now + _ASSERTION_SECONDS, "jti": secrets.token_urlsafe(16)}
-        return jwt.encode(claims, self._private_key, self._algorithm)
-
-
-class Assertion:
-    """The JWT bearer grant: `make` returns an assertion for the token request, such as a workload's."""
-
-    def __init__(
-        self, registration: Registration, make: Callable[[Web, TokenRequest], Awaitable[str]]
-    ) -> None:
-        self._registration = registration
-        self._make = make
-
-    async def obtain(self, web: Web, wanted: TokenRequest, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
-        """As `TokenSource.obtain`."""
-        form = {"grant_type": JWT_BEARER, "assertion": await self._make(web, wanted), **_scope(wanted)}
-        return await request_token(web, wanted, self._registration, form, prover)
 
 
 async def refresh(
@@ -238,5 +195,5 @@ def code_of(returned: str, server: ServerMetadata, state: str) -> str:
     return query["code"]
 
 
-def _scope(wanted: TokenRequest) -> dict[str, Any]:
+def scope_of(wanted: TokenRequest) -> dict[str, Any]:
     return {"scope": wanted.scope} if wanted.scope else {}

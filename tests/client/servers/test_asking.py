@@ -78,7 +78,7 @@ class Ada:
 
     @property
     def user(self) -> User:
-        return User(self.elicit, self.visit, self.sample, self.progress.append, self.progress.append)
+        return User(self.elicit, self.visit, self.sample, self.progress.append)
 
 
 async def test_the_user_is_asked_with_the_name_of_the_server(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class Ada:
 
     @property
     def user(self) -> User:
-        return User(self.elicit, self.visit, self.sample, print, print)
+        return User(self.elicit, self.visit, self.sample, print)
 
 
 @contextmanager

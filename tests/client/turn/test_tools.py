@@ -20,7 +20,6 @@ from ragchat.turn.approval import PermissionRequest
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.ui.approval import Approvals
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
-from tests.client.servers.test_watching import refuse
 from tests.support.dialogs import ScriptedDialog
 from tests.support.servers import GOOD, SILENT, held_back, managed, write
 from tests.support.servers import tool as server_tool
@@ -29,6 +28,10 @@ from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit, make_t
 QUERY = ToolRequest("1", "Query", '{"query": "x"}')
 FORGET = ToolRequest("2", "Forget", "{}")
 SECONDS = 0.05
+
+
+async def refuse(*_: Any) -> Any:
+    raise NotImplementedError
 
 
 def toolbox(memory: ListMemory, offered: tuple[str, ...] = ("Query", "Forget")) -> Toolbox:
@@ -95,7 +98,7 @@ async def test_a_wrong_name_leads_to_no_tool_that_may_do_harm() -> None:
 async def test_a_call_to_a_tool_of_a_starting_server_waits_for_it(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     write(tmp_path, mine=held_back(gate), silent=SILENT)
-    someone = User(refuse, refuse, refuse, print, print)
+    someone = User(refuse, refuse, refuse, print)
     async with managed(tmp_path, settled=(), user=someone, wait_seconds=0.0) as manager:
         tools = Toolbox(ListMemory(), (), 5.0, manager, budget=100_000, trust_read_only_hints=True)
         assert await tools.descriptions() == []  # At the prompt, a question does not wait.

@@ -1,6 +1,6 @@
 """The bridge between stdio and a server over HTTP.
 
-Covers `host`, `serving` and `spawned`.
+Covers `host` and `serving`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ragmcp.errors import RagMcpError
 from ragmcp.http.client import open_client
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmemory.bridge.host import Bridge
-from ragmemory.bridge.spawned import Spawned
+from ragmemory.bridge.serving import Spawned
 from tests.support.http_memory import MODERN, HttpMemory, http_memory, modern_meta
 from tests.support.in_memory import memory_pair
 from tests.support.peers import with_smoke

@@ -1,6 +1,6 @@
 """The memory over HTTP, through real sockets.
 
-Covers `ragmcp.http.listening`, `metrics`, `page`, `routes`, `serving` and `token_file`.
+Covers `ragmcp.http.listening`, `metrics`, `page`, `routes` and `serving`.
 """
 
 from __future__ import annotations

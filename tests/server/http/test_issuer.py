@@ -20,13 +20,13 @@ from ragmcp.http.connect import open_http
 from ragmcp.http.reach import Reach
 from ragmcp.oauth.authorization import OAuth
 from ragmcp.oauth.discovery import ResourceMetadata, challenge_of, find_resource
-from ragmcp.oauth.grants import ClientCredentials
 from ragmcp.oauth.store import Registration
 from ragmcp.oauth.web import open_web
 from ragmemory.http import issuer as issuers
 from ragmemory.http.issuer import InvalidToken, Issuer
 from tests.support.http_memory import PLAIN_HTTP, host
 from tests.support.identity_provider import ALGORITHMS, IdentityProvider, identity_provider, new_key, public
+from tests.support.oauth_grants import ClientCredentials
 from tests.support.processes import LONGEST_SECONDS, run_memory
 from tests.support.team_memory import (
     RIGHTS,

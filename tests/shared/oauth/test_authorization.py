@@ -18,13 +18,14 @@ from ragmcp.http.connect import open_http
 from ragmcp.http.reach import AddressRefused
 from ragmcp.oauth.authorization import OAuth
 from ragmcp.oauth.errors import AuthorizationFailed
-from ragmcp.oauth.grants import ClientCredentials, Login
+from ragmcp.oauth.grants import Login
 from ragmcp.oauth.registration import Identity
 from ragmcp.oauth.store import Registration, RunStore
 from tests.support.authorization_server import Agreeing, Protected, protected
 from tests.support.http_script import Said, Scripted
 from tests.support.http_server import served
 from tests.support.internet import PRIVATE, PUBLIC, Internet
+from tests.support.oauth_grants import ClientCredentials
 from tests.support.processes import LONGEST_SECONDS
 
 US = Identity(name="tests")

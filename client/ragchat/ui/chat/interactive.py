@@ -157,11 +157,7 @@ class Chat:
         sampling = Sampling(dialog, permissions, conversation.model.find, show)
         elicitation = Elicitation(dialog, show)
         conversation.servers.user = User(
-            elicitation.answer,
-            elicitation.visit,
-            sampling.answer,
-            context.show_progress,
-            lambda text: self._background.start(self._tell(context, text)),
+            elicitation.answer, elicitation.visit, sampling.answer, context.show_progress
         )
         return context
 
@@ -170,10 +166,6 @@ class Chat:
         """Print above the prompt, once no message is being handled."""
         async with self._handling, above_prompt(self._stdout):
             yield
-
-    async def _tell(self, context: ChatContext, text: str) -> None:
-        async with self._between_messages():
-            context.screen.note(text)
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed or ended: leave the prompt."""

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ragmemory.search.index.segments import Segment
     from ragmemory.settings import RankingSettings
 
-# Of a hash of 64 bits, as many as a sparse vector of Qdrant has for a dimension. In a memory of a million
-# terms, one in 4,000 counts the chunks of another term as well.
-TERM_BITS = 32
-
 
 class Collection(NamedTuple):
     """The statistics of a whole collection. Terms that are not in `frequencies` are in no chunk."""
@@ -93,11 +89,14 @@ def terms_of_query(text: str) -> list[str]:
 
 
 def term_ids(terms: Iterable[str]) -> list[int]:
-    """Each term as a number of TERM_BITS bits."""
+    """Each term as a number of 32 bits."""
     numbers: list[int] = term_bits(hashes(terms)).tolist()
     return numbers
 
 
 def term_bits(names: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """The last TERM_BITS bits of each hash."""
+    """The last 32 bits of each hash: as many as a sparse vector of Qdrant has for a dimension.
+
+    In a memory of a million terms, one in 4,000 counts the chunks of another term as well.
+    """
     return names.astype(np.uint32)
