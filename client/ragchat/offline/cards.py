@@ -203,7 +203,9 @@ def _is_named(evidence: Evidence, place: int) -> bool:
     hit, piece = evidence.hit, evidence.pieces[place]
     if is_code(hit) or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
         return False
-    bare = " ".join(hit.full_text[piece.start : piece.end].split()).strip(_DRAWN)
+    text = hit.full_text[piece.start : piece.end]
+    _, title = atx_heading(text) or (0, text)
+    bare = " ".join(title.split()).strip(_DRAWN)
     names = (name.rstrip(_DRAWN) for name in path.split(" > "))
     return any(name.startswith(bare) or name.endswith(bare) for name in names)
 

@@ -16,7 +16,13 @@ COMMENT = re.compile(r"[ \t]*(?:[#;!%\"*]|//|--)")
 FRAME = ' \t\r\n#;/%!"*-=~_+'
 # "[server]", "[[routes]]"; and the setting that must follow, which may be a comment.
 TABLE = re.compile(r"\n\[{1,2}([^\[\]\n]{1,80})\]{1,2}[ \t]*(?:[#;].*)?\r?(?=\n)")
-SETTING = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*?(?:[ \t]*[\w.\"'/-]+[ \t]*[=:]|[#;][ \t]*[\w.-]+[ \t]*=)")
+SETTING = re.compile(
+    r"(?:[ \t]*(?:[#;].*)?\r?\n)*?(?:[ \t]*[\w.\"'/-]+[ \t]*[=:]|[ \t]*[#;][ \t]*[\w.-]+[ \t]*=)"
+)
+# A comment above it that describes it, not a setting that is commented out.
+COMMENTED = re.compile(r"(?:\A|\n[ \t]*\n)((?:[#;].*\n)+)\n?\Z")
+DISABLED = re.compile(r"^[#;][ \t]*[\w.-]+[ \t]*=", re.MULTILINE)
+LOOKBACK = 2_000
 
 
 def banners(text: str) -> Iterator[Candidate]:
@@ -30,7 +36,11 @@ def banners(text: str) -> Iterator[Candidate]:
             yield found
     for table in TABLE.finditer(framed):
         if SETTING.match(framed, table.end()):
-            yield Candidate(table.start(), table.end(), "table", 0, table[1].strip())
+            start, end = table.start(), table.end()
+            comment = COMMENTED.search(text, max(0, start - LOOKBACK), start)
+            if comment and not DISABLED.search(comment[1]):
+                start = end = comment.start(1)
+            yield Candidate(start, end, "table", 0, table[1].strip())
 
 
 def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ragmemory.ingest.blocks import BLANK_LINES
 
 Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table"]
-Worded: TypeAlias = Literal["label", "number", "roman", "numeral", "margin", "capitals", "option"]
+Worded: TypeAlias = Literal["label", "number", "date", "roman", "numeral", "margin", "capitals", "option"]
 Family: TypeAlias = Drawn | Worded
 MAX_TITLE = 90
 # A longer line is not a heading; a line shorter than SHORT_LINE was not wrapped.
@@ -32,9 +32,16 @@ MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
-NUMERAL = re.compile(r"\s*(\d{1,3}|[IVXLC]+)\.?\s*$")
+NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
+# The date of an entry of a journal, a changelog or minutes, not of a line of a log.
+DATED = re.compile(
+    r"\s{0,3}\[?(?:[^\W\d_]{2,10}\.?,?[ \t]+)?"
+    r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([./])[ ]?\d{1,2}\2[ ]?\d{4}"
+    r"|\d{1,2}\.?[ \t]+[^\W\d_]{3,9}\.?,?[ \t]+\d{4}|[^\W\d_]{3,9}\.?[ \t]+\d{1,2},[ \t]+\d{4})"
+    r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
+)
 LABEL = re.compile(
-    r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|[Aa]rt\.)[ \t\xa0]*"
+    r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
     r"(?P<number>\d{1,4}[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
     r"(?:[ \t\xa0]*[-–—:]+[ \t]*|[ \t\xa0]+|$)(?P<title>.*?)\s*$"
 )
@@ -60,6 +67,7 @@ MIN_CAPITALS = 4
 OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
 # A setting or variable with its description, in a form that no usual word has: BatchMode, TERM, time_total.
 KEYWORD = re.compile(r"([ \t]+)([A-Za-z][a-z]*[A-Z_]\w+)(?:[ \t]{2,}\S.*)?\s*$")
+BULLET = re.compile(r"\s*[-*+•–]\s")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
 NEXT = re.compile(r"(?:[ \t\r\f]*\n)*+")
@@ -117,7 +125,8 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         return None
     if rule := RULE.match(line):
         under, last = line_at(text, below_end)
-        if not ((other := RULE.match(under)) and other[1] == rule[1] and is_title(below.strip())):
+        is_closed = (other := RULE.match(under)) and other[1] == rule[1] and _is_as_long(below, under)
+        if not (is_closed and is_title(below.strip())):
             return None
         return Candidate(start, last, "underlined", 2 * rule[1], squeezed(below), rule=rule[1])
     rule = RULE.match(below)
@@ -125,6 +134,10 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         return None
     if rule:
         end = below_end
+    elif date := DATED.match(line):
+        is_alone = len(title) <= MAX_TITLE and (BULLET.match(below) or not _is_broken(line, below))
+        stop, title = (end, title) if is_alone else (start, date[0])
+        return Candidate(start, stop, "date", 0, squeezed(title))
     one = _numbered(text, start, end, line, "" if rule else below)
     if rule and is_title(title) and not (GAP.search(title) and not one):
         one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
@@ -141,11 +154,11 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
 def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candidate | None:
     """A label or number, with the title after it."""
     if found := NUMERAL.match(line):
-        longer = _longer(text, end, line)
+        longer, number = _longer(text, end, line), found[1] or found[2]
         if below.strip() and not longer:
             return None
-        rank = "number" if found[1].isdigit() else "roman"
-        return Candidate(start, end, "numeral", rank, line.strip(), (numeral(found[1]),), "", longer)
+        rank = "number" if number.isdigit() else "roman"
+        return Candidate(start, end, "numeral", rank, line.strip(), (numeral(number),), "", longer)
     if found := NUMBERED.match(line):
         key = _key(found[1])
         if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
@@ -192,7 +205,7 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
 
 def is_title(text: str) -> bool:
     """Whether a text reads like a title: short, and neither part of a sentence nor a whole one."""
-    if not text or len(text) > MAX_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>":
+    if not text or len(text) > MAX_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>#$":
         return False
     if text[-1] in ",;:|\\" or (text[-1] == "." and (len(text) > SHORT_LINE or ". " in text)):
         return False

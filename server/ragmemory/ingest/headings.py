@@ -23,11 +23,11 @@ from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates,
 # Minimum headings of a kind; more are needed if only the wording identifies it.
 MIN_EQUAL = 2
 MIN_WORDED = 3
-WORDED: tuple[Family, ...] = ("roman", "numeral", "capitals", "margin", "option")
+WORDED: tuple[Family, ...] = ("date", "roman", "numeral", "capitals", "margin", "option")
 # Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
     *("marked", "ruled", "underlined", "banner", "table", "label", "number"),
-    *("roman", "numeral", "margin", "capitals", "option"),
+    *("date", "roman", "numeral", "margin", "capitals", "option"),
 )
 # Maximum kinds of one family, such as different labels.
 MAX_KINDS = 8

@@ -17,6 +17,8 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 # Markdown's lines: a fence of code, the item of a list, the row of a table.
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+# Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".
+_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 _ACCENTS = "[\u0300-\u036f]"
 
@@ -80,7 +82,7 @@ def atx_heading(line: str) -> tuple[int, str] | None:
     match = re.match(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)", line.rstrip())
     if match is None:
         return None
-    title = match[2]
+    title = _ATTRIBUTES.sub("", match[2])
     bare = title.rstrip("#")
     return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 

@@ -79,6 +79,7 @@ def test_articles_and_chapters() -> None:
         ("I. NOISE.", "II. LIGHT.", "III. VARIETY."),
         ("1. PREMISES", "2. SERVICE", "3. PRICE"),
         ("Chapter IV", "Chapter V", "Chapter VI"),
+        ("CHAP. IV.", "CHAP. V.", "CHAP. VI."),
     ],
 )
 def test_labels_of_all_languages_count(one: str, two: str, three: str) -> None:
@@ -248,6 +249,35 @@ def test_the_chapters_of_a_book_may_be_numbers_alone() -> None:
     assert paths(text) == ["1 The Inn", "2 The Sea", "3 The Isle"]
 
 
+def test_the_numbers_of_chapters_may_stand_between_dashes() -> None:
+    said = "It rained all day, and nobody went out.\n\n"
+    text = f"-I-\n\nThe Inn\n\n{said}-II-\n\nThe Sea\n\n{said}-III-\n\nThe Isle\n\n{said}"
+    assert paths(text) == ["-I- The Inn", "-II- The Sea", "-III- The Isle"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "three"),
+    [
+        ("2024.05.01 - kite 8.0 “The Wind”", "2024.01.18 - kite 7.2", "2023-12-04 - kite 7.1"),
+        ("Monday, 3 May 2021", "Tue 4. Mai 2021: on the hill", "May 5, 2021"),
+        ("2006-05-12  Ada Kern  <ada@kite.example>", "12.5.2006", "[11/5/2006]"),
+    ],
+)
+def test_dates_begin_the_entries_of_journals_and_changelogs(one: str, two: str, three: str) -> None:
+    text = "".join(
+        f"{date}\n• The tail no longer comes off in a\n  strong wind.\n\n" for date in (one, two, three)
+    )
+    assert paths(text) == [" ".join(date.split()) for date in (one, two, three)]
+
+
+def test_a_date_in_the_first_line_of_its_text_is_the_title() -> None:
+    text = "".join(
+        f"2017.0{n}.21 - kite 2.{n} brings a new tail, which no longer comes\n  off in a wind.\n\n"
+        for n in (3, 2, 1)
+    )
+    assert paths(text) == ["2017.03.21", "2017.02.21", "2017.01.21"]
+
+
 def test_page_numbers_are_not_chapters() -> None:
     said = "It rained all day, and nobody went out of the house, for the\n\n{}\n\nroads were flooded.\n\n"
     assert paths("".join(said.format(page) for page in range(1, 9))) == []
@@ -309,7 +339,16 @@ def test_tables_of_settings() -> None:
     assert paths(text) == ["server", "client.http", "routes"]
     commented = "[imap]\n; Logins are disabled by default.\n;imap.enable_rsh=0\n\n[intl]\n;intl.locale =\n"
     assert paths(commented) == ["imap", "intl"]
+    indented = "[http]\n  # Whether it listens.\n  # enabled = true\n\n[tls]\n  # kept = false\n"
+    assert paths(indented) == ["http", "tls"]
     assert paths("As he says:\n\n[1]\nA book.\n\n[2]\nAnother book.\n") == []
+
+
+def test_the_comment_above_a_table_of_settings_belongs_to_it() -> None:
+    two = "# Long bans.\n# For weeks.\n[two]\n\nport = 2\n\n#old = 3\n\n"
+    text = f"[one]\nport = 1\n# old = 2\n\n{two}[three]\nport = 3\n"
+    starts = [text[mark.start :].partition("\n")[0] for mark in headings(text)]
+    assert starts == ["[one]", "# Long bans.", "[three]"]
 
 
 @pytest.mark.parametrize(
@@ -322,6 +361,8 @@ def test_tables_of_settings() -> None:
         "# A comment.\n# Another one.\n\nport = 3\n\n# The third.\n\nhost = 4\n",
         "When I came home, it rained.\n\nThen I left.\n\nAnd I came again.\n",
         "“Where?” said he.\n\n“There.”\n\nHe went.\n\nShe stayed.\n",
+        "To send it:\n\n----\n $ kite push origin/tail --all\n----\n\nTo end:\n\n----\n $ kite off\n----\n",
+        "".join(f"2024-05-0{day} 10:00:03 INFO it goes on\n  with more\n\n" for day in (1, 2, 3)),
         "Name    Size\n------------\nkite    3\n\nName    Price\n-------------\nkite    4\n",
     ],
 )

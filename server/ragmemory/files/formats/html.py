@@ -132,6 +132,10 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
         return "", ""
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
+    # Links of headings to themselves: "¶" or "#".
+    for link in root.css('a[href*="#"]'):
+        if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
+            link.decompose()
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
     blocks.end()

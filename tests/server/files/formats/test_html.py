@@ -88,6 +88,11 @@ def test_the_mark_of_a_note_is_no_part_of_a_word() -> None:
     assert text_of(f"<p>Roach{marks} on 40 m<sup>2</sup>.") == "Roach[^1] and eel[^2] on 40 m2.\n"
 
 
+def test_the_links_of_headings_to_themselves_are_left_out() -> None:
+    page = '<h2>Wind<a class="headerlink" href="#wind">¶</a></h2><p>See <a href="p#n">north</a>.'
+    assert text_of(page) == "## Wind\n\nSee north.\n"
+
+
 def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
     assert text_of("<ol start=4><li>Four<li>Five<li value=9>Nine<li>Ten</ol>") == (
         "4. Four\n5. Five\n9. Nine\n10. Ten\n"
