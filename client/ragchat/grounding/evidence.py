@@ -65,8 +65,13 @@ class Evidence:
     names: Piece
 
     def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
-        """The weighted mean over the words of the best match in these pieces or the names."""
-        return self._mean([piece.matches for piece in (*pieces, self.names)], words)
+        """The weighted mean over the words of the best match in these pieces or the names.
+
+        In a table, in one of these rows: another row is about something else.
+        """
+        runs = [[piece] for piece in pieces] if self.is_table else [pieces]
+        found = (self._mean([piece.matches for piece in (*run, self.names)], words) for run in runs)
+        return max(found, default=self._mean([self.names.matches], words))
 
     def coverage(
         self, pieces: Iterable[Piece], words: Sequence[Word] | None = None, *, named: bool = True
@@ -98,6 +103,10 @@ class Evidence:
         """
         shares = self._shares
         return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
+
+    @cached_property
+    def is_table(self) -> bool:
+        return self.hit.is_table
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -133,7 +142,11 @@ async def gather(
 def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece:
     terms = index_terms(text)
     held = [word.share_in({*terms}) for word in question.all_words]
-    best = [max(pair) for pair in zip(matches or held, held, strict=True)]
+    best = [
+        # A part of a number or date is that of another one.
+        (share if share == 1 else share / 2) if word.has_digit else max(match, share)
+        for word, match, share in zip(question.all_words, matches or held, held, strict=True)
+    ]
     return Piece(*span, best, held, question.pairs_in(terms))
 
 

@@ -19,8 +19,7 @@ from ragchat.grounding.words import (
 )
 from ragcommon.text.rules import query_part
 
-# The weight of a word that no passage in memory contains, and of a word without a weight from memory.
-UNKNOWN_WEIGHT = 1.0
+# The weight of a word without a weight from memory.
 USUAL_WEIGHT = 0.5
 GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
@@ -33,7 +32,7 @@ _ENDS_SENTENCE = ".!?:;\"“„«»('"
 class Word:
     """A content word of a question. `terms` has its stem, or the character pairs of a run without spaces.
 
-    `weight` is in (0, UNKNOWN_WEIGHT], higher for words that are rarer in memory. `is_general`: it says
+    `weight` is in (0, 1], higher for words that are rarer in memory. `is_general`: it says
     little about what is asked. `is_name`: a name, number or acronym, which has no synonyms.
     """
 
@@ -43,6 +42,10 @@ class Word:
     is_general: bool = False
     is_name: bool = False
 
+    @property
+    def has_digit(self) -> bool:
+        return any(map(str.isdigit, self.text))
+
     def share_in(self, terms: Set[str]) -> float:
         """The share of its terms that is among these, in [0, 1]."""
         if len(self.text) == 1 and is_unspaced(self.text):  # texts have only pairs of such characters
@@ -51,8 +54,7 @@ class Word:
 
     def is_in(self, terms: Set[str]) -> bool:
         """Whether a text with these terms contains it. A number must match whole: HS-44 is not HS-45."""
-        has_number = any(map(str.isdigit, self.text))
-        return self.share_in(terms) >= (1 if has_number else MIN_SHARE)
+        return self.share_in(terms) >= (1 if self.has_digit else MIN_SHARE)
 
 
 @dataclass(frozen=True)

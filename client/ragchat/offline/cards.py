@@ -42,12 +42,6 @@ DUPLICATE_SHARE = 0.9
 ELLIPSIS = "…"
 
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
-_CODE = re.compile(
-    r".*\.(?:toml|ini|cfg|conf|env|ya?ml|json|py|sh|bash|jsx?|tsx?|c|h|[ch]pp|cs|java|kt|go|rs|rb|php|pl|lua|sql|r"
-    r"|swift|scala|css|xml|log)",
-    re.IGNORECASE,
-)
-_RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 # Places whose texts do not go on in the next one.
 _PARTED = re.compile("(?:message|slide) ")
 _OPTION = re.compile(r"\s*-{1,2}\w")
@@ -113,7 +107,10 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
             stop = pieces[last].end
             if last > first and stop - start > CORE * size:
                 break
-            highest = [*map(max, highest, weighed[last])]
+            if evidence.is_table:
+                highest = max(highest, [*map(max, names, weighed[last])], key=sum)
+            else:
+                highest = [*map(max, highest, weighed[last])]
             if scores[last] > scores[top]:
                 top = last
             early = W_EARLY * (last == end or 2 * pieces[top].start <= start + stop)
@@ -145,7 +142,7 @@ def _is_header(evidence: Evidence, place: int) -> bool:
     """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
     hit = evidence.hit
     lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
-    if place == 0 and hit.start_line == 1 and _RECORDS.search(hit.format_uri):
+    if place == 0 and hit.start_line == 1 and hit.is_csv:
         return True
     return is_row(lines[0]) and any(map(is_rule, lines))
 
@@ -195,13 +192,13 @@ def _is_heading(evidence: Evidence, place: int) -> bool:
 def _is_atx(evidence: Evidence, place: int) -> bool:
     """Whether a piece begins like a heading of Markdown. In code and settings, `#` begins a comment."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    return not is_code(hit) and atx_heading(hit.full_text[piece.start : piece.end]) is not None
+    return not hit.is_code and atx_heading(hit.full_text[piece.start : piece.end]) is not None
 
 
 def _is_named(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading that its passage names, a line of one, or a rule above or below."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    if is_code(hit) or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
+    if hit.is_code or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
         return False
     text = hit.full_text[piece.start : piece.end]
     _, title = atx_heading(text) or (0, text)
@@ -228,18 +225,13 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
         return False
     if _OPTION.match(upper) and _indent(lower) > _indent(upper):
         return True
-    if upper.count("(") > upper.count(")") or (is_code(evidence.hit) and _COMMENT.match(upper) is not None):
+    if upper.count("(") > upper.count(")") or (evidence.hit.is_code and _COMMENT.match(upper) is not None):
         return True
     return FENCE.match(upper) is not None and not FENCE.match(lower)
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def is_code(hit: Hit) -> bool:
-    """Whether a passage is code, settings or a log, by the suffix of its file."""
-    return _CODE.fullmatch(hit.format_uri) is not None
 
 
 def ranked(evidence: Sequence[Evidence]) -> list[Window]:
@@ -342,7 +334,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     if not hit.places:
         lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
     where = kind_of(hit.uri) + location(name, [lines], hit.places)
-    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, is_code(hit)), citations
+    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, hit.is_code), citations
 
 
 def _spans(window: Window) -> list[Span]:
@@ -359,7 +351,7 @@ def _header(hit: Hit, start: int, end: int) -> Span:
     text = hit.full_text
     if hit.context:
         return 0, len(hit.context.rstrip())
-    if hit.start_line == 1 and _RECORDS.search(hit.format_uri):
+    if hit.start_line == 1 and hit.is_csv:
         return 0, text.index("\n") if "\n" in text else 0
     top = start
     if not is_row(text[start:end]):
@@ -383,7 +375,7 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
     last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
     if end < len(hit.context):
         # The header of a table that began in an earlier passage: its lines are known in a CSV file only.
-        last = hit.context.count("\n") if _RECORDS.search(hit.format_uri) else first
+        last = hit.context.count("\n") if hit.is_csv else first
         return "\n" if first - last == 1 else _left_out(hit, last, first)
     if hit is other:
         left_out = hit.full_text[end:start]

@@ -6,7 +6,7 @@ The phrases and replies are in `ragconfig/small_talk.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -17,8 +17,6 @@ from ragconfig.settings import packaged
 FILE = "small_talk.toml"
 # Longer messages are not small talk.
 MAX_CHARACTERS = 100
-
-Words = tuple[str, ...]
 
 
 class Reply(Struct, frozen=True):
@@ -40,41 +38,28 @@ class _File(Struct, frozen=True):
 
 def small_talk(message: str) -> str | None:
     """The reply to a message that is only small talk; None for any other message."""
-    if len(message) > MAX_CHARACTERS:
+    phrases = _phrases()
+    text, phrase = _plain(message), "|".join(map(re.escape, phrases))
+    if len(message) > MAX_CHARACTERS or not re.fullmatch(rf"(?:(?:{phrase})(?: |$))+", text):
         return None
-    replies = _replies(_words(message), _phrases())
+    found = re.findall(rf"({phrase})(?: |$)", text)
+    replies = [reply for one in found if (reply := phrases[one])]
     return next((reply.text for reply in replies if reply.is_help), replies[-1].text) if replies else None
 
 
 def is_searched_first(message: str) -> bool:
     """Whether memory is searched before this small talk gets its reply."""
-    words = _words(message)
-    return any(words == _words(phrase) for reply in _file().replies for phrase in reply.searched_first)
-
-
-def _replies(words: Words, phrases: Mapping[Words, Reply | None]) -> Sequence[Reply]:
-    """The reply to each phrase of a message, longest match first; empty if it has any other word."""
-    found: list[Reply] = []
-    while words:
-        lengths = range(len(words), 0, -1)
-        length = next((length for length in lengths if words[:length] in phrases), 0)
-        if not length:
-            return []
-        if reply := phrases[words[:length]]:
-            found.append(reply)
-        words = words[length:]
-    return found
+    text = _plain(message)
+    return any(text == _plain(phrase) for reply in _file().replies for phrase in reply.searched_first)
 
 
 @cache
-def _phrases() -> Mapping[Words, Reply | None]:
-    """Each phrase with its reply; fillers have none."""
-    replies = {
-        _words(phrase): reply
-        for reply in _file().replies
-        for phrase in (*reply.phrases, *reply.searched_first)
-    }
-    return {_words(filler): None for filler in _file().fillers} | replies
+def _phrases() -> Mapping[str, Reply | None]:
+    """Each phrase with its reply, the longest first; fillers have none."""
+    found: dict[str, Reply | None] = {_plain(filler): None for filler in _file().fillers}
+    for reply in _file().replies:
+        found |= {_plain(phrase): reply for phrase in (*reply.phrases, *reply.searched_first)}
+    return {phrase: found[phrase] for phrase in sorted(found, key=len, reverse=True)}
 
 
 @cache
@@ -82,5 +67,6 @@ def _file() -> _File:
     return msgspec.convert(packaged(FILE), _File)
 
 
-def _words(text: str) -> Words:
-    return tuple(re.findall(r"\w+(?:['’]\w+)*", text.casefold().replace("’", "'")))
+def _plain(text: str) -> str:
+    """The words, in lower case, separated by spaces."""
+    return " ".join(re.findall(r"\w+(?:['’]\w+)*", text.casefold().replace("’", "'")))

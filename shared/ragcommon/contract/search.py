@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,14 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragcommon.contract.documents import Metadata
 from ragcommon.text.places import Place, within
+from ragcommon.text.rules import is_row
+
+CODE = re.compile(
+    r".*\.(?:toml|ini|cfg|conf|env|ya?ml|json|py|sh|bash|jsx?|tsx?|c|h|[ch]pp|cs|java|kt|go|rs|rb|php|pl|lua|sql|r"
+    r"|swift|scala|css|xml|log)",
+    re.IGNORECASE,
+)
+RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 
 
 def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
@@ -54,6 +63,21 @@ class Hit(Struct, frozen=True):
     def format_uri(self) -> str:
         """The URI whose suffix names the format of the text: see `format_uri`."""
         return format_uri(self.uri, self.metadata)
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is code, settings or a log, by the suffix of its file."""
+        return CODE.fullmatch(self.format_uri) is not None
+
+    @property
+    def is_csv(self) -> bool:
+        return RECORDS.search(self.format_uri) is not None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether most of its lines are rows of a table."""
+        lines = [line for line in self.full_text.splitlines() if line.strip()]
+        return self.is_csv or 2 * sum(map(is_row, lines)) > len(lines)
 
     @property
     def full_text(self) -> str:

@@ -70,3 +70,17 @@ async def test_words_count_by_weight_and_only_those_that_are_wanted() -> None:
     (evidence,) = await gather(question, [hit()], Unavailable())
     assert evidence.coverage(evidence.pieces) == pytest.approx(0.25)
     assert evidence.coverage(evidence.pieces, question.words[1:]) == 0
+
+
+async def test_the_rows_of_a_table_are_compared_one_by_one() -> None:
+    question = Question.of("S3 at noon")
+    (table,) = await gather(question, [hit("| S3 | dawn |\n| S4 | noon |\n")], Unavailable())
+    (prose,) = await gather(question, [hit("It is S3 at dawn.\nS4 is at noon.\n")], Unavailable())
+    assert table.late(table.pieces) == pytest.approx(0.5)
+    assert prose.late(prose.pieces) == 1
+
+
+async def test_a_part_of_a_number_or_date_matches_less_than_its_share() -> None:
+    question = Question.of("2025-02-07")
+    (evidence,) = await gather(question, [hit("2025-02-09\n2025-02-07\n")], Unavailable())
+    assert [piece.matches for piece in evidence.pieces] == [[pytest.approx(1 / 3)], [1]]

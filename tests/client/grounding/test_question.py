@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.grounding.question import UNKNOWN_WEIGHT, Question
+from ragchat.grounding.question import Question
 from ragchat.grounding.words import index_terms
 
 
@@ -18,7 +18,7 @@ def test_a_question_has_its_content_words_with_their_weights() -> None:
 
 
 def test_a_word_that_memory_has_never_seen_weighs_most() -> None:
-    assert Question.of("the zeppelin", weights={"zeppelin": 1.0}).words[0].weight == UNKNOWN_WEIGHT
+    assert Question.of("the zeppelin", weights={"zeppelin": 1.0}).words[0].weight == 1
 
 
 def test_words_with_accents_and_codes_have_the_weights_of_their_parts() -> None:

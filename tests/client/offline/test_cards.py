@@ -281,6 +281,18 @@ async def test_the_best_of_many_rows_is_the_one_with_that_cell() -> None:
         assert card.text[slice(*card.best)] == f"| Laptop {n} | {price} EUR |"
 
 
+async def test_a_row_with_both_is_before_rows_that_each_have_one_of_them_and_before_near_dates() -> None:
+    def rows(first: int, sensor: int) -> str:
+        return "".join(
+            f"| 2025-02-{day:02} | S{sensor + day} | {day}.5 |\n" for day in range(first, first + 9)
+        )
+
+    apart, both = rows(5, -2), rows(3, -4)
+    passages = [replace(hit(text, chunk_id=rank), rank=rank) for rank, text in ((1, apart), (9, both))]
+    [card, *_], _ = await cards_for("sensor S3 2025-02-07", *passages)
+    assert card.text == both.rstrip()
+
+
 async def test_neighbouring_passages_are_one_card_that_names_the_lines_left_out() -> None:
     lines = [f"Line {number} is about the garden and what grows there." for number in range(1, 61)]
     lines[4] = "The boiler of the mill is serviced in March."
