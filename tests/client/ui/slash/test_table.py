@@ -26,6 +26,7 @@ from ragchat.errors import (
     FileAlreadyExists,
     NothingToRetry,
     NotWritable,
+    PlaceUnusable,
     RagChatError,
     UnexpectedArgument,
     UnknownCommand,
@@ -390,6 +391,10 @@ async def test_more_shows_the_next_cards_until_there_are_none(room: Room, tmp_pa
     assert "the last answer has no passage 4" in await room.say("/sources 4")
     assert numbers(await room.run("/more")) == [4, 5, 6]
     assert "[4] house" in await room.run("/sources 4")
+    assert "Passages: 6 of 8 used" in (why := await room.run("/why"))
+    assert why.count("yes: shown") == 6
+    with pytest.raises(PlaceUnusable, match="no source of this number"):
+        await room.run("/good 7")
     assert numbers(await room.run("/more")) == [7, 8]
     with pytest.raises(CommandNotPossible, match="the last answer has no further cards"):
         await room.run("/more")
