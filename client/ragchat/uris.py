@@ -84,8 +84,17 @@ def path_globs(words: str) -> Sequence[str]:
 
 def part_globs(words: str) -> Sequence[str]:
     """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
+    return [f"*{glob}*" for glob in _spellings(words)]
+
+
+def name_globs(name: str) -> Sequence[str]:
+    """The globs for URIs that end with a whole name, or several after each other, in either case."""
+    return [f"*/{glob}" for glob in _spellings(name)]
+
+
+def _spellings(words: str) -> Sequence[str]:
     encoded = either_case(words.replace("\\", "/"), _encoded)
-    return [f"*{glob}*" for glob in dict.fromkeys((encoded, either_case(words)))]
+    return [*dict.fromkeys((encoded, either_case(words)))]
 
 
 def either_case(text: str, write: Callable[[str], str] = str) -> str:
