@@ -31,7 +31,7 @@ def no_background(_: Coroutine[Any, Any, None]) -> None:
 
 @dataclass
 class ChatContext:
-    """`readme_offered`: the reply "y" loads the README. `leaving`: the chat ends after this message."""
+    """`readme_offered`: "y" loads the README while memory is empty. `leaving`: this message is the last."""
 
     conversation: Conversation
     screen: Screen

@@ -258,6 +258,7 @@ async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
     assert "/exit" in await room.run("/? quit")
     with pytest.raises(UnknownCommand):
         await room.run("/help nothing")
+    assert await room.run("/") == shown
 
 
 async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
@@ -293,14 +294,13 @@ async def test_inject_readme_loads_the_projects_own(room: Room) -> None:
     assert "ragchat:README.md" in await room.run("/memory")
 
 
-async def test_an_offered_readme_is_loaded_by_y_refused_by_n_and_forgotten_by_anything_else(
-    room: Room,
-) -> None:
+async def test_an_offered_readme_is_loaded_by_y_and_refused_by_n_while_memory_is_empty(room: Room) -> None:
     room.context.readme_offered = True
     assert "/inject" in await room.say("n")
+    assert "Memory is empty" in await room.say("y")
     room.context.readme_offered = True
+    assert "Memory is empty" in await room.say("What is this?")
     assert "The README is in memory" in await room.say("Y")
-    assert not room.context.readme_offered
     await room.say("y")
     assert room.context.conversation.last_turn is not None
     assert room.context.conversation.last_turn.question == "y"
