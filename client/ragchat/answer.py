@@ -86,6 +86,11 @@ class Answer(Struct, frozen=True):
         return [*self.citations, *(self.nearest if self.model == OFFLINE else [])]
 
     @property
+    def has_content(self) -> bool:
+        """Whether it says anything: without a model, it may be a sentence about memory, or a greeting."""
+        return self.model != OFFLINE or self.grounded or bool(self.sources)
+
+    @property
     def cited(self) -> list[list[Citation]]:
         """The `sources` of each passage, by its number."""
         by_number = attrgetter("n")

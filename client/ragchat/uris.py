@@ -23,8 +23,8 @@ _MAX_FOLDERS = 8
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
-# The labels of documents that models wrote, by the prefixes of their URIs.
-_BY_A_MODEL = {"ragchat:session/": "chat with a model, ", "ragchat:report/": "report by a model, "}
+# The labels of documents that this program wrote, by the prefixes of their URIs. Not every chat has a model.
+_OUR_OWN = {"ragchat:session/": "chat with ragchat, ", "ragchat:report/": "report by a model, "}
 # Characters of globs and paths, which stay as they are when a glob is encoded like a file's URI.
 _SYNTAX = "/~*?[]^!-"
 
@@ -154,8 +154,8 @@ def passage_location(passage: Hit | Citation) -> str:
 
 
 def kind_of(uri: str) -> str:
-    """The label before the name of a document that a model wrote: it is not a source of the user's own."""
-    return next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
+    """The label before the name of a document that this program wrote: it is not the user's own source."""
+    return next((kind for prefix, kind in _OUR_OWN.items() if uri.startswith(prefix)), "")
 
 
 def short_path(path: Path) -> str:

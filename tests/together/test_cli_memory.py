@@ -372,7 +372,10 @@ def test_conversations_are_found_by_later_questions_once_they_are_injected(ragch
         f"ragchat:session/{first}": "updated",
         f"ragchat:session/{once}": "added",
     }
-    assert ragchat("session", "inject", "--all").out.startswith("2 unchanged")
+    assert ragchat("ask", "Hello!").out
+    left_out = ragchat("session", "inject", "--all")
+    assert left_out.out.startswith("2 unchanged")
+    assert "note: 1 conversation without an answer left out." in left_out.err
     assert ragchat("session", "inject", "--all", first).code == 2
     assert ragchat("session", "inject").code == 2
 
