@@ -86,25 +86,36 @@ class Answer(Struct, frozen=True):
         return [*self.citations, *(self.nearest if self.model == OFFLINE else [])]
 
     @property
+    def has_content(self) -> bool:
+        """Whether it says anything: without a model, it may be a sentence about memory, or a greeting."""
+        return self.model != OFFLINE or self.grounded or bool(self.sources)
+
+    @property
     def cited(self) -> list[list[Citation]]:
         """The `sources` of each passage, by its number."""
         by_number = attrgetter("n")
         return [[*same] for _, same in groupby(sorted(self.sources, key=by_number), by_number)]
 
-    def with_further(self) -> Answer:
-        """The answer as if it had shown all of its cards at once."""
+    def with_further(self, count: int | None = None) -> Answer:
+        """The answer as if it had shown `count` more of its cards at once; None: all of them."""
         further = self.further or Further([], [])
-        citations = [*self.sources, *further.citations]
-        numbers = {citation.chunk_id: citation.n for citation in further.citations}
+        cards = further.cards[:count]
+        rest = further.cards[len(cards) :]
+        left = {card.n for card in rest}
+        shown = [citation for citation in further.citations if citation.n not in left]
+        citations = [*self.sources, *shown]
+        numbers = {citation.chunk_id: citation.n for citation in shown}
         candidates = [
-            replace(one, used=True, n=numbers[one.hit.chunk_id]) if one.hit.chunk_id in numbers else one
+            replace(one, used=True, n=numbers[one.hit.chunk_id], reason="shown as a further card")
+            if one.hit.chunk_id in numbers
+            else one
             for one in self.candidates
         ]
         return replace(
             self,
-            cards=[*self.cards, *further.cards],
+            cards=[*self.cards, *cards],
             citations=citations if self.grounded else [],
             nearest=[] if self.grounded else citations,
             candidates=candidates,
-            further=None,
+            further=Further(rest, [one for one in further.citations if one.n in left]) if rest else None,
         )

@@ -29,6 +29,7 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
 from ragchat.servers.tools import OfferedTool
+from ragchat.sessions.database import DAMAGED_HINT
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
@@ -160,7 +161,6 @@ def _check_free_space(settings: Settings) -> Check:
 
 def database(name: str, path: Path) -> Check:
     """Whether a SQLite file is intact. A file that does not exist yet is ok."""
-    hint = "Restore it from a backup, or try `sqlite3 FILE .recover`."
     try:
         if not path.exists():
             return Check(name, "ok", f"{path} (does not exist yet)")
@@ -169,9 +169,9 @@ def database(name: str, path: Path) -> Check:
     except OSError as error:
         return Check(name, "fault", f"{path} cannot be read: {os_reason(error)}")
     except sqlite3.Error as error:
-        return Check(name, "fault", f"{path} {_problem(error)}", hint)
+        return Check(name, "fault", f"{path} {_problem(error)}", DAMAGED_HINT)
     if verdict != "ok":
-        return Check(name, "fault", f"{path} is damaged", hint)
+        return Check(name, "fault", f"{path} is damaged", DAMAGED_HINT)
     return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

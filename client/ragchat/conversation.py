@@ -290,12 +290,12 @@ class Conversation:
         """The turn that /why and /sources show."""
         return self.session.turns[-1] if self.session.turns else None
 
-    def more_cards(self) -> Turn | None:
-        """The last turn, with all cards that were found for it; None if it has no more of them."""
+    def more_cards(self, count: int) -> Turn | None:
+        """The last turn with `count` more of the cards found for it; None if there are no more of them."""
         turn = self.last_turn
         if turn is None or turn.answer.further is None:
             return None
-        self.session.turns[-1] = structs.replace(turn, answer=turn.answer.with_further())
+        self.session.turns[-1] = structs.replace(turn, answer=turn.answer.with_further(count))
         return self.session.turns[-1]
 
     def new_session(self) -> Session:

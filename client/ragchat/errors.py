@@ -95,9 +95,9 @@ class UnknownTurn(SessionError):
 class SessionsUnavailable(SessionError):
     path: str
     reason: str
+    hint: str = "Check the setting sessions.path, and that the disk has room."
     code = "SESSIONS_UNAVAILABLE"
     sentence = "The sessions in {path} cannot be used: {reason}."
-    hint = "Check the setting sessions.path, and that the disk has room."
 
 
 class NotInNotebook(SessionError):

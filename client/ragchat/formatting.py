@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+# The words that a sentence lists at most.
+MAX_LISTED = 10
 
 
 def seconds(value: float) -> str:
@@ -21,3 +25,9 @@ def local(moment: str) -> str:
         return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
         return moment
+
+
+def listed(words: Sequence[str]) -> str:
+    """`7 hours, Newton`; of very many the first: `7 hours, …, Newton and 1,990 more`."""
+    more = f" and {len(words) - MAX_LISTED:,} more" if len(words) > MAX_LISTED else ""
+    return ", ".join(words[:MAX_LISTED]) + more

@@ -23,8 +23,8 @@ _MAX_FOLDERS = 8
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
-# The labels of documents that models wrote, by the prefixes of their URIs.
-_BY_A_MODEL = {"ragchat:session/": "chat with a model, ", "ragchat:report/": "report by a model, "}
+# The labels of documents that this program wrote, by the prefixes of their URIs. Not every chat has a model.
+_OUR_OWN = {"ragchat:session/": "chat with ragchat, ", "ragchat:report/": "report by a model, "}
 # Characters of globs and paths, which stay as they are when a glob is encoded like a file's URI.
 _SYNTAX = "/~*?[]^!-"
 
@@ -84,8 +84,17 @@ def path_globs(words: str) -> Sequence[str]:
 
 def part_globs(words: str) -> Sequence[str]:
     """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
+    return [f"*{glob}*" for glob in _spellings(words)]
+
+
+def name_globs(name: str) -> Sequence[str]:
+    """The globs for URIs that end with a whole name, or several after each other, in either case."""
+    return [f"*/{glob}" for glob in _spellings(name)]
+
+
+def _spellings(words: str) -> Sequence[str]:
     encoded = either_case(words.replace("\\", "/"), _encoded)
-    return [f"*{glob}*" for glob in dict.fromkeys((encoded, either_case(words)))]
+    return [*dict.fromkeys((encoded, either_case(words)))]
 
 
 def either_case(text: str, write: Callable[[str], str] = str) -> str:
@@ -145,8 +154,8 @@ def passage_location(passage: Hit | Citation) -> str:
 
 
 def kind_of(uri: str) -> str:
-    """The label before the name of a document that a model wrote: it is not a source of the user's own."""
-    return next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
+    """The label before the name of a document that this program wrote: it is not the user's own source."""
+    return next((kind for prefix, kind in _OUR_OWN.items() if uri.startswith(prefix)), "")
 
 
 def short_path(path: Path) -> str:

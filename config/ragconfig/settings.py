@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct, structs
 
 import ragconfig
-from ragcommon.errors import os_reason
+from ragcommon.errors import decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
-from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
+from ragconfig.errors import InvalidSetting, NotForProjects, SettingsError, UnknownSetting, UnreadableFile
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.repository import ORIGIN, find_memory
 
@@ -78,7 +78,7 @@ class Settings(Struct):
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$.")
             key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
-            raise self.invalid(key, reason) from None
+            raise self.invalid(key, decode_reason(msgspec.ValidationError(reason))) from None
 
     def invalid(self, key: str, reason: str) -> InvalidSetting:
         """The error that the value of `key` is not usable."""
@@ -243,7 +243,7 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
         return False
     except OSError as error:
         raise UnreadableFile("settings file", str(path), os_reason(error)) from None
-    from ragconfig.toml_files import NotToml, decode_toml
+    from ragconfig.toml_files import NotToml, at_line, decode_toml
 
     origin = str(path.absolute())
     try:
@@ -252,13 +252,16 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
         raise UnreadableFile("settings file", origin, f"it is not valid TOML: {error}") from None
     for table, values in tables.items():
         if not isinstance(values, dict):
-            raise _unknown(table, settings, origin)
+            raise _unknown(table, settings, at_line(origin, content, table))
         for name, value in values.items():
             key = f"{table}.{name}"
             if of_project and key not in FROM_A_PROJECT and name in settings.tables.get(table, {}):
                 user_file = str(settings.home.config / USER_FILE)
                 raise NotForProjects(key, origin, user_file, sorted(FROM_A_PROJECT))
-            _set(settings, key, value, origin)
+            try:
+                _set(settings, key, value, origin)
+            except SettingsError:  # The same error again, which also names the line.
+                _set(settings, key, value, at_line(origin, content, key))
     return True
 
 

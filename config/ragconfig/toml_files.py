@@ -15,6 +15,8 @@ MAX_PARTS = 16
 _BASIC = r'"(?:[^"\\\n]|\\.)*+"'
 _LITERAL = r"'[^'\n]*+'"
 _DOT = r"[ \t]*+\.[ \t]*+"
+_HEADER = re.compile(r"""\s*\[\s*["']?([\w-]+)["']?\s*\]""")
+_ASSIGNED = re.compile(r"""\s*["']?([\w.-]+)["']?\s*=""")
 _LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|{_BASIC}|{_LITERAL}){_DOT}){{{MAX_PARTS}}}""", re.ASCII)
 
 
@@ -43,3 +45,14 @@ def decode_toml(content: bytes) -> dict[str, Any]:
     # ValueError: an integer of more digits than Python converts.
     except (msgspec.DecodeError, ValueError) as error:
         raise NotToml(str(error)) from None
+
+
+def at_line(path: str, content: bytes, key: str) -> str:
+    """The path of a file, and the line that sets the dotted `key` there if it is written in the usual way."""
+    table = ""
+    for number, line in enumerate(content.decode("utf-8-sig").split("\n"), 1):
+        if header := _HEADER.match(line):
+            table = f"{header[1]}."
+        elif (assigned := _ASSIGNED.match(line)) and table + assigned[1] == key:
+            return f"{path}, line {number:,}"
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from typing import Any, ClassVar, dataclass_transform
 
@@ -15,6 +16,17 @@ if sys.platform != "win32":
 
 # What msgspec raises for text that is not JSON, or not of the expected type.
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# The messages of msgspec that are put in plain words, and its names of types.
+_WRONG_TYPE = re.compile(r"Expected `(\w+)`, got `(\w+)`(?: - at `\$\.?([^`]*)`)?")
+_MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
+_TYPES = {
+    "object": "a table",
+    "array": "a list",
+    "str": "a text",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+}
 
 
 class _Values:
@@ -172,3 +184,21 @@ def _memory_limit() -> int | None:
         return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
+
+
+def decode_reason(error: Exception, content: bytes = b"") -> str:
+    """The reason of one of DECODE_ERRORS as the end of a sentence, with the line if `content` is given."""
+    message = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8"
+    if wrong := _WRONG_TYPE.fullmatch(message):
+        wanted, found, name = wrong[1], wrong[2], wrong[3] or "it"
+        if name.endswith("[...]"):
+            name = f"a value of {name.removesuffix('[...]')}"
+        return f"{name} must be {_TYPES.get(wanted, wanted)}, not {_TYPES.get(found, found)}"
+    if malformed := _MALFORMED.fullmatch(message):
+        line = content.count(b"\n", 0, int(malformed[2])) + 1
+        return f"it is not valid JSON: {malformed[1]}" + (f" (line {line:,})" if content else "")
+    if message == "Input data was truncated":
+        return "it is not valid JSON: its end is missing"
+    return message

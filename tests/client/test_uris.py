@@ -57,7 +57,7 @@ def test_a_text_that_only_begins_like_the_uri_of_a_file_is_shown_as_it_is() -> N
 
 
 def test_what_a_model_wrote_is_named_so() -> None:
-    assert short_location("ragchat:session/ab12", [(3, 9)]) == "chat with a model, ragchat:session/ab12:3–9"
+    assert short_location("ragchat:session/ab12", [(3, 9)]) == "chat with ragchat, ragchat:session/ab12:3–9"
     assert short_location("ragchat:report/ab12", [(3, 3)]) == "report by a model, ragchat:report/ab12:3"
 
 

@@ -90,12 +90,12 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
 @pytest.mark.parametrize(
     ("text", "sentence", "hint"),
     [
-        ("[model]\nnmae = 'x'", "Unknown setting model.nmae in {file}.", "Did you mean model.name?"),
-        ("[modle]\nname = 'x'", "Unknown setting modle.name in {file}.", "Did you mean model.name?"),
-        ("name = 'x'", "Unknown setting name in {file}.", None),
+        ("[model]\nnmae = 'x'", "Unknown setting model.nmae in {file}, line 2.", "Did you mean model.name?"),
+        ("[modle]\nname = 'x'", "Unknown setting modle.name in {file}, line 2.", "Did you mean model.name?"),
+        ("name = 'x'", "Unknown setting name in {file}, line 1.", None),
         (
             "[qqq]\nzzz = 'x'",
-            "Unknown setting qqq.zzz in {file}.",
+            "Unknown setting qqq.zzz in {file}, line 2.",
             "The nearest one that exists is index.quantization.",
         ),
         ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
@@ -168,12 +168,12 @@ def test_a_variable_of_the_wrong_type_is_named_with_its_value(home: Path) -> Non
         ("[tools]\ntimeout_seconds = true", "tools.timeout_seconds"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_named_with_its_file(home: Path, text: str, key: str) -> None:
+def test_a_value_of_the_wrong_type_is_named_with_its_file_and_line(home: Path, text: str, key: str) -> None:
     path = user_file(home, text)
     with pytest.raises(SettingsError) as caught:
         load(home)
     assert str(caught.value).startswith(f"{key} is not usable: ")
-    assert str(caught.value).endswith(f"(from {path}).")
+    assert str(caught.value).endswith(f"(from {path}, line 2).")
 
 
 def test_a_project_may_set_a_few_keys_and_no_others(home: Path) -> None:
@@ -201,7 +201,9 @@ def test_a_project_cannot_shorten_the_history_of_memory(home: Path) -> None:
 
 def test_a_key_that_a_project_misspells_is_unknown(home: Path) -> None:
     project = project_file(home, "[retrieval]\ntop_kk = 3")
-    with pytest.raises(SettingsError, match=re.escape(f"Unknown setting retrieval.top_kk in {project}.")):
+    with pytest.raises(
+        SettingsError, match=re.escape(f"Unknown setting retrieval.top_kk in {project}, line 2.")
+    ):
         load(home)
 
 
@@ -240,7 +242,7 @@ def test_a_number_out_of_its_range_is_refused_wherever_it_comes_from(home: Path)
         variable = f"RAGCHAT_{table}_{name}".upper()
         for value in beyond(table, name):
             file = user_file(home, f"[{table}]\n{name} = {value!r}")
-            refused(home, key, str(file))
+            refused(home, key, f"{file}, line 2")
             file.unlink()
             refused(home, key, f"the environment variable {variable}", environ={variable: repr(value)})
             refused(home, key, "the command line", flags={key: value})
@@ -460,7 +462,7 @@ def test_a_table_that_is_read_in_another_shape_names_the_key(home: Path) -> None
     class Odd(msgspec.Struct):
         rounds: str
 
-    with pytest.raises(SettingsError, match=r"^tools\.rounds is not usable: Expected `str`, got `int`"):
+    with pytest.raises(SettingsError, match=r"^tools\.rounds is not usable: it must be a text, not a whole"):
         load(home).table("tools", Odd)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.safe_open import FileTooLarge
-from ragconfig.toml_files import NotToml, decode_toml, read_toml
+from ragconfig.toml_files import NotToml, at_line, decode_toml, read_toml
 
 MANY = 100_000
 LONG_KEY = r"a key has more than 16 parts \(at line 1\)"
@@ -52,3 +52,9 @@ def test_a_file_is_bounded_and_may_begin_with_a_byte_order_mark(tmp_path: Path) 
     path.write_bytes(b"x = '\xff'")
     with pytest.raises(NotToml, match=r"it is not text in UTF-8 \(byte 5\)"):
         read_toml(path, 100)
+
+
+def test_the_line_of_a_key_is_found_where_it_is_written_in_a_usual_way() -> None:
+    content = b"# notes\nroot.a = 1\n[one]\na = 1\n'b' = 2\n[two] # more\na = 3\nc = { d = 4 }\n"
+    lines = [at_line("f", content, key) for key in ("root.a", "one.a", "one.b", "two.a", "two.c.d")]
+    assert lines == ["f, line 2", "f, line 4", "f, line 5", "f, line 7", "f"]

@@ -372,7 +372,10 @@ def test_conversations_are_found_by_later_questions_once_they_are_injected(ragch
         f"ragchat:session/{first}": "updated",
         f"ragchat:session/{once}": "added",
     }
-    assert ragchat("session", "inject", "--all").out.startswith("2 unchanged")
+    assert ragchat("ask", "Hello!").out
+    left_out = ragchat("session", "inject", "--all")
+    assert left_out.out.startswith("2 unchanged")
+    assert "note: 1 conversation without an answer left out." in left_out.err
     assert ragchat("session", "inject", "--all", first).code == 2
     assert ragchat("session", "inject").code == 2
 
@@ -556,8 +559,8 @@ def test_an_export_is_imported_elsewhere_and_undone_as_one(ragchat: Program) -> 
     other = "--memory", "other.db"
     done = ragchat(*other, "memory", "import", "-", stdin=lines + "{nonsense\n\n" + '{"text": 5}\n')
     assert (done.code, done.out) == (1, "Imported 2 documents: 2 added, 0 updated, 0 unchanged.\n")
-    assert "Line 4 was refused:" in done.err
-    assert "Line 6 was refused:" in done.err
+    assert "Line 4 was refused: it is not valid JSON: " in done.err
+    assert "Line 6 was refused: text must be a text, not a whole number." in done.err
     query = "query", "How long does tea steep?", "--json"
     for command in (("memory", "ls", "--json"), query):
         assert ragchat(*other, *command).json == ragchat(*command).json
@@ -594,7 +597,8 @@ def test_a_file_that_is_no_export_is_not_imported(ragchat: Program) -> None:
     assert (wrong.code, wrong.json["error"]["code"]) == (1, "NOT_AN_EXPORT")
     later = ragchat("memory", "import", "-", stdin='{"format": "ragchat-memory", "version": 2}\n')
     assert (later.code, "has version 2 of the format" in later.err) == (1, True)
-    assert ragchat("memory", "import", "absent.jsonl").code == 1
+    absent = ragchat("memory", "import", "absent.jsonl")
+    assert (absent.code, "absent.jsonl does not exist." in absent.err) == (1, True)
     if sys.platform != "win32":
         assert "its first line is not the header" in ragchat("memory", "import", "/dev/zero").err
     refused = ragchat("memory", "export", "absent/all.jsonl")

@@ -80,7 +80,8 @@ def test_a_mistake_in_the_settings_is_one_line_with_a_hint(ragchat: Program) -> 
         done = ragchat(*words)
         assert (done.code, done.out) == (1, "")
         assert done.err == (
-            f"ragchat: Unknown setting retrieval.top_kk in {wrong}.\n  Did you mean retrieval.top_k?\n"
+            f"ragchat: Unknown setting retrieval.top_kk in {wrong}, line 2.\n"
+            "  Did you mean retrieval.top_k?\n"
         )
     assert ragchat("config", "init").code == 0
 

@@ -24,7 +24,7 @@ from ragchat.errors import (
 )
 from ragchat.formatting import local
 from ragchat.memory.matching import filter_of
-from ragchat.memory.transfer import new_file
+from ragchat.memory.transfer import existing_file, new_file
 from ragchat.notebooks.definitions import (
     Notebook,
     checked_name,
@@ -208,7 +208,7 @@ async def import_(run: Invocation) -> int:
     """Exit code 1 if a document was refused; the others are stored."""
     console, folder = run.console, folder_of(run.settings)
     path = user_path(run.arguments.file)
-    with path.open("rb") as file:
+    with existing_file(path) as file:
         shared = await to_thread.run_sync(read_head, str(path), file, run.arguments.other_name or "")
         notebook = shared.notebook
         _confirm(run, shared)

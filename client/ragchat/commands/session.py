@@ -112,19 +112,28 @@ async def export(run: Invocation) -> int:
 
 
 async def inject(run: Invocation) -> int:
-    """Store each session as a document, which replaces the one of an earlier call."""
+    """Store each session as a document, which replaces the one of an earlier call.
+
+    With --all, those without an answer are left out: later questions would find nothing in them.
+    """
     return await load_with_report(run, _inject)
 
 
 async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
+    named, empty = run.arguments.session_ids, 0
     async with run.sessions() as store:
-        for session_id in run.arguments.session_ids or [info.session_id for info in await store.list()]:
+        for session_id in named or [info.session_id for info in await store.list()]:
             try:
                 session = await store.load(session_id)
             except (UnknownSession, AmbiguousSession) as error:
                 report.texts.append(failed(session_id, error))
             else:
+                if not named and not any(turn.answer.has_content for turn in session.turns):
+                    empty += 1
+                    continue
                 report.texts.append(await load_text(memory, *as_document(session), report.group))
+    if empty:
+        report.notes.append(f"{counted(empty, 'conversation')} without an answer left out.")
 
 
 async def search(run: Invocation) -> int:

@@ -13,7 +13,7 @@ from anyio import to_thread
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.memory.history import new_group
-from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, new_file
+from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, existing_file, new_file
 from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 
@@ -77,7 +77,7 @@ async def import_(run: Invocation) -> int:
         size = None
         if name != "-":
             path = user_path(name)
-            file = stack.enter_context(path.open("rb"))
+            file = stack.enter_context(existing_file(path))
             size = path.stat().st_size
         async with run.memory() as memory:
             with run.progress("Importing") as on_progress:

@@ -16,7 +16,7 @@ from ragchat.evaluation.conditions import Conditions
 from ragchat.formatting import utc_now
 from ragchat.grounding.types import Citation
 from ragchat.llm.types import OFFLINE
-from ragchat.memory.matching import Catalogue, about_one
+from ragchat.memory.matching import Catalogue, called
 from ragchat.scripts.script import Expectation, as_list, load_script
 from ragchat.turn.followup import depends
 from ragchat.turn.types import Turn
@@ -120,7 +120,7 @@ async def right_places(place: str, turn: Turn, memory: Catalogue) -> list[RightP
     lines = _LINES.match(place)
     if lines and (await memory.documents(1, {"uri": exact_glob(place)})).total:
         lines = None  # A URI may end like this, too.
-    document = await about_one(memory, lines["name"] if lines else place, memory.show)
+    document = await called(memory, lines["name"] if lines else place)
     if lines is None:
         return [RightPlace(document.uri, "", short_uri(document.uri, document.title))]
     first, last = int(lines["first"]), int(lines["last"] or lines["first"])

@@ -12,7 +12,16 @@ from msgspec import Struct
 from ragchat.errors import DocumentUnknown, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.types import DocumentText
-from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references, short_uri
+from ragchat.uris import (
+    exact_glob,
+    folder_globs,
+    is_glob,
+    name_globs,
+    part_globs,
+    path_globs,
+    references,
+    short_uri,
+)
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
@@ -102,6 +111,28 @@ async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitabl
     except NoDocumentMatches:
         raise unknown from None
     return await ask(_only(words, [(one.uri, one.title) for one in found.documents], found.total))
+
+
+async def called(memory: Catalogue, name: str) -> DocumentText:
+    """The document with this id, URI or path, or else the only one with this name: a part of it will not do.
+
+    Raises NotOneDocument, and as `Catalogue.show`.
+    """
+    try:
+        return await memory.show(name)
+    except DocumentUnknown as error:
+        unknown = error
+    for glob in name_globs(name):
+        page = await memory.documents(MAX_NAMED, {"uri": glob})
+        if page.total:
+            break
+    else:
+        unnamed = await memory.documents(MAX_UNNAMED, {"uri": UNNAMED})
+        titled = [one for one in unnamed.documents if one.title.casefold() == name.casefold()]
+        page = DocumentPage(titled, len(titled))
+    if not page.total:
+        raise unknown
+    return await memory.show(_only(name, [(one.uri, one.title) for one in page.documents], page.total))
 
 
 async def about_past(memory: MemoryClient, words: str, ask: Callable[[str], Awaitable[T]]) -> T:

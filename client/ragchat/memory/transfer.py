@@ -11,9 +11,9 @@ from typing import IO, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ragchat.errors import FileAlreadyExists, NotAnExport, RagChatError
+from ragchat.errors import FileAlreadyExists, NotAnExport, PathNotFound, RagChatError
 from ragcommon.contract.maintenance import PortableDocument
-from ragcommon.errors import DECODE_ERRORS
+from ragcommon.errors import DECODE_ERRORS, decode_reason
 from ragcommon.files.folder import Folder
 from ragcommon.files.writing import appearing
 
@@ -70,7 +70,7 @@ def batches(path: str, file: IO[bytes], before: int = 0) -> Iterator[Batch]:
             try:
                 documents[number] = msgspec.json.decode(line, type=PortableDocument)
             except DECODE_ERRORS as error:
-                errors[number] = str(error)
+                errors[number] = f"{decode_reason(error)}."
         yield Batch(documents, errors, read, header.embedder)
 
 
@@ -87,6 +87,14 @@ def read_header(
     if header.version > version:
         raise refusal(f"it has version {header.version} of the format, of a later release")
     return header
+
+
+def existing_file(path: Path) -> IO[bytes]:
+    """A file to import. Raises PathNotFound, OSError."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise PathNotFound(str(path)) from None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ragchat.memory.transfer import HEADER_BYTES, FirstLine, as_lines, read_head
 from ragchat.notebooks.definitions import Notebook, checked_name, flaw_of
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
-from ragcommon.errors import DECODE_ERRORS
+from ragcommon.errors import DECODE_ERRORS, decode_reason
 
 FORMAT, VERSION = "ragchat-notebook", 1
 # The longest conversation.
@@ -78,7 +78,9 @@ def read_head(path: str, file: IO[bytes], name: str = "") -> Shared:
             session = msgspec.json.decode(file.readline(_SESSION_BYTES), type=_Session)
             sessions.append(_session(session, notebook.name, is_copy=notebook.name != own))
         except DECODE_ERRORS as error:
-            raise NotANotebook(path, f"its line {number} is not a conversation ({error})") from None
+            raise NotANotebook(
+                path, f"its line {number} is not a conversation ({decode_reason(error)})"
+            ) from None
     return Shared(notebook, sessions, header.sessions + 1)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct, field
 
+from ragchat.formatting import listed
 from ragchat.grounding.citations import MARKER, check, marked_numbers
 from ragchat.grounding.facts import unsupported
 from ragchat.grounding.pieces import sentence_spans
@@ -125,7 +126,7 @@ def _flaw(claim: Claim, hits: Mapping[int, Hit], question: str) -> str:
     if wrong:
         return f'"{one_line(wrong[0])}" is not in source {_listed(cited)} word for word'
     if facts := [fact for found in unsupported(text, cited, question) for fact in found.facts]:
-        return f"{', '.join(facts)}: not in source {_listed(cited)}"
+        return f"{listed(facts)}: not in source {_listed(cited)}"
     return ""
 
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragchat.servers.jsonc import to_json
-from ragcommon.errors import DECODE_ERRORS, os_reason
+from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 from ragcommon.hosts import SERVER_NAME
@@ -281,4 +281,4 @@ def _decoded(raw: Raw, type: Any, file: Path, what: str) -> Any:
     try:
         return msgspec.json.decode(raw, type=type)
     except DECODE_ERRORS as error:
-        raise ServerConfigInvalid(str(file), what, str(error)) from None
+        raise ServerConfigInvalid(str(file), what, decode_reason(error, bytes(raw))) from None

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ragchat.errors import RagChatError
 from ragchat.servers.configs import MAX_BYTES
-from ragcommon.errors import DECODE_ERRORS, os_reason
+from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import private_folder, replace_file
 
@@ -26,13 +26,15 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
     Raises what `unusable` makes.
     """
     try:
-        return msgspec.json.decode(read_regular(path, MAX_BYTES, private=private), type=type)
+        content = read_regular(path, MAX_BYTES, private=private)
     except FileNotFoundError:
         return type()
     except OSError as error:
         raise unusable(str(path), os_reason(error)) from None
+    try:
+        return msgspec.json.decode(content, type=type)
     except DECODE_ERRORS as error:
-        raise unusable(str(path), str(error)) from None
+        raise unusable(str(path), decode_reason(error, content)) from None
 
 
 def write_private(path: Path, content: Struct, unusable: Unusable) -> None:

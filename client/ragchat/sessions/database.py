@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
 BUSY_SECONDS = 10.0
+# What helps with a damaged file.
+DAMAGED_HINT = "Restore it from a backup, or try `sqlite3 FILE .recover`."
 
 # Each runs once, in order, in a transaction. `PRAGMA user_version` counts them.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -133,6 +135,8 @@ def _mapped(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise SessionsUnavailable(str(path), str(error), DAMAGED_HINT) from error
         obstacle = obstacle_of(error, path)
         reason = obstacle_in_words(obstacle, path) if obstacle else os_reason(error)
         raise SessionsUnavailable(str(path), reason) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ragchat.answer import Answer
-from ragchat.formatting import seconds
+from ragchat.formatting import listed, seconds
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.small_talk import small_talk
 from ragchat.sanitize import one_line
@@ -75,10 +75,10 @@ def _lacking(answer: Answer) -> str:
     if answer.citations and all(citation.verified is False for citation in answer.citations):
         return "the cited passages do not contain the quotations"
     if answer.unsupported:
-        facts = ", ".join(fact for found in answer.unsupported for fact in found.facts)
-        return f"the passages do not contain {facts}"
+        facts = [fact for found in answer.unsupported for fact in found.facts]
+        return f"the passages do not contain {listed(facts)}"
     if answer.missing:
-        return f"the passages do not mention {', '.join(answer.missing)}"
+        return f"the passages do not mention {listed(answer.missing)}"
     return "no passage clearly holds what is asked"
 
 
@@ -116,13 +116,13 @@ def flaws(question: str, answer: Answer) -> Iterator[str]:
     if wrong := sorted({citation.n for citation in answer.citations if citation.verified is False}):
         yield f"A quotation attributed to {markers(wrong)} is not in it word for word."
     for found in answer.unsupported:
-        yield f"{', '.join(found.facts)}: not in {markers(found.passages) or 'any passage'}."
+        yield f"{listed(found.facts)}: not in {markers(found.passages) or 'any passage'}."
     has_passages = any(candidate.n for candidate in answer.candidates)
     if has_passages and not answer.citations and not answer.unknown_citations and not small_talk(question):
         yield UNCITED
     rests = any(citation.verified is not False for citation in answer.citations)
     if answer.missing and rests and not answer.grounded:
-        yield f"Not mentioned in the cited passages: {', '.join(answer.missing)}."
+        yield f"Not mentioned in the cited passages: {listed(answer.missing)}."
 
 
 def marks(turn: Turn) -> list[str]:

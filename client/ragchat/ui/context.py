@@ -31,7 +31,7 @@ def no_background(_: Coroutine[Any, Any, None]) -> None:
 
 @dataclass
 class ChatContext:
-    """`readme_offered`: the reply "y" loads the README. `leaving`: the chat ends after this message."""
+    """`readme_offered`: "y" loads the README while memory is empty. `leaving`: this message is the last."""
 
     conversation: Conversation
     screen: Screen
@@ -106,7 +106,7 @@ class ChatContext:
             return False
         shown = self._shown_cards.get(turn.turn_id, len(turn.answer.cards))
         if shown >= len(turn.answer.cards):
-            turn = self.conversation.more_cards() or turn
+            turn = self.conversation.more_cards(SHOWN) or turn
         next_ones = turn.answer.cards[shown : shown + SHOWN]
         more = show_cards(self.screen, next_ones, turn.answer.sources, Highlight(turn.trace.query))
         self._shown_cards = {turn.turn_id: shown + more}

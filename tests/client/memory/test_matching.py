@@ -10,7 +10,7 @@ import pytest
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.matching import about_one, about_past, filter_of, match
+from ragchat.memory.matching import about_one, about_past, called, filter_of, match
 from tests.support.memory import memory_in
 
 NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
@@ -105,6 +105,22 @@ async def test_a_part_of_a_name_means_the_one_document_that_is_listed_with_it(
         await memory.forget("notes/garden.md")
         removed = await about_one(memory, "notes/garden.md", memory.versions)
         assert removed.versions[0].action == "removed"
+
+
+async def test_a_name_means_the_only_document_that_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    async with loaded(tmp_path) as memory:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        for name in ("garden.md", "Notes/Garden.md", "öl.md", "tea 1"):
+            assert (await called(memory, name)).text, name
+        for part in ("arden.md", "garden", "tea"):
+            with pytest.raises(MemoryRefused, match="no document"):
+                await called(memory, part)
+        await memory.inject("Another garden.", {"uri": "https://example.org/garden.md"})
+        with pytest.raises(NotOneDocument, match=r"garden\.md matches 2 documents: .*notes/garden.md"):
+            await called(memory, "garden.md")
 
 
 async def test_a_document_that_was_removed_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:

@@ -380,11 +380,11 @@ async def test_at_most_three_cards_are_shown_at_once_and_the_first_is_the_longes
         (["file:///a/config.toml", "file:///b/c/config.toml"], ["a/config.toml", "c/config.toml"]),
         (["file:///a/x/config.toml", "file:///b/x/config.toml"], ["a/x/config.toml", "b/x/config.toml"]),
         (["file:///a/config.toml", "file:///a/other.toml"], ["config.toml", "other.toml"]),
-        (["ragchat:session/ab12", "file:///a/other.toml"], ["chat with a model, ab12", "other.toml"]),
+        (["ragchat:session/ab12", "file:///a/other.toml"], ["chat with ragchat, ab12", "other.toml"]),
         (["file:///a/config.toml", "ragchat:report/cd34"], ["config.toml", "report by a model, cd34"]),
     ],
 )
-async def test_a_card_has_the_shortest_name_that_tells_the_files_apart_and_says_if_a_model_wrote_it(
+async def test_a_card_has_the_shortest_name_that_tells_the_files_apart_and_says_if_ragchat_wrote_it(
     uris: list[str], names: list[str]
 ) -> None:
     one = place("port = 80 of the web server", uri=uris[0])

@@ -95,12 +95,15 @@ def test_a_missing_variable_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "its content: "),
+        ("{", "its content: it is not valid JSON: its end is missing"),
+        ('{\n"mcpServers": {},\n}', r"it is not valid JSON: trailing comma in object \(line 3\)"),
+        ("[]", "its content: it must be a table, not a list"),
         ('{"mcpServers": []}', "mcpServers"),
         ('{"mcpServers": {"a": {}}}', "a: it needs either a command or a url"),
         ('{"mcpServers": {"": {"command": "x"}}}', "a server: it needs a name"),
         ('{"mcpServers": {"a": {"command": "x", "url": "y"}}}', "a: it needs either"),
-        ('{"mcpServers": {"a": {"command": 1}}}', "a: Expected `str`"),
+        ('{"mcpServers": {"a": {"command": 1}}}', "a: command must be a text, not a whole number"),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}', "a: a value of env must be a text"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:

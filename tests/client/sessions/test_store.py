@@ -326,6 +326,7 @@ async def test_a_file_that_is_not_a_database_is_an_error_that_names_it(tmp_path:
         with pytest.raises(SessionsUnavailable) as caught:
             await store.list()
     assert caught.value.path == str(path)
+    assert ".recover" in caught.value.hint
 
 
 async def test_a_folder_that_cannot_be_made_is_an_error_too(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from ragchat.turn.rounds import (
 from ragchat.turn.turn import take_turn
 from ragchat.turn.types import Turn
 from ragchat.turn.why import UNCITED, marks
+from ragchat.turn.why import answered as explained
 from ragcommon.contract.search import Hit, QueryResult
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply, poured
@@ -167,6 +168,15 @@ async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> 
     assert notices(events) == ["nine hours, Newton: not in [1]."]
     assert not answered.answer.grounded
     assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
+
+
+async def test_of_very_many_facts_without_support_only_the_first_are_named() -> None:
+    reply = Reply("The sky weighs " + ", ".join(f"{n} kg" for n in range(401, 1413)) + " [1].")
+    answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
+    (notice,) = notices(events)
+    assert notice.endswith("409 kg, 410 kg and 1,002 more: not in [1].")
+    reason = f"no: the passages do not contain {notice.partition(':')[0]}"
+    assert dict(explained(answered))["Grounded"] == reason
 
 
 async def test_facts_of_a_sentence_without_a_citation_are_checked_against_all_passages() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.conversation import Attached
 from ragchat.errors import RagChatError
+from ragchat.llm.types import OFFLINE
 from ragchat.ui.attachments import attachments
 from ragchat.ui.context import YES
 from ragchat.ui.slash import table
@@ -36,10 +37,14 @@ async def handle(context: ChatContext, text: str) -> None:
 
 
 async def _dispatch(context: ChatContext, text: str) -> None:
-    offered, context.readme_offered = context.readme_offered, False
-    if offered and text.lower() in YES:
+    last = context.conversation.last_turn
+    # A model's question may be answered with yes or no, too.
+    offered = not context.status.documents and (last is None or last.answer.model == OFFLINE)
+    context.readme_offered = context.readme_offered and offered
+    if context.readme_offered and text.lower() in YES:
         await load_readme(context)
-    elif offered and text.lower() in NO:
+    elif context.readme_offered and text.lower() in NO:
+        context.readme_offered = False
         context.screen.note("Load your own documents with /inject PATH.")
     elif text.startswith("/") and not text.startswith("//"):
         await table.run(context, text)

@@ -44,7 +44,10 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Print a result. Strings are sanitized and have no markup."""
         for part in parts:
-            self.out.print(sanitize(part) if isinstance(part, str) else part)
+            if isinstance(part, Table):
+                self._print(part)
+            else:
+                self.out.print(sanitize(part) if isinstance(part, str) else part)
 
     def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
         """Print columns, the first in the style of a name. Returns whether there was a row."""
@@ -56,8 +59,17 @@ class Screen:
         for name, cells in named:
             table.add_row(name, *cells)
         if table.row_count:
-            self.out.print(table)
+            self._print(table)
         return bool(table.row_count)
+
+    def _print(self, table: Table) -> None:
+        """Print a table; on a pipe without the blanks that fill its last column."""
+        if self.out.is_terminal:
+            self.out.print(table)
+            return
+        with self.out.capture() as captured:
+            self.out.print(table)
+        self.out.print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
     def note(self, text: str, style: str = "notice") -> None:
         """Print a sentence that is not a result."""

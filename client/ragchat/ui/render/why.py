@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragchat.sanitize import one_line
+from ragchat.turn.grounding import ON_TOPIC_SCORE
 from ragchat.turn.why import answered, searched
 from ragchat.uris import passage_location
 
@@ -26,8 +27,12 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     for name, value in searched(turn):
         yield _line(name, value)
     if turn.answer.candidates:
+        on_topic = [one for one in turn.answer.candidates if one.used or one.hit.score >= ON_TOPIC_SCORE]
         yield Text()
-        yield _candidates(turn.answer.candidates)
+        if on_topic:
+            yield _candidates(on_topic)
+        if others := len(turn.answer.candidates) - len(on_topic):
+            yield Text(f"{'and ' if on_topic else ''}{others:,} more with the score 0.00", "dim")
         yield Text()
     for name, value in answered(turn):
         yield _line(name, value)

@@ -207,7 +207,7 @@ async def run(context: ChatContext, line: str) -> None:
     if ":" in name:  # the prompt of a server
         await prompts.prompt(context, f"{name} {argument}".rstrip())
         return
-    command = BY_NAME.get(name.lower())
+    command = BY_NAME.get(name.lower() or "help")
     if command is None:
         raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
     if argument and not command.arguments:

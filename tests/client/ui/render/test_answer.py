@@ -285,6 +285,17 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     assert shown.count("[7]") == 1
 
 
+def test_why_only_counts_the_passages_that_are_off_topic() -> None:
+    out, file = terminal(100)
+    *others, last = TURN.answer.candidates
+    off_topic = structs.replace(last, hit=structs.replace(last.hit, score=0.001))
+    answer = structs.replace(TURN.answer, candidates=[*others, off_topic, off_topic])
+    out.print(*why(structs.replace(TURN, answer=answer)), sep="\n")
+    assert "/notes/2.md" in file.shown
+    assert "/notes/3.md" not in file.shown
+    assert "and 2 more with the score 0.00" in file.shown
+
+
 def test_why_shows_the_scores_that_reordered_the_passages() -> None:
     out, file = terminal(100)
     first, *others = TURN.answer.candidates

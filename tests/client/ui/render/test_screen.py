@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 from ragchat.ui.render.screen import Screen, make_console
+from tests.support.screens import piped_screen
 
 
 def test_a_short_name_is_not_broken_and_a_long_one_is_shown_whole() -> None:
@@ -18,3 +19,9 @@ def test_a_short_name_is_not_broken_and_a_long_one_is_shown_whole() -> None:
     first, *others = out.file.getvalue().splitlines()
     assert first.startswith("8d47015ded65*  2026")
     assert "".join(line.split(" ")[0] for line in others if line[0] != " ") == name
+
+
+def test_the_columns_on_a_pipe_have_no_blanks_at_their_ends() -> None:
+    screen, out, _ = piped_screen()
+    screen.listing([("/a", "short"), ("/b", "a much longer text")])
+    assert out.getvalue() == "/a  short\n/b  a much longer text\n"

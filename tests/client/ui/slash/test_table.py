@@ -26,6 +26,7 @@ from ragchat.errors import (
     FileAlreadyExists,
     NothingToRetry,
     NotWritable,
+    PlaceUnusable,
     RagChatError,
     UnexpectedArgument,
     UnknownCommand,
@@ -257,6 +258,7 @@ async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
     assert "/exit" in await room.run("/? quit")
     with pytest.raises(UnknownCommand):
         await room.run("/help nothing")
+    assert await room.run("/") == shown
 
 
 async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
@@ -292,14 +294,13 @@ async def test_inject_readme_loads_the_projects_own(room: Room) -> None:
     assert "ragchat:README.md" in await room.run("/memory")
 
 
-async def test_an_offered_readme_is_loaded_by_y_refused_by_n_and_forgotten_by_anything_else(
-    room: Room,
-) -> None:
+async def test_an_offered_readme_is_loaded_by_y_and_refused_by_n_while_memory_is_empty(room: Room) -> None:
     room.context.readme_offered = True
     assert "/inject" in await room.say("n")
+    assert "Memory is empty" in await room.say("y")
     room.context.readme_offered = True
+    assert "Memory is empty" in await room.say("What is this?")
     assert "The README is in memory" in await room.say("Y")
-    assert not room.context.readme_offered
     await room.say("y")
     assert room.context.conversation.last_turn is not None
     assert room.context.conversation.last_turn.question == "y"
@@ -390,6 +391,10 @@ async def test_more_shows_the_next_cards_until_there_are_none(room: Room, tmp_pa
     assert "the last answer has no passage 4" in await room.say("/sources 4")
     assert numbers(await room.run("/more")) == [4, 5, 6]
     assert "[4] house" in await room.run("/sources 4")
+    assert "Passages: 6 of 8 used" in (why := await room.run("/why"))
+    assert why.count("yes: shown") == 6
+    with pytest.raises(PlaceUnusable, match="no source of this number"):
+        await room.run("/good 7")
     assert numbers(await room.run("/more")) == [7, 8]
     with pytest.raises(CommandNotPossible, match="the last answer has no further cards"):
         await room.run("/more")
