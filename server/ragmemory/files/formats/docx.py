@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
     one_line,
+    shifted,
     stated_title,
 )
 from ragmemory.files.formats.office import open_office
@@ -182,7 +184,19 @@ def _text(element: Element) -> str:
 
 
 def _pieces(element: Element) -> Iterator[str]:
-    for child in element:
+    for shift, parts in groupby(element, _shift):
+        pieces = _unshifted(parts)
+        yield from [shifted("".join(pieces), is_raised=shift == "superscript")] if shift else pieces
+
+
+def _shift(part: Element) -> str:
+    """How a run is shifted: "superscript", "subscript" or ""."""
+    shift = _value(_properties(part, "rPr").get("vertAlign")) if local(part.tag) == "r" else ""
+    return shift if shift in ("superscript", "subscript") else ""
+
+
+def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
+    for child in parts:
         name = local(child.tag)
         if name == "t":
             yield child.text or ""

@@ -17,6 +17,7 @@ from ragmemory.files.formats.file_text import (
     TextBuilder,
     fenced,
     one_line,
+    shifted,
     spread,
     stated_title,
     table,
@@ -87,6 +88,7 @@ BANNERS = frozenset((
 # fmt: on
 NOT_LETTERS = re.compile("[^a-z]+")
 NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
+WORD_END = re.compile(r"\w\Z")
 # A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
 MAX_LINKS = 0.7
 FEW_LINKS = 4
@@ -132,6 +134,7 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
         return "", ""
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
+    _write_shifted(root)
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
     blocks.end()
@@ -252,8 +255,6 @@ class _Blocks:
                 continue
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
-            elif tag == "sup" and (mark := _note_mark(child, node)):
-                self.line.append(mark)
             elif tag in INLINE:
                 self.walk(child, depth + 1)
             else:
@@ -309,10 +310,30 @@ def _written(formula: LexborNode) -> str:
     return stated or (formula.css_first("semantics > *") or formula).text() or ""
 
 
-def _note_mark(raised: LexborNode, parent: LexborNode) -> str:
-    """The mark of a note, which would be part of the word before it; "" for other raised text."""
-    number = NOTE_NUMBER.fullmatch(raised.text() or "")
-    return f"[^{number[1]}]" if number and (parent.tag == "a" or raised.css_first("a") is not None) else ""
+def _write_shifted(root: LexborNode) -> None:
+    """Write raised and lowered text, and marks of notes, which would be part of the word before them."""
+    for node in root.css("sup, sub, a"):
+        text = node.text() or ""
+        if (number := NOTE_NUMBER.fullmatch(text)) and _is_note_mark(node):
+            node.replace_with(f"[^{number[1]}]")
+        elif node.tag != "a" and node.css_first("a") is None:
+            written = shifted(text, is_raised=node.tag == "sup")
+            if written != text:
+                node.replace_with(written)
+    root.merge_text_nodes()
+
+
+def _is_note_mark(number: LexborNode) -> bool:
+    """Whether a number is raised and a link, is said to be the mark of a note, or is linked after a word."""
+    if number.tag != "a":
+        return number.tag == "sup" and number.css_first("a") is not None
+    kinds = f"{number.attributes.get('epub:type') or ''} {number.attributes.get('role') or ''}"
+    is_raised = (number.parent is not None and number.parent.tag == "sup") or number.css_first("sup")
+    before = number.prev
+    # Page numbers are links one after another.
+    is_text = before is not None and before.tag in {"-text", *INLINE} - {"a"}
+    word_end = WORD_END.search(before.text() or "") if before is not None and is_text else None
+    return "noteref" in kinds or bool(is_raised or word_end)
 
 
 def _is_item(block: str) -> bool:
