@@ -179,7 +179,7 @@ def _value(property: Element | None) -> str:
 
 
 def _text(element: Element) -> str:
-    """The text of an element, including text boxes and nested tables, without deleted text."""
+    """The text of an element, including text boxes and nested tables, without deleted and struck-out text."""
     return "".join(_pieces(element))
 
 
@@ -198,6 +198,8 @@ def _shift(part: Element) -> str:
 def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
     for child in parts:
         name = local(child.tag)
+        if name == "r" and _is_struck(child):
+            continue
         if name == "t":
             yield child.text or ""
         elif name in CHARACTERS:
@@ -206,6 +208,12 @@ def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
             yield from ("\n", _text(child), "\n")
         elif name not in LEFT_OUT:
             yield from _pieces(child)
+
+
+def _is_struck(run: Element) -> bool:
+    properties = _properties(run, "rPr")
+    lines = (properties[name] for name in ("strike", "dstrike") if name in properties)
+    return any(_value(line) not in ("false", "0", "off") for line in lines)
 
 
 def _rows(grid: Element) -> list[list[str]]:

@@ -31,7 +31,7 @@ SNIFFED_BYTES = 2048
 # fmt: off
 LEFT_OUT = frozenset((
     "script", "style", "noscript", "template", "svg", "nav", "aside", "footer", "form", "iframe",
-    "button", "select", "dialog", "head", "object", "audio", "video", "canvas", "del",
+    "button", "select", "dialog", "head", "object", "audio", "video", "canvas",
 ))
 NAVIGATION = frozenset((
     "navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary",
@@ -39,8 +39,8 @@ NAVIGATION = frozenset((
 # Elements within a line of text; all others begin and end a block.
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "dfn", "em", "font",
-    "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
-    "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+    "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "samp", "small", "span",
+    "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -134,6 +134,8 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
         return "", ""
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
+    for deleted in root.css("del, s, strike"):
+        deleted.replace_with("")
     _write_shifted(root)
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)

@@ -66,11 +66,15 @@ def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:
 
 
 def _write_shifted(part: Element) -> None:
-    """Write raised and lowered text as characters."""
+    """Write raised and lowered text as characters, and drop what is struck out."""
     for run in (one for one in part.iter() if local(one.tag) == "r"):
         pieces = {local(one.tag): one for one in run}
-        baseline = attribute(pieces["rPr"], "baseline") if "rPr" in pieces else ""
-        if baseline.strip("-0%") and "t" in pieces:
+        if "rPr" not in pieces or "t" not in pieces:
+            continue
+        baseline, strike = attribute(pieces["rPr"], "baseline"), attribute(pieces["rPr"], "strike")
+        if strike not in ("", "noStrike"):
+            pieces["t"].text = ""
+        elif baseline.strip("-0%"):
             pieces["t"].text = shifted(pieces["t"].text or "", is_raised=not baseline.startswith("-"))
 
 

@@ -240,3 +240,14 @@ def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it() -> 
     buffer = BytesIO()
     document.save(buffer)
     assert read(FILE, buffer.getvalue()).text == "The dish holds 10^{6k} cells of H₂O.\n"
+
+
+def test_struck_out_text_is_left_out() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("Price ")
+    paragraph.add_run("90 ").font.strike = True
+    paragraph.add_run("80 ").font.double_strike = True
+    paragraph.add_run("70 EUR").font.strike = False
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "Price 70 EUR\n"

@@ -56,7 +56,11 @@ def test_lists_tables_code_and_quotations_are_markdown() -> None:
 
 
 def test_deleted_text_is_left_out() -> None:
-    assert text_of("<p>It was <del>7</del> <ins>5</ins> pounds.") == "It was 5 pounds.\n"
+    for tag in ("del", "s", "strike"):
+        gone = f"<{tag}>7 <{tag}>or 8</{tag}></{tag}>"
+        assert text_of(f"<p>It was {gone} <ins>5</ins> pounds.") == "It was 5 pounds.\n"
+        assert "| 5 |" in text_of(f"<table><tr><td>a<td>{gone} 5</table>")
+        assert text_of(f"<h2>Now {gone} 5</h2><{tag}><p>Old.</p></{tag}>") == "## Now 5\n"
 
 
 def test_cells_that_span_rows_and_columns_keep_their_places() -> None:

@@ -125,3 +125,12 @@ def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it() -> 
         run.text = "6"
         run._r.get_or_add_rPr().set("baseline", baseline)
     assert read(FILE, saved(presentation)).text == "# Use 10⁶\n\n| Use 10₆ |\n| --- |\n"
+
+
+def test_struck_out_text_is_left_out() -> None:
+    presentation = pptx.Presentation()
+    title = presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text_frame
+    title.text = "90"
+    title.paragraphs[0].runs[0]._r.get_or_add_rPr().set("strike", "sngStrike")
+    title.paragraphs[0].add_run().text = " 70 EUR"
+    assert read(FILE, saved(presentation)).text == "# 70 EUR\n"
