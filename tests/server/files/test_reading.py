@@ -43,6 +43,13 @@ def test_the_source_of_a_manual_page_is_named() -> None:
     assert not read(Path("cup.1"), b"A page begins with .TH NAME.\n").note
 
 
+def test_the_data_of_images_in_markdown_is_left_out() -> None:
+    data = "data:image/png;base64,iVBORw0KGgo/+AAA=="
+    source = f"See ![a pic]({data} 'tea').\n\n[image1]: <{data}>\n<img src=\"{data}\">\nEnd.\n"
+    assert read(Path("a.md"), source.encode()).text == source.replace(data, "data:image/png")
+    assert read(Path("a.css"), source.encode()).text == source
+
+
 def test_a_line_that_is_too_long_is_not_a_title() -> None:
     assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 2)}") == "a" * (MAX_HEADING - 2)
     assert title_of(Path("a.md"), f"# {'a' * (MAX_HEADING - 1)}\n# Second") == "Second"

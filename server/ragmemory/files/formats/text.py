@@ -1,4 +1,4 @@
-"""Plain text, Markdown and source code, unchanged."""
+"""Plain text, Markdown and source code, unchanged but for the data of images in Markdown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ragmemory.ingest.headings import has_markdown
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # Comments, and the first macro of a manual page: "." or "'" begins a line of roff.
 ROFF = re.compile(r"(?:[.'](?:\\\"|[ \t]*\n|\\).*\n?|[ \t]*\n)*\.(?:TH|Dd)[ \t]+\S")
+IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
@@ -21,6 +22,8 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
     text, notes = decoded.text, [decoded.note]
+    if is_markdown(path.name):
+        text = IMAGE_DATA.sub(r"\1", text)
     if ROFF.match(text):
         notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
     # A name says nothing about the text of a file without a known extension.
