@@ -173,8 +173,8 @@ def _latin(head: bytes, letters: int) -> str:
     western = _odd(head, "cp1252")
     if western < max(FEW_ODD, letters / LETTERS_PER_ODD):
         return "cp1252"
-    odd, best = min((_odd(head, encoding), encoding) for encoding in LATIN)
-    return best if 4 * odd <= western else "cp1252"
+    best = min(LATIN, key=lambda encoding: _odd(head, encoding))
+    return best if 4 * _odd(head, best) <= western else "cp1252"
 
 
 def _odd(head: bytes, encoding: str) -> int:
