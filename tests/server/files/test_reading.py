@@ -23,6 +23,26 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ("tags: [soil, 'red clay']", ["soil", "red clay"]),
+        ("tags: soil, #worms", ["soil", "worms"]),
+        ('tags:\n  - soil\n  - "worms"', ["soil", "worms"]),
+        ("tags:\n- soil\ndate: 2025-01-01", ["soil"]),
+        ("tags: []", []),
+        ("kind: note", []),
+    ],
+)
+def test_the_front_matter_of_markdown_states_title_and_tags(tags: str, expected: list[str]) -> None:
+    text = f'---\ntitle: "Thesis: notes"\n{tags}\n---\n# Worms\n'
+    found = read(Path("a.md"), text.encode())
+    assert (found.title, found.tags, found.text) == ("Thesis: notes", expected, text)
+    assert read(Path("a.txt"), text.encode()).title == "a.txt"
+    assert read(Path("a.md"), b"---\ntitle: >-\n  Long\n---\n# Worms\n").title == "Worms"
+    assert read(Path("a.md"), b"# Worms\n---\ntitle: x\n---\n").title == "Worms"
+
+
+@pytest.mark.parametrize(
     ("name", "text", "media_type"),
     [
         ("services", "# Local services\ntcpmux 1/tcp\n\n# More ports\n", "text/plain"),

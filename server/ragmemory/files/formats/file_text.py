@@ -59,6 +59,7 @@ class FileText(Struct, frozen=True):
     places: list[Place] = []  # pages, sheets, slides or messages, by line
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
+    tags: list[str] = []
 
 
 class Damaged(NotText):
