@@ -13,6 +13,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragcommon.contract.documents import Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
@@ -295,7 +296,9 @@ async def _parse(parser: Parser, file: File, ocr: Ocr | None, on_page: Callable[
 async def inject(writer: Writer, uri: str, content: FileText, stamp: str, origin: Origin) -> FileOutcome:
     """Inject a file or page, with its `stamp`. Raises RagMemoryError."""
     # The title may be the file name, which on POSIX need not be valid Unicode.
-    metadata = {"uri": uri, "title": content.title.encode(errors="replace").decode()}
+    metadata: Metadata = {"uri": uri, "title": content.title.encode(errors="replace").decode()}
+    if content.tags:
+        metadata["tags"] = content.tags
     if content.media_type:
         metadata["media_type"] = content.media_type
     injected = await writer.inject(content.text, metadata, origin, stamp, content.places)

@@ -23,6 +23,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.files.writing import replace_in, write_temporary
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.detection import TEXT, module_of
+from ragmemory.files.formats.text import IMAGE_DATA, read
 from ragmemory.files.roots import is_within
 from ragmemory.files.walking import NOT_ALLOWED
 
@@ -94,10 +95,10 @@ class Rewriting:
             raise NotWrittenBack(self._uri, "it is write-protected")
 
     def _rewritten(self, before: str, after: str) -> bytes:
-        text, encoding, _ = decode(self._old)
+        encoding = decode(self._old).encoding
         if module_of(self.path, self._old) != TEXT:
             raise NotWrittenBack(self._uri, "only text and Markdown files can be")
-        if text != before:
+        if read(self.path, self._old).text != before:
             raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
         mark = next(
             (mark for mark, of in BYTE_ORDER_MARKS if of == encoding and self._old.startswith(mark)), b""
@@ -107,8 +108,10 @@ class Rewriting:
             new = mark + with_line_ends(raw, before, after).encode(encoding)
         except UnicodeError:
             raise NotWrittenBack(self._uri, f"its encoding {encoding} lacks characters of the text") from None
-        if decode(new).text != after:
+        if read(self.path, new).text != after:
             raise NotWrittenBack(self._uri, f"the text would not be read as {encoding} again")
+        if len(IMAGE_DATA.findall(raw)) != len(IMAGE_DATA.findall(decode(new).text)):
+            raise NotWrittenBack(self._uri, "the data of an image between the changes would be lost")
         return new
 
 

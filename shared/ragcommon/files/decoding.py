@@ -26,6 +26,24 @@ ENCODINGS = [
     *("gb18030", "big5", "cp949", "euc_jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
     *("cp1256", "cp874"),
 ]
+# The letters, besides ASCII, of languages in Windows-1252: German with Dutch, French, Spanish, Portuguese,
+# Italian with names from others, the Nordic ones, Icelandic, Catalan.
+WESTERN = (
+    *("äöüßéèëïáíóú", "àâæçéèêëîïôœùûüÿ", "áéíóúüñçºª", "ãõâêôàáéíóúçüñºª", "àèéìíîòóùáúçºª"),
+    *("åæøäöéèêòôóáü", "áðéíóúýþæö", "àçéèíïóòúüñ"),
+)
+# Polish; Czech; Slovak; Hungarian; Romanian.
+CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ")
+LATIN = {
+    **{"cp1252": WESTERN, "cp1250": CENTRAL, "iso8859_2": CENTRAL, "cp1254": ("çğıöşüâîûİ",)},
+    "cp850": WESTERN,
+}
+# With fewer characters outside of an alphabet, in all or of so many letters, assume that it is the right one.
+FEW_ODD, LETTERS_PER_ODD = 2, 200
+# Besides ASCII: a letter, a character between letters, or one that no text has.
+IN_WORDS = re.compile(
+    r"(?![\x00-\x7f])(?:[^\W\d_]|(?<=[^\W\d_])[^·’‘–—…\xa0\xad](?=[^\W\d_])|[\x80-\x9f─-▟\ufffd])"
+)
 # Kana make up half of a Japanese text, and hardly occur in other text decoded as Japanese.
 KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 # Python's codecs that no text is in; the first takes quadratic time.
@@ -134,8 +152,9 @@ def _is_usual(char: str) -> bool:
 def _foreign(head: bytes) -> str:
     """The encoding of a text that is not UTF-8, by its beginning; cp1252 for western languages."""
     foreign = len(head) - len(head.translate(None, NOT_ASCII))
-    if foreign < max(FOREIGN_BYTES, len(LETTERS.findall(head))):
-        return "cp1252"
+    letters = len(LETTERS.findall(head))
+    if foreign < max(FOREIGN_BYTES, letters):
+        return _latin(head, letters)
     for encoding in ("cp932", "euc_jp"):
         with suppress(UnicodeDecodeError):
             text = codecs.getincrementaldecoder(encoding)().decode(head)
@@ -147,3 +166,22 @@ def _foreign(head: bytes) -> str:
     whole = head[: head.rfind(b"\n") + 1] if len(head) == SNIFFED_BYTES else head
     best = from_bytes(whole or head, cp_isolation=ENCODINGS).best()
     return best.encoding if best is not None else "cp1252"
+
+
+def _latin(head: bytes, letters: int) -> str:
+    """The encoding whose characters belong to the alphabet of one language, if they do not in cp1252."""
+    western = _odd(head, "cp1252")
+    if western < max(FEW_ODD, letters / LETTERS_PER_ODD):
+        return "cp1252"
+    best = min(LATIN, key=lambda encoding: _odd(head, encoding))
+    return best if 4 * _odd(head, best) <= western else "cp1252"
+
+
+def _odd(head: bytes, encoding: str) -> int:
+    """The characters outside of the alphabet that most of them belong to."""
+    text = head.decode(encoding, errors="replace")
+    found = Counter(char if char in "İµ" else char.lower() for char in IN_WORDS.findall(text))
+    return min(
+        sum(count for char, count in found.items() if char not in f"{alphabet}µ")
+        for alphabet in LATIN[encoding]
+    )

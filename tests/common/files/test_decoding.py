@@ -15,6 +15,12 @@ FOREIGN = [
     ("Совещание начнётся в четверг в десять часов утра.", "cp1251"),
     ("Совещание начнётся в четверг в десять часов утра.", "koi8_r"),
     ("Η συνάντηση αρχίζει την Πέμπτη στις δέκα το πρωί.", "cp1253"),
+    ("Zażółć gęślą jaźń. Spotkanie odbędzie się w środę.", "cp1250"),
+    ("Zażółć gęślą jaźń. Spotkanie odbędzie się w środę.", "iso8859_2"),
+    ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+    ("Az ülés időpontja csütörtök délelőtt, a tűzoltók fölött.", "cp1250"),
+    ("Toplantı çarşamba günü saat onda. Lütfen sözleşmeyi getirin, şirket müdürü bekliyor.", "cp1254"),
+    ("Die Müllers wohnen in der Bäckerstraße 5. Übergabe am 3. März, Größe: 12 qm.", "cp850"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-le"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-be"),
     ("Совещание начнётся в четверг в десять часов утра.\n", "utf-16-le"),
@@ -39,6 +45,23 @@ FOREIGN = [
 )
 def test_text_is_read_in_the_encoding_it_has(data: bytes, expected: tuple[str, str]) -> None:
     assert decode(data)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Müllers wohnen in der Bäckerstraße 5, 12 m² groß; Übergabe bei François am 3. März, 40 €.",
+        "L’élève a reçu où il fallait la clé du cœur, « déjà » là-haut, à Noël, naïve et sûre.",
+        "¿Dónde está el niño? El 1.º de año, pingüinos y corazón; ¡qué alegría!",
+        "As informações estão à disposição; três irmãos vêm amanhã, às dez, ao café.",
+        "Perché il caffè è così caro? La città è là; più tardi José e Søren, lunedì.",
+        "Mødet er på rådhuset; æbler, øl og blåbær. Én gang på Ærø.",
+        "De coëfficiënt van België; één reünie, café’s en ideeën.",
+        "Það er þörf á að ræða ýmislegt í október; fjórtán ár síðan.",
+    ],
+)
+def test_western_languages_are_read_as_windows_1252(text: str) -> None:
+    assert decode(text.encode("cp1252")) == (text, "cp1252", True)
 
 
 @pytest.mark.parametrize(("text", "encoding"), [*FOREIGN, ("Zürich ist schön.", "cp1252")])

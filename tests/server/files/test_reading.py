@@ -23,6 +23,26 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ("tags: [soil, 'red clay']", ["soil", "red clay"]),
+        ("tags: soil, #worms", ["soil", "worms"]),
+        ('tags:\n  - soil\n  - "worms"', ["soil", "worms"]),
+        ("tags:\n- soil\ndate: 2025-01-01", ["soil"]),
+        ("tags: []", []),
+        ("kind: note", []),
+    ],
+)
+def test_the_front_matter_of_markdown_states_title_and_tags(tags: str, expected: list[str]) -> None:
+    text = f'---\ntitle: "Thesis: notes"\n{tags}\n---\n# Worms\n'
+    found = read(Path("a.md"), text.encode())
+    assert (found.title, found.tags, found.text) == ("Thesis: notes", expected, text)
+    assert read(Path("a.txt"), text.encode()).title == "a.txt"
+    assert read(Path("a.md"), b"---\ntitle: >-\n  Long\n---\n# Worms\n").title == "Worms"
+    assert read(Path("a.md"), b"# Worms\n---\ntitle: x\n---\n").title == "Worms"
+
+
+@pytest.mark.parametrize(
     ("name", "text", "media_type"),
     [
         ("services", "# Local services\ntcpmux 1/tcp\n\n# More ports\n", "text/plain"),
@@ -41,6 +61,13 @@ def test_the_source_of_a_manual_page_is_named() -> None:
     source = '\'\\" t\n.\\" Generated\n.TH "CUP" "1"\n.SH NAME\ncup \\- a \\fBcup\\fR\n'
     assert "is the source of a manual page" in read(Path("cup.1"), source.encode()).note
     assert not read(Path("cup.1"), b"A page begins with .TH NAME.\n").note
+
+
+def test_the_data_of_images_in_markdown_is_left_out() -> None:
+    data = "data:image/png;base64,iVBORw0KGgo/+AAA=="
+    source = f"See ![a pic]({data} 'tea').\n\n[image1]: <{data}>\n<img src=\"{data}\">\nEnd.\n"
+    assert read(Path("a.md"), source.encode()).text == source.replace(data, "data:image/png")
+    assert read(Path("a.css"), source.encode()).text == source
 
 
 def test_a_line_that_is_too_long_is_not_a_title() -> None:

@@ -90,6 +90,18 @@ def test_a_file_that_changes_while_it_is_prepared_is_left_as_it_is(tmp_path: Pat
     assert (path.read_text(encoding="utf-8"), names(tmp_path)) == ("later", ["a.md"])
 
 
+def test_the_data_of_images_that_were_not_read_stays_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("one\n![](data:image/png;base64,AAAA)\ntwo\n", encoding="utf-8")
+    read = "one\n![](data:image/png)\ntwo\n"
+    rewrite(path, read.replace("two", "three"), before=read)
+    whole = "one\n![](data:image/png;base64,AAAA)\nthree\n"
+    assert path.read_text(encoding="utf-8") == whole
+    read = read.replace("two", "three")
+    assert "data of an image" in refused(path, read.replace("one", "1").replace("three", "3"), before=read)
+    assert path.read_text(encoding="utf-8") == whole
+
+
 def test_replacing_again_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("old", encoding="utf-8")

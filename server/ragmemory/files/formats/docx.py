@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
     one_line,
+    shifted,
     stated_title,
 )
 from ragmemory.files.formats.office import open_office
@@ -177,13 +179,27 @@ def _value(property: Element | None) -> str:
 
 
 def _text(element: Element) -> str:
-    """The text of an element, including text boxes and nested tables, without deleted text."""
+    """The text of an element, including text boxes and nested tables, without deleted and struck-out text."""
     return "".join(_pieces(element))
 
 
 def _pieces(element: Element) -> Iterator[str]:
-    for child in element:
+    for shift, parts in groupby(element, _shift):
+        pieces = _unshifted(parts)
+        yield from [shifted("".join(pieces), is_raised=shift == "superscript")] if shift else pieces
+
+
+def _shift(part: Element) -> str:
+    """How a run is shifted: "superscript", "subscript" or ""."""
+    shift = _value(_properties(part, "rPr").get("vertAlign")) if local(part.tag) == "r" else ""
+    return shift if shift in ("superscript", "subscript") else ""
+
+
+def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
+    for child in parts:
         name = local(child.tag)
+        if name == "r" and _is_struck(child):
+            continue
         if name == "t":
             yield child.text or ""
         elif name in CHARACTERS:
@@ -192,6 +208,12 @@ def _pieces(element: Element) -> Iterator[str]:
             yield from ("\n", _text(child), "\n")
         elif name not in LEFT_OUT:
             yield from _pieces(child)
+
+
+def _is_struck(run: Element) -> bool:
+    properties = _properties(run, "rPr")
+    lines = (properties[name] for name in ("strike", "dstrike") if name in properties)
+    return any(_value(line) not in ("false", "0", "off") for line in lines)
 
 
 def _rows(grid: Element) -> list[list[str]]:

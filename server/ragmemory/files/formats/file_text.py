@@ -40,6 +40,11 @@ NO_TITLE = re.compile(
     r"|powerpoint[ -]presentation|microsoft (word|powerpoint|excel) - .*",
     re.IGNORECASE,
 )
+# Characters that are also written raised or lowered.
+RAISED = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
+LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
+# An exponent or index; not the end of a word (1st, 2e, Mme), a sign, small print or the mark of a note.
+SHIFTED = re.compile(r"[^\W\d_aeodr]|[+−–-]|[^\s\[]{0,9}\d[^\s\[]{0,9}|\d[\d\s.,;–-]*", re.IGNORECASE)
 LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # The text of a cell, and how many columns and rows it spans.
 Cell: TypeAlias = tuple[str, int, int]
@@ -54,6 +59,7 @@ class FileText(Struct, frozen=True):
     places: list[Place] = []  # pages, sheets, slides or messages, by line
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
+    tags: list[str] = []
 
 
 class Damaged(NotText):
@@ -164,6 +170,17 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """The text with each run of white space collapsed to one space."""
     return " ".join(clean(text).split())
+
+
+def shifted(text: str, *, is_raised: bool) -> str:
+    """Raised or lowered text as characters that stay apart from those before it: 10⁶, CO₂, x_k, 2^{3k}."""
+    bare = text.strip()
+    if not SHIFTED.fullmatch(bare):
+        return text
+    known, sign = (RAISED, "^") if is_raised else (LOWERED, "_")
+    if all(ord(char) in known for char in bare):
+        return text.translate(known)
+    return text.replace(bare, f"{sign}{bare}" if len(bare) == 1 else f"{sign}{{{bare}}}")
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

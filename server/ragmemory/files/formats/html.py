@@ -17,6 +17,7 @@ from ragmemory.files.formats.file_text import (
     TextBuilder,
     fenced,
     one_line,
+    shifted,
     spread,
     stated_title,
     table,
@@ -30,7 +31,7 @@ SNIFFED_BYTES = 2048
 # fmt: off
 LEFT_OUT = frozenset((
     "script", "style", "noscript", "template", "svg", "nav", "aside", "footer", "form", "iframe",
-    "button", "select", "dialog", "head", "object", "audio", "video", "canvas", "del",
+    "button", "select", "dialog", "head", "object", "audio", "video", "canvas",
 ))
 NAVIGATION = frozenset((
     "navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary",
@@ -38,8 +39,8 @@ NAVIGATION = frozenset((
 # Elements within a line of text; all others begin and end a block.
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "dfn", "em", "font",
-    "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
-    "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+    "i", "ins", "kbd", "label", "mark", "output", "q", "rp", "rt", "ruby", "samp", "small", "span",
+    "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -87,6 +88,7 @@ BANNERS = frozenset((
 # fmt: on
 NOT_LETTERS = re.compile("[^a-z]+")
 NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
+WORD_END = re.compile(r"\w\Z")
 # A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
 MAX_LINKS = 0.7
 FEW_LINKS = 4
@@ -136,6 +138,9 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     for link in root.css('a[href*="#"]'):
         if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
             link.decompose()
+    for deleted in root.css("del, s, strike"):
+        deleted.replace_with("")
+    _write_shifted(root)
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
     blocks.end()
@@ -256,8 +261,6 @@ class _Blocks:
                 continue
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
-            elif tag == "sup" and (mark := _note_mark(child, node)):
-                self.line.append(mark)
             elif tag in INLINE:
                 self.walk(child, depth + 1)
             else:
@@ -313,10 +316,30 @@ def _written(formula: LexborNode) -> str:
     return stated or (formula.css_first("semantics > *") or formula).text() or ""
 
 
-def _note_mark(raised: LexborNode, parent: LexborNode) -> str:
-    """The mark of a note, which would be part of the word before it; "" for other raised text."""
-    number = NOTE_NUMBER.fullmatch(raised.text() or "")
-    return f"[^{number[1]}]" if number and (parent.tag == "a" or raised.css_first("a") is not None) else ""
+def _write_shifted(root: LexborNode) -> None:
+    """Write raised and lowered text, and marks of notes, which would be part of the word before them."""
+    for node in root.css("sup, sub, a"):
+        text = node.text() or ""
+        if (number := NOTE_NUMBER.fullmatch(text)) and _is_note_mark(node):
+            node.replace_with(f"[^{number[1]}]")
+        elif node.tag != "a" and node.css_first("a") is None:
+            written = shifted(text, is_raised=node.tag == "sup")
+            if written != text:
+                node.replace_with(written)
+    root.merge_text_nodes()
+
+
+def _is_note_mark(number: LexborNode) -> bool:
+    """Whether a number is raised and a link, is said to be the mark of a note, or is linked after a word."""
+    if number.tag != "a":
+        return number.tag == "sup" and number.css_first("a") is not None
+    kinds = f"{number.attributes.get('epub:type') or ''} {number.attributes.get('role') or ''}"
+    is_raised = (number.parent is not None and number.parent.tag == "sup") or number.css_first("sup")
+    before = number.prev
+    # Page numbers are links one after another.
+    is_text = before is not None and before.tag in {"-text", *INLINE} - {"a"}
+    word_end = WORD_END.search(before.text() or "") if before is not None and is_text else None
+    return "noteref" in kinds or bool(is_raised or word_end)
 
 
 def _is_item(block: str) -> bool:

@@ -14,6 +14,7 @@ from ragmemory.files.formats.file_text import (
     TextBuilder,
     listed,
     one_line,
+    shifted,
     spread,
     stated_title,
     table,
@@ -39,6 +40,7 @@ def read(path: Path, data: bytes) -> FileText:
     presentation, slides = open_office(data, KIND, _open)
     builder, first, hidden = TextBuilder(), "", list[str]()
     for number, slide in enumerate(slides, 1):
+        _write_shifted(slide._element)
         title = _title(slide)
         first = first or title
         if slide._element.get("show") in ("0", "false"):
@@ -63,6 +65,19 @@ def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:
         raise Damaged(KIND) from None
 
 
+def _write_shifted(part: Element) -> None:
+    """Write raised and lowered text as characters, and drop what is struck out."""
+    for run in (one for one in part.iter() if local(one.tag) == "r"):
+        pieces = {local(one.tag): one for one in run}
+        if "rPr" not in pieces or "t" not in pieces:
+            continue
+        baseline, strike = attribute(pieces["rPr"], "baseline"), attribute(pieces["rPr"], "strike")
+        if strike not in ("", "noStrike"):
+            pieces["t"].text = ""
+        elif baseline.strip("-0%"):
+            pieces["t"].text = shifted(pieces["t"].text or "", is_raised=not baseline.startswith("-"))
+
+
 def _title(slide: Slide) -> str:
     shape = slide.shapes.title
     return one_line(shape.text_frame.text) if shape is not None else ""
@@ -75,6 +90,7 @@ def _parts(slide: Slide) -> Iterator[str]:
         if title is None or shape.shape_id != title.shape_id:
             yield from filter(None, _texts(shape, 0))
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        _write_shifted(slide.notes_slide._element)
         notes = slide.notes_slide.notes_text_frame.text.strip()
         if notes:
             yield f"Notes: {notes}"

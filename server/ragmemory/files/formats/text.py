@@ -1,4 +1,4 @@
-"""Plain text, Markdown and source code, unchanged."""
+"""Plain text, Markdown and source code, unchanged but for the data of images in Markdown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from ragmemory.ingest.headings import has_markdown
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # Comments, and the first macro of a manual page: "." or "'" begins a line of roff.
 ROFF = re.compile(r"(?:[.'](?:\\\"|[ \t]*\n|\\).*\n?|[ \t]*\n)*\.(?:TH|Dd)[ \t]+\S")
+IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
+FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
+# The forms of YAML that programs for notes write: a value, or a list in one line or several.
+STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
@@ -21,19 +25,32 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
     text, notes = decoded.text, [decoded.note]
+    if is_markdown(path.name):
+        text = IMAGE_DATA.sub(r"\1", text)
     if ROFF.match(text):
         notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
     # A name says nothing about the text of a file without a known extension.
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
     note = "; ".join(filter(None, notes))
-    return FileText(text, title_of(path, text), note, media_type="text/plain" if is_plain else "")
+    media_type = "text/plain" if is_plain else ""
+    tags = re.split(r"\n[ \t]*- |,", _stated(path, text).get("tags", "").strip("[]"))
+    names = list(filter(None, (tag.strip(" \t\"'#") for tag in tags)))
+    return FileText(text, title_of(path, text), note, media_type=media_type, tags=names)
 
 
 def title_of(path: Path, text: str) -> str:
-    """A Markdown document's first heading, else the file's name."""
+    """The title that a Markdown document states, else its first heading, else the file's name."""
+    if stated := _stated(path, text).get("title", "").strip("\"'"):
+        return stated
     if path.suffix.lower() in MARKDOWN_NAMES:
         for line in MAYBE_HEADING.finditer(text):
             _, title = atx_heading(line[0]) or (0, "")
             if title:
                 return title
     return path.name
+
+
+def _stated(path: Path, text: str) -> dict[str, str]:
+    """The values in the front matter of Markdown."""
+    front = FRONT_MATTER.match(text) if path.suffix.lower() in MARKDOWN_NAMES else None
+    return {name: value.rstrip() for name, value in STATED.findall(front[1])} if front else {}

@@ -227,3 +227,27 @@ def test_large_documents_take_no_longer_than_they_must(body: str) -> None:
 def test_a_damaged_file_is_refused(data: bytes) -> None:
     with pytest.raises(NotText, match="is a damaged Word file"):
         read(FILE, data)
+
+
+def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("The dish holds 10")
+    for text in ("6", "k"):
+        paragraph.add_run(text).font.superscript = True
+    paragraph.add_run(" cells of H")
+    paragraph.add_run("2").font.subscript = True
+    paragraph.add_run("O.")
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "The dish holds 10^{6k} cells of H₂O.\n"
+
+
+def test_struck_out_text_is_left_out() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("Price ")
+    paragraph.add_run("90 ").font.strike = True
+    paragraph.add_run("80 ").font.double_strike = True
+    paragraph.add_run("70 EUR").font.strike = False
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "Price 70 EUR\n"

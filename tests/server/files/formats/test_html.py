@@ -56,7 +56,11 @@ def test_lists_tables_code_and_quotations_are_markdown() -> None:
 
 
 def test_deleted_text_is_left_out() -> None:
-    assert text_of("<p>It was <del>7</del> <ins>5</ins> pounds.") == "It was 5 pounds.\n"
+    for tag in ("del", "s", "strike"):
+        gone = f"<{tag}>7 <{tag}>or 8</{tag}></{tag}>"
+        assert text_of(f"<p>It was {gone} <ins>5</ins> pounds.") == "It was 5 pounds.\n"
+        assert "| 5 |" in text_of(f"<table><tr><td>a<td>{gone} 5</table>")
+        assert text_of(f"<h2>Now {gone} 5</h2><{tag}><p>Old.</p></{tag}>") == "## Now 5\n"
 
 
 def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
@@ -85,7 +89,29 @@ def test_a_formula_is_given_in_tex_or_by_its_symbols() -> None:
 
 def test_the_mark_of_a_note_is_no_part_of_a_word() -> None:
     marks = "<a href=#n><sup>1</sup></a> and eel<sup><a href=#m>[2]</a></sup>"
-    assert text_of(f"<p>Roach{marks} on 40 m<sup>2</sup>.") == "Roach[^1] and eel[^2] on 40 m2.\n"
+    assert text_of(f"<p>Roach{marks} on 40 m<sup>2</sup>.") == "Roach[^1] and eel[^2] on 40 m².\n"
+
+
+def test_a_linked_number_after_a_word_is_the_mark_of_a_note() -> None:
+    marks = "450<a epub:type=noteref href=#a>2</a> marks<a href=#b>3</a>, page <a>4</a>, <a>5</a><a>6</a>"
+    assert text_of(f"<p>Sold for {marks}.") == "Sold for 450[^2] marks[^3], page 4, 56.\n"
+    assert text_of("<p>Roach<sup><a>1</a>,<a>2</a></sup>") == "Roach[^1],[^2]\n"
+
+
+@pytest.mark.parametrize(
+    ("html", "written"),
+    [
+        ("10<sup>12</sup> at 10<sup>-4</sup> mol", "10¹² at 10⁻⁴ mol"),
+        ("log<sub>10</sub>2, SO<sub>4</sub><sup>2-</sup>", "log₁₀2, SO₄²⁻"),
+        ("5<sup>1</sup>/<sub>2</sub> days", "5¹/₂ days"),
+        ("2<sup>k</sup>, 2<sup>3k</sup>, x<sub>k</sub>, m<sup>2 </sup>and", "2^k, 2^{3k}, x_k, m² and"),
+        ("1<sup>st</sup>, 2<sup>e</sup>, M<sup>me</sup>, tea<sup>*</sup>", "1st, 2e, Mme, tea*"),
+        ("<a href=/area>40 m<sup>2</sup></a>", "40 m²"),
+    ],
+)
+def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it(html: str, written: str) -> None:
+    assert text_of(f"<p>{html}") == f"{written}\n"
+    assert "10⁶ m²" in text_of("<table><tr><td>a<td>10<sup>6</sup> m<sup>2</sup></table>")
 
 
 def test_the_links_of_headings_to_themselves_are_left_out() -> None:

@@ -113,3 +113,24 @@ def test_a_table_of_many_rows_takes_no_longer_than_it_must() -> None:
     spent = os.times().user
     assert read(Path("a.pptx"), buffer.getvalue()).text.count("| x |") == 4_001
     assert os.times().user - spent < 3
+
+
+def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+    grid = slide.shapes.add_table(1, 1, 0, 0, 100, 100).table
+    for frame, baseline in ((slide.shapes.title.text_frame, "30000"), (grid.cell(0, 0).text_frame, "-25000")):
+        frame.text = "Use 10"
+        run = frame.paragraphs[0].add_run()
+        run.text = "6"
+        run._r.get_or_add_rPr().set("baseline", baseline)
+    assert read(FILE, saved(presentation)).text == "# Use 10⁶\n\n| Use 10₆ |\n| --- |\n"
+
+
+def test_struck_out_text_is_left_out() -> None:
+    presentation = pptx.Presentation()
+    title = presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text_frame
+    title.text = "90"
+    title.paragraphs[0].runs[0]._r.get_or_add_rPr().set("strike", "sngStrike")
+    title.paragraphs[0].add_run().text = " 70 EUR"
+    assert read(FILE, saved(presentation)).text == "# 70 EUR\n"
