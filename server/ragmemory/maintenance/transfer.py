@@ -67,7 +67,7 @@ async def _versions(store: Store, uri: str) -> list[PortableVersion]:
     size = 0
     # The journal keeps with each write what it has replaced.
     writes = await store.versions.newest(uri, MAX_VERSIONS)
-    for write in takewhile(lambda write: write.action == "updated", writes):
+    for write in takewhile(lambda write: write.action != "added", writes):
         for before in (await store.versions.before_writes([write.number])).values():
             size += len(before.text.encode())
             if size > _VERSIONS_BYTES:
