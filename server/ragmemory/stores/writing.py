@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -213,7 +213,7 @@ async def _write(
     replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
     old = [step.stored for step in steps if step.stored]
     texts = await _texts(connection, old)
-    entries = [_journal_entry(step, texts, undo_depth) for step in steps]
+    entries = (entry for step in steps for entry in _journal_entries(step, texts, undo_depth))
     await journal.record(connection, entries, at, undo_depth)
     await _delete_chunks(connection, [step.stored for step in steps if step.stored and step.rewritten], texts)
     await _delete_documents(connection, replaced)
@@ -239,11 +239,22 @@ async def _write(
     )
 
 
-def _journal_entry(step: _Step, texts: chunks.Texts, undo_depth: int) -> journal.NewEntry:
+def _journal_entries(step: _Step, texts: chunks.Texts, undo_depth: int) -> Iterator[journal.NewEntry]:
+    """The entry of a write, and before it those of the earlier versions that come with it."""
     document, stored, undoes = step.write.document, step.stored, step.write.undoes
+    written = document.document_id, document.uri, step.write.origin
     action = step.status if undoes is None else "restored"
     before = _undo_data(texts, stored) if stored and _keeps_text(undoes, undo_depth) else None
-    return journal.NewEntry(action, document.document_id, document.uri, step.write.origin, before, undoes)
+    for one in step.write.earlier if not stored else ():
+        yield journal.NewEntry(action, *written, before)
+        action, before = "updated", _given_data(one)
+    yield journal.NewEntry(action, *written, before, undoes)
+
+
+def _given_data(write: Write) -> journal.UndoData:
+    document = write.document
+    places = chunks.encode_places(document.places)
+    return journal.UndoData(document.text, document.metadata, write.added_at, places=places)
 
 
 def _keeps_text(undoes: int | None, undo_depth: int) -> bool:

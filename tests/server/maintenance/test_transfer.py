@@ -184,6 +184,27 @@ class CountingEmbedder(SwitchableEmbedder):
         return await super().embed_documents(texts, titles)
 
 
+class FailingEmbedder(CountingEmbedder):
+    """Is down after the first texts."""
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        embeddings = await super().embed_documents(texts, titles)
+        self.is_down = True
+        return embeddings
+
+
+async def test_an_import_that_fails_midway_leaves_no_earlier_version_as_the_current_text(
+    tmp_path: Path,
+) -> None:
+    earlier = [PortableVersion(f"Tea {number}.", {"uri": "tea.md"}) for number in range(2)]
+    tea = PortableDocument("Tea is drunk.", {"uri": "tea.md"}, versions=earlier)
+    async with service_for(tmp_path, embedder=FailingEmbedder()) as memory:
+        [outcome] = await memory.maintenance.import_documents([tea], ORIGIN)
+        assert outcome.status == "added"
+        texts = [text for text, _, _ in await versions(memory, "tea.md")]
+        assert texts == ["Tea is drunk.", "Tea 1.", "Tea 0."]
+
+
 @pytest.mark.parametrize(("identity", "embedded"), [(LOCAL.identity, 0), ("another", 2)])
 async def test_exported_vectors_are_used_by_the_same_embedder_and_by_no_other(
     tmp_path: Path, identity: str, embedded: int
