@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import ClassVar
 
 from ragcommon.errors import StructuredError
@@ -264,6 +265,22 @@ class NoDocumentMatches(RagChatError):
     sentence = "No document in memory matches {words}."
     hint = "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do."
     chat_hint = "/memory lists the documents; /in * asks all of them."
+
+
+class FolderNamed(RagChatError):
+    """A folder was to be removed, which takes a glob."""
+
+    words: str
+    documents: int
+    glob: str
+    code = "FOLDER_NAMED"
+    sentence = "{words} is a folder, not a document. Documents in it: {documents:,}."
+    hint = "`ragchat memory rm {quoted}` removes them."
+    chat_hint = "/forget {error.glob} removes them."
+
+    @property
+    def quoted(self) -> str:
+        return quote(self.glob)
 
 
 class SeveralDocumentsMatch(RagChatError):

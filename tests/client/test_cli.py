@@ -79,6 +79,8 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["--session", "y", "ask", "x", "--no-session"],
         ["ask", "x", "-f", "a.log", "--in", "notes"],
         ["ask", "x", "--in", ""],
+        ["ask", "x", "--in", "notes", "--in", "letters"],
+        ["query", "x", "--in", "notes", "--in", "letters"],
         ["--model", "m", "ask", "x", "--offline"],
         ["inject", "file.md", "--uri", "note:1"],
         ["ask", "x", "--off"],

@@ -138,6 +138,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "`ragchat memory export FILE` writes one.",
     ),
     (
+        errors.FolderNamed("my teas", 1_200, "my teas/*"),
+        "my teas is a folder, not a document. Documents in it: 1,200.",
+        "`ragchat memory rm 'my teas/*'` removes them.",
+    ),
+    (
         errors.NoDocumentMatches("tea"),
         "No document in memory matches tea.",
         "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do.",

@@ -80,6 +80,19 @@ def test_a_server_that_does_not_start_fails_the_test_with_its_reason(ragchat: Pr
     done = ragchat("mcp", "test")
     assert done.code == 1
     assert "there is no such program" in done.out
+    told = ragchat("mcp", "test", "--json")
+    assert (told.code, told.json["error"]) == (1, told.json["servers"][0]["error"])
+
+
+def test_a_server_that_waits_for_consent_fails_the_test_with_what_to_do(ragchat: Program) -> None:
+    ragchat("mcp", "add", "theirs", "--scope", "project", "--", *SERVER)
+    told = ragchat("mcp", "test", "--json")
+    assert told.code == 1
+    assert told.json["error"] == {
+        "code": "SERVER_NOT_READY",
+        "message": "theirs: waits for your consent.",
+        "hint": "On a terminal, `ragchat mcp test theirs` shows its command and asks you.",
+    }
 
 
 def test_one_tool_is_counted_as_one_and_those_left_out_are_named() -> None:

@@ -232,6 +232,20 @@ def test_a_glob_removes_several_documents_if_that_is_confirmed(ragchat: Program)
     assert (failed.code, failed.err.splitlines()[0]) == (1, "ragchat: No document in memory matches *.md.")
 
 
+def test_a_folder_is_not_removed_without_a_glob_which_the_error_names(ragchat: Program) -> None:
+    (ragchat.folder / "my teas").mkdir()
+    (ragchat.folder / "my teas" / "mint.md").write_text("Mint tea is sweet.\n", "utf-8")
+    ragchat("inject", ".")
+    refused = ragchat("memory", "rm", "tea.md", "my teas/")
+    assert (refused.code, refused.err) == (
+        1,
+        "ragchat: my teas/ is a folder, not a document. Documents in it: 1.\n"
+        "  `ragchat memory rm 'my teas/*'` removes them.\n",
+    )
+    assert ragchat("memory", "rm", "my teas/*").code == 0
+    assert ragchat("memory", "stats", "--json").json["documents"] == 2
+
+
 def test_documents_of_files_that_are_gone_can_be_pruned(ragchat: Program) -> None:
     ragchat("inject", ".")
     (ragchat.folder / "tea.md").unlink()

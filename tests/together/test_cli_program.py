@@ -356,6 +356,28 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(tmp_path: Path) -
 
 
 @posix
+def test_an_interrupted_import_says_how_far_it_came_and_is_continued_by_the_same_command(
+    tmp_path: Path,
+) -> None:
+    with embeddings_server() as embedder:
+        embedder.hold_after = 250  # in the second part of the file
+        ragchat = program_in(tmp_path, RAGCHAT_EMBEDDER_KIND="openai", RAGCHAT_EMBEDDER_BASE_URL=embedder.url)
+        documents = [{"text": f"Note {number}", "metadata": {"uri": f"{number}.md"}} for number in range(300)]
+        lines = [{"format": "ragchat-memory", "version": 1}, *documents]
+        (ragchat.folder / "notes.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        with ragchat.started("memory", "import", "notes.jsonl") as importing:
+            assert embedder.reached.wait(LONGEST_SECONDS)
+            importing.send_signal(signal.SIGINT)
+            embedder.go.set()
+            _, err = importing.communicate(timeout=LONGEST_SECONDS)
+        assert err == (
+            b"Interrupted: 200 documents imported, 100 more may be stored."
+            b" Run the same command again to continue.\nStopped.\n"
+        )
+        assert ragchat("memory", "import", "notes.jsonl").out.startswith("Imported 300 documents: ")
+
+
+@posix
 @pytest.mark.parametrize("command", ["inject", "ask"])
 @pytest.mark.smoke
 def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -> None:

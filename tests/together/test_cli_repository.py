@@ -52,7 +52,17 @@ def test_loading_a_whole_repository_makes_its_memory_and_says_so(ragchat: Progra
     assert elsewhere("query", "espresso").out == ""
     # From elsewhere, too, the whole repository goes to its own memory.
     (ragchat.folder / "mate.md").write_text("Mate is drunk through a straw.\n", "utf-8")
-    assert "1 added" in elsewhere("inject", str(ragchat.folder)).out
+    loaded = elsewhere("inject", str(ragchat.folder))
+    assert "1 added" in loaded.out
+    assert (
+        loaded.err
+        == elsewhere("inject", str(ragchat.folder)).err
+        == (
+            f"Only questions in {ragchat.folder} use this repository's memory; "
+            f"elsewhere `ragchat --memory {own}` does.\n"
+        )
+    )
+    assert elsewhere("--memory", str(own), "query", "mate").out.startswith("[1] ")
     assert elsewhere("query", "mate").out == ""
     assert ragchat("query", "mate").out.startswith("[1] ")
 

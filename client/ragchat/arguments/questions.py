@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from argparse import Namespace
 
 from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
@@ -21,8 +22,18 @@ MODEL_CHOICE = (
 )
 
 
+class _Once(argparse.Action):
+    """Refuses a second value, which would replace the first."""
+
+    def __call__(self, _parser: object, arguments: Namespace, value: object, _name: object = None) -> None:
+        if getattr(arguments, self.dest, None) is not None:
+            raise argparse.ArgumentError(self, "give it once: a glob or a tag names several documents")
+        setattr(arguments, self.dest, value)
+
+
 SCOPE = option(
     "--in",
+    action=_Once,
     metavar="DOCUMENTS",
     dest="scope",
     help="ask only these documents: a folder, a glob, a tag or a name",

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ragchat.console import Console, describe
@@ -101,9 +102,17 @@ class Invocation:
         """Load a whole repository into its own memory, which is made if need be. Raises SettingsError."""
         from ragchat.servers.memory.repository import with_own_memory
 
+        before = self.settings.memory_path
         self.settings, made = with_own_memory(self.settings, paths)
         if made:
             self.console.note(made)
+        own = self.settings.memory_path
+        root = own.parent.parent
+        if own != before and not Path.cwd().is_relative_to(root):
+            self.console.note(
+                f"Only questions in {root} use this repository's memory; "
+                f"elsewhere `ragchat --memory {quote(str(own))}` does."
+            )
 
     @property
     def can_ask(self) -> bool:

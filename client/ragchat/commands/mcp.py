@@ -12,7 +12,7 @@ from typing import Any
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm, read_line
-from ragchat.console import describe
+from ragchat.console import Failure, describe
 from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
     PROJECT_FILE,
@@ -160,8 +160,10 @@ async def test(run: Invocation) -> int:
             await connection.wait_started()
         results = [_test_result(connection) for connection in chosen]
     lines = [line for result in results for line in _lines(result)]
-    run.console.result({"servers": results}, *lines, empty=NO_SERVERS)
-    return 0 if all(result["state"] in (ServerState.READY, ServerState.DISABLED) for result in results) else 1
+    unready = [one for one in results if one["state"] not in (ServerState.READY, ServerState.DISABLED)]
+    failure = _failure(unready[0]) if unready else None
+    run.console.result({"servers": results}, *lines, empty=NO_SERVERS, failure=failure)
+    return 1 if unready else 0
 
 
 async def login(run: Invocation) -> int:
@@ -199,6 +201,12 @@ def _test_result(connection: Connection) -> dict[str, Any]:
         result["error"] = describe(connection.failure)
         result["log"] = "" if connection.config.url else str(connection.log)
     return result
+
+
+def _failure(result: dict[str, Any]) -> Failure:
+    """Why a server cannot be used."""
+    message, *hint = (line.strip() for line in _lines(result))
+    return result.get("error") or Failure("SERVER_NOT_READY", f"{message}.", *hint)
 
 
 def _lines(result: dict[str, Any]) -> Iterator[str]:

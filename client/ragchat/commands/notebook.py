@@ -221,11 +221,8 @@ async def import_(run: Invocation) -> int:
                 if notebook not in (known, _portable(known, await _filter(memory, known))):
                     raise NotebookExists(notebook.name, "Import it under another name: --as NAME.")
             turns = sum([await store.add(session) for session in shared.sessions])
-            with run.progress("Importing") as on_progress:
-                size = path.stat().st_size
-                statuses, errors, _ = await transfer.read(
-                    memory, str(path), file, size, on_progress, before=shared.lines
-                )
+            size = path.stat().st_size
+            statuses, errors, _ = await transfer.read(run, memory, str(path), file, size, before=shared.lines)
     if not console.json:
         console.print(
             f"Imported the notebook {notebook.name} with {counted(len(shared.sessions), 'conversation')} "

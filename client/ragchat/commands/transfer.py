@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
+import anyio
 from anyio import to_thread
 
 from ragchat.commands.invocation import Invocation
@@ -80,8 +81,7 @@ async def import_(run: Invocation) -> int:
             file = stack.enter_context(existing_file(path))
             size = path.stat().st_size
         async with run.memory() as memory:
-            with run.progress("Importing") as on_progress:
-                statuses, errors, embedder = await read(memory, name, file, size, on_progress)
+            statuses, errors, embedder = await read(run, memory, name, file, size)
             is_stored = statuses["added"] or statuses["updated"]
             used = (await memory.stats()).embedder if embedder and is_stored else embedder
     if used != embedder:
@@ -91,14 +91,9 @@ async def import_(run: Invocation) -> int:
 
 
 async def read(
-    memory: MemoryClient,
-    name: str,
-    file: IO[bytes],
-    size: int | None,
-    on_progress: OnProgress | None,
-    before: int = 0,
+    run: Invocation, memory: MemoryClient, name: str, file: IO[bytes], size: int | None, before: int = 0
 ) -> tuple[Counter[str], dict[int, str], str]:
-    """Import the lines of an export, which `before` other lines precede.
+    """Import the lines of an export, which `before` other lines precede; say how far it came if stopped.
 
     Returns how often each status occurred, the errors by line, and the embedder of the vectors.
     """
@@ -107,16 +102,27 @@ async def read(
     embedder = ""
     group = new_group()
     rest = batches("stdin" if name == "-" else name, file, before)
-    while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
-        errors |= batch.errors
-        embedder = batch.embedder
-        outcomes = await memory.import_documents(list(batch.documents.values()), group)
-        for number, outcome in zip(batch.documents, outcomes, strict=True):
-            statuses[outcome.status] += 1
-            if outcome.status == "failed":
-                errors[number] = outcome.error
-        if on_progress:
-            on_progress(batch.bytes, size, None)
+    begun = 0
+    try:
+        with run.progress("Importing") as on_progress:
+            while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
+                errors |= batch.errors
+                embedder = batch.embedder
+                begun += len(batch.documents)
+                outcomes = await memory.import_documents(list(batch.documents.values()), group)
+                for number, outcome in zip(batch.documents, outcomes, strict=True):
+                    statuses[outcome.status] += 1
+                    if outcome.status == "failed":
+                        errors[number] = outcome.error
+                if on_progress:
+                    on_progress(batch.bytes, size, None)
+    except anyio.get_cancelled_exc_class():
+        done = statuses.total()
+        run.console.note(
+            f"Interrupted: {counted(done - statuses['failed'], 'document')} imported, {begun - done:,} more "
+            "may be stored. Run the same command again to continue."
+        )
+        raise
     return statuses, dict(sorted(errors.items())), embedder
 
 

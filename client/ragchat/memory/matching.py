@@ -9,7 +9,13 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from ragchat.errors import DocumentUnknown, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
+from ragchat.errors import (
+    DocumentUnknown,
+    FolderNamed,
+    NoDocumentMatches,
+    NotOneDocument,
+    SeveralDocumentsMatch,
+)
 from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.types import DocumentText
 from ragchat.uris import (
@@ -74,11 +80,17 @@ async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
 
 
 async def to_remove(memory: Catalogue, words: str) -> list[str]:
-    """The URIs that a glob matches; `words` themselves if they are not a glob. Raises NoDocumentMatches.
+    """The URIs that a glob matches; `words` themselves if they are not a glob.
 
-    Tags and parts of names do not match here, so that nothing is removed by accident.
+    Tags, folders and parts of names do not match here, so that nothing is removed by accident. Raises
+    NoDocumentMatches, FolderNamed.
     """
     if not is_glob(words):
+        [folder] = folder_globs(words)
+        if inside := (await memory.documents(1, {"uri": folder})).total:
+            exact = [await memory.documents(1, {"uri": exact_glob(one)}) for one in references(words)]
+            if not any(page.total for page in exact):
+                raise FolderNamed(words, inside, f"{words.rstrip('/')}/*")
         return [words]
     for glob in [*map(exact_glob, references(words)), *path_globs(words)]:
         if found := (await memory.documents(None, {"uri": glob})).documents:

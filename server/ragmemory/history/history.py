@@ -70,7 +70,8 @@ class History:
         By default the newest earlier one with a text. Raises what `version` and a write raise.
         """
         found = await _versions(self._store, document, MAX_VERSIONS)
-        earlier = found.versions[1:] if number is None else [_find(found, number)]
+        kept = [one for one in found.versions[1:] if one.characters is not None]
+        earlier = kept if number is None else [_find(found, number)]
         chosen = next((one for one in earlier if one.action != "removed"), None)
         if chosen is None:
             raise VersionNotFound(found.uri, number or 0)

@@ -67,7 +67,7 @@ async def _versions(store: Store, uri: str) -> list[PortableVersion]:
     size = 0
     # The journal keeps with each write what it has replaced.
     writes = await store.versions.newest(uri, MAX_VERSIONS)
-    for write in takewhile(lambda write: write.action == "updated", writes):
+    for write in takewhile(lambda write: write.action != "added", writes):
         for before in (await store.versions.before_writes([write.number])).values():
             size += len(before.text.encode())
             if size > _VERSIONS_BYTES:
@@ -106,13 +106,13 @@ async def import_documents(
         and not await store.journal.current_version(writes[0].document.uri)
     }
 
-    async def write(index: int, writes: list[Write]) -> None:
+    async def write(index: int, write: Write) -> None:
         try:
-            done = [await submit(version) for version in writes]
+            done = await submit(write)
         except RagMemoryError as error:
             outcomes[index] = ImportOutcome("failed", error=str(error))
         else:
-            outcomes[index] = ImportOutcome(done[0].status, done[0].uri)
+            outcomes[index] = ImportOutcome(done.status, done.uri)
 
     # Submitted together, they are embedded together; in their order, the last one of a uri counts.
     async with anyio.create_task_group() as tasks:
@@ -120,7 +120,9 @@ async def import_documents(
             if isinstance(writes, BadArgument):
                 outcomes[index] = ImportOutcome("failed", error=str(writes))
             else:
-                tasks.start_soon(write, index, writes if index in new else writes[-1:])
+                *earlier, newest = writes
+                # In its transaction: an interrupted import leaves no earlier text as the current one.
+                tasks.start_soon(write, index, replace(newest, earlier=earlier) if index in new else newest)
     return outcomes
 
 

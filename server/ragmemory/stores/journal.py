@@ -58,7 +58,7 @@ class NewEntry(NamedTuple):
     document_id: str
     uri: str
     origin: Origin
-    before: UndoData | None  # None: the document did not exist, or the entry undoes a change or a removal
+    before: UndoData | None  # None: the document did not exist
     undoes: int | None = None
 
 
@@ -107,7 +107,7 @@ async def _drop_texts_beyond(connection: Connection, undo_depth: int) -> None:
 
 
 async def mark_undone(connection: Connection, seqs: Sequence[int]) -> None:
-    """Mark entries as undone and drop their texts. Raises UndoConflict."""
+    """Mark entries as undone. Raises UndoConflict."""
     if not seqs:
         return
     possible = await undoable(connection, seqs)
@@ -115,7 +115,7 @@ async def mark_undone(connection: Connection, seqs: Sequence[int]) -> None:
         if seq not in possible:
             raise UndoConflict(seq)
     condition, parameters = connection.dialect.among("seq", seqs)
-    await connection.execute(f"UPDATE journal SET undone = 1, {_NO_UNDO_DATA} WHERE {condition}", parameters)
+    await connection.execute(f"UPDATE journal SET undone = 1 WHERE {condition}", parameters)
 
 
 async def undoable(connection: Connection, seqs: Sequence[int]) -> set[int]:

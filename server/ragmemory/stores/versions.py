@@ -1,25 +1,19 @@
-"""The versions of a document: its state after each write that is not undone.
+"""The versions of a document: its state after each write. An undo is a write too, and what it undid stays.
 
 A version has the number of its write in the journal. With each write the journal keeps the document before
-it, so an earlier version is read from the write that replaced it. A document whose addition is undone has
-all its entries as versions, so that it can be restored like a removed one.
+it, so an earlier version is read from the write that replaced it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ragcommon.contract.history import Origin, Version
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import chunks, hidden, journal
 from ragmemory.stores.engine import StorePart
-from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
 from ragmemory.types.history import Previous
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 # Texts that are in memory at a time.
 _TEXTS = 64
@@ -37,7 +31,6 @@ class VersionStore(StorePart):
             for sql in (
                 "SELECT uri FROM documents WHERE document_id = ? AND hidden = 0",
                 "SELECT uri FROM documents WHERE uri = ? AND hidden = 0",
-                f"SELECT uri FROM journal WHERE uri = ? AND {UNDOABLE} LIMIT 1",
                 "SELECT uri FROM journal WHERE uri = ? LIMIT 1",
                 "SELECT uri FROM journal WHERE document_id = ? LIMIT 1",
             ):
@@ -54,17 +47,23 @@ class VersionStore(StorePart):
             )
             # The size of the text after the write of a row; the next write, the row before it here, keeps it.
             characters = next((row[0] for row in rows), None)
-            is_version = await _condition(connection, uri)
+            exists: bool | None = characters is not None  # after the write of a row; None: not known
             before = journal.AFTER_ALL
             while page := await connection.execute_fetchall(
                 "SELECT seq, at, action, client, session, host, write_group, before_text,"
                 " before_document, (SELECT characters FROM documents WHERE number = before_document)"
-                f" FROM journal WHERE uri = ? AND {is_version} AND seq < ? ORDER BY seq DESC LIMIT ?",
+                " FROM journal WHERE uri = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
                 [uri, before, min(_TEXTS, limit - len(versions))],
             ):
                 for seq, at, action, client, session, host, group, text, document, count in page:
-                    if action == "restored":  # Only the undo of an addition keeps a text.
-                        action = "removed" if not versions or text is not None else "updated"
+                    existed = action != "added"
+                    if action == "restored":
+                        # If the undo after it keeps no text, that one undid a removal, and this one an
+                        # addition. Earlier releases kept none of updates either.
+                        exists = text is None if exists is None else exists
+                        action = "updated" if exists else "removed"
+                        existed = text is not None or None
+                    exists = existed
                     size = 0 if action == "removed" else characters
                     origin = Origin(client, session, group, host)
                     versions.append(Version(seq, at, action, origin, size, current=not versions))
@@ -75,11 +74,9 @@ class VersionStore(StorePart):
 
     async def replaced_by(self, uri: str, version: int) -> int | None:
         """The write that replaced a version of a document; None for the current one."""
-        async with self._engine.reading() as connection:
-            is_version = await _condition(connection, uri)
-            [(seq,)] = await connection.execute_fetchall(
-                f"SELECT min(seq) FROM journal WHERE uri = ? AND {is_version} AND seq > ?", [uri, version]
-            )
+        [(seq,)] = await self._engine.read(
+            "SELECT min(seq) FROM journal WHERE uri = ? AND seq > ?", [uri, version]
+        )
         return None if seq is None else int(seq)
 
     async def before_writes(self, seqs: Sequence[int]) -> dict[int, Previous]:
@@ -104,13 +101,3 @@ class VersionStore(StorePart):
             text, places, digest = texts.get(seq, (before.text, places, None))
             documents[seq] = Previous(text, metadata, before.added_at, digest, places)
         return documents
-
-
-async def _condition(connection: Connection, uri: str) -> str:
-    """Which entries of a document are its versions."""
-    rows = await connection.execute_fetchall(
-        "SELECT action FROM journal WHERE uri = ?1"
-        " AND NOT EXISTS (SELECT 1 FROM documents WHERE uri = ?1 AND hidden = 0) ORDER BY seq DESC LIMIT 1",
-        [uri],
-    )
-    return "1 = 1" if [row[0] for row in rows] == ["restored"] else UNDOABLE

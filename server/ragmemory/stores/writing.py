@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -213,7 +213,8 @@ async def _write(
     replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
     old = [step.stored for step in steps if step.stored]
     texts = await _texts(connection, old)
-    await journal.record(connection, (_journal_entry(step, texts) for step in steps), at, undo_depth)
+    entries = (entry for step in steps for entry in _journal_entries(step, texts, undo_depth))
+    await journal.record(connection, entries, at, undo_depth)
     await _delete_chunks(connection, [step.stored for step in steps if step.stored and step.rewritten], texts)
     await _delete_documents(connection, replaced)
     await connection.executemany(
@@ -238,14 +239,27 @@ async def _write(
     )
 
 
-def _journal_entry(step: _Step, texts: chunks.Texts) -> journal.NewEntry:
+def _journal_entries(step: _Step, texts: chunks.Texts, undo_depth: int) -> Iterator[journal.NewEntry]:
+    """The entry of a write, and before it those of the earlier versions that come with it."""
     document, stored, undoes = step.write.document, step.stored, step.write.undoes
-    if undoes is not None:
-        return journal.NewEntry(
-            "restored", document.document_id, document.uri, step.write.origin, None, undoes
-        )
-    before = stored and _undo_data(texts, stored)
-    return journal.NewEntry(step.status, document.document_id, document.uri, step.write.origin, before)
+    written = document.document_id, document.uri, step.write.origin
+    action = step.status if undoes is None else "restored"
+    before = _undo_data(texts, stored) if stored and _keeps_text(undoes, undo_depth) else None
+    for one in step.write.earlier if not stored else ():
+        yield journal.NewEntry(action, *written, before)
+        action, before = "updated", _given_data(one)
+    yield journal.NewEntry(action, *written, before, undoes)
+
+
+def _given_data(write: Write) -> journal.UndoData:
+    document = write.document
+    places = chunks.encode_places(document.places)
+    return journal.UndoData(document.text, document.metadata, write.added_at, places=places)
+
+
+def _keeps_text(undoes: int | None, undo_depth: int) -> bool:
+    """Whether the journal keeps the text before a write: an undo drops none beyond the depth."""
+    return undoes is None or undo_depth > 0
 
 
 def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
@@ -349,8 +363,7 @@ async def remove(
     for one in documents:
         undoes = removals[one.uri]
         action = "removed" if undoes is None else "restored"
-        # An undo drops no texts, so without a depth it must keep none.
-        before = _undo_data(texts, one) if undoes is None or undo_depth else None
+        before = _undo_data(texts, one) if _keeps_text(undoes, undo_depth) else None
         entries.append(journal.NewEntry(action, one.document_id, one.uri, origin, before, undoes))
     await journal.record(connection, entries, at, undo_depth)
     await _delete_chunks(connection, documents, texts)

@@ -75,3 +75,4 @@ class Write(Struct, frozen=True):
     edit: Edit | None = None
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
     updated_at: str = ""  # ISO 8601, UTC; "": now
+    earlier: list[Write] = []  # versions for the journal, the oldest first, unless the document exists

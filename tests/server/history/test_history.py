@@ -48,7 +48,7 @@ async def text_of(memory: MemoryService, document: str = "pie") -> str:
     return (await memory.documents.read(document))[1]
 
 
-async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_first(
+async def test_the_versions_are_the_writes_and_the_undos_the_current_one_first(
     memory: MemoryService,
 ) -> None:
     await put(memory, FIRST, "a\tb", LONG)
@@ -67,6 +67,10 @@ async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_f
     for _ in range(2):
         await memory.history.undo(ORIGIN)
     assert await listed(memory) == [
+        (8, "updated", len(LONG)),
+        (7, "removed", 0),
+        (6, "added", len(SECOND)),
+        (5, "removed", 0),
         (3, "updated", len(LONG)),
         (2, "updated", 3),
         (1, "added", len(FIRST)),
@@ -155,8 +159,8 @@ async def test_a_document_whose_addition_is_undone_is_restored_like_a_removed_on
     assert await listed(memory) == [
         (6, "removed", 0),
         (5, "updated", len(text)),
-        (4, "updated", None),
-        (3, "added", None),
+        (4, "updated", len("Another text.")),
+        (3, "added", len(text)),
         (2, "removed", 0),
         (1, "added", len(FIRST)),
     ]
@@ -165,7 +169,29 @@ async def test_a_document_whose_addition_is_undone_is_restored_like_a_removed_on
     restored = await memory.history.restore("pie", None, ORIGIN)
     assert (restored.version, restored.status) == (5, "added")
     assert await text_of(memory) == text
-    assert await listed(memory) == [(7, "added", len(text))]
+    assert (await listed(memory))[:2] == [(7, "added", len(text)), (6, "removed", 0)]
+
+
+@pytest.mark.parametrize("texts", [(FIRST, SECOND), (LONG, LONG + "The end.\n")], ids=["short", "long"])
+async def test_the_text_of_an_undone_update_stays_a_version_that_is_restored(
+    memory: MemoryService, texts: tuple[str, str]
+) -> None:
+    first, second = texts
+    await put(memory, first, second, "Third.")
+    for _ in range(2):
+        await memory.history.undo(ORIGIN)
+    assert await text_of(memory) == first
+    assert await listed(memory) == [
+        (5, "updated", len(first)),
+        (4, "updated", len(second)),
+        (3, "updated", len("Third.")),
+        (2, "updated", len(second)),
+        (1, "added", len(first)),
+    ]
+    for number, text in ((3, "Third."), (2, second)):
+        assert (await memory.history.restore("pie", number, ORIGIN)).status == "updated"
+        assert await text_of(memory) == text
+    assert (await memory.search.query("oven pie", 3)).hits[0].uri == "pie"
 
 
 async def test_a_version_whose_text_is_no_longer_kept_is_listed_and_refused(tmp_path: Path) -> None:

@@ -137,6 +137,20 @@ async def test_earlier_versions_survive_a_round_trip_into_a_memory_that_has_none
         assert [text for text, _, _ in await versions(three, "tea.md")] == ["Tea is drunk.", "Mine."]
 
 
+async def test_what_was_undone_is_exported_with_the_earlier_versions(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        for text in ("Tea is grown.", "Tea is poured.", "Tea is spilt."):
+            await memory.writer.inject(text, {"uri": "tea.md"}, ORIGIN)
+        await memory.history.undo(ORIGIN)
+        await memory.writer.forget("tea.md", ORIGIN)
+        await memory.history.undo(ORIGIN)
+        [document] = await exported(memory)
+    assert document.versions is not UNSET
+    texts = [version.text for version in document.versions]
+    assert texts == ["Tea is grown.", "Tea is poured.", "Tea is spilt.", "Tea is poured."]
+    assert document.text == "Tea is poured."
+
+
 async def test_the_last_of_two_documents_with_one_uri_counts_although_the_first_has_versions(
     tmp_path: Path,
 ) -> None:
@@ -168,6 +182,27 @@ class CountingEmbedder(SwitchableEmbedder):
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
         self.embedded += len(texts)
         return await super().embed_documents(texts, titles)
+
+
+class FailingEmbedder(CountingEmbedder):
+    """Is down after the first texts."""
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        embeddings = await super().embed_documents(texts, titles)
+        self.is_down = True
+        return embeddings
+
+
+async def test_an_import_that_fails_midway_leaves_no_earlier_version_as_the_current_text(
+    tmp_path: Path,
+) -> None:
+    earlier = [PortableVersion(f"Tea {number}.", {"uri": "tea.md"}) for number in range(2)]
+    tea = PortableDocument("Tea is drunk.", {"uri": "tea.md"}, versions=earlier)
+    async with service_for(tmp_path, embedder=FailingEmbedder()) as memory:
+        [outcome] = await memory.maintenance.import_documents([tea], ORIGIN)
+        assert outcome.status == "added"
+        texts = [text for text, _, _ in await versions(memory, "tea.md")]
+        assert texts == ["Tea is drunk.", "Tea 1.", "Tea 0."]
 
 
 @pytest.mark.parametrize(("identity", "embedded"), [(LOCAL.identity, 0), ("another", 2)])

@@ -65,12 +65,22 @@ async def test_neither_an_undo_nor_an_undone_write_uses_up_the_depth(tmp_path: P
     async with opened(tmp_path / "m.db", undo_depth=2) as store:
         for text in ("one", "two", "three"):
             await put(store, text)
-        for undone in (3, 5, 7):
+        texts = [None, "one", "two"]
+        for undone, text in ((3, "three"), (5, "other text"), (7, "other text")):
             undo = replace(write_of("two", {"uri": "doc"}), undoes=undone)
             assert all(isinstance(outcome, Injected) for outcome in await store.write([undo], EMBEDDER))
-            assert kept(store) == [None, "one", *[None] * (undone - 1)]
             await put(store, "other text")
-        assert kept(store)[1] == "one"
+            texts += [text, "two"]
+            assert kept(store) == texts
+
+
+async def test_an_undo_keeps_no_text_without_a_depth(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db") as store:
+        await put(store, "one")
+        await put(store, "a secret")
+    async with opened(tmp_path / "m.db", undo_depth=0) as store:
+        await store.write([replace(write_of("one", {"uri": "doc"}), undoes=2)], EMBEDDER)
+        assert kept(store) == [None, "one", None]
 
 
 async def test_with_a_depth_of_0_no_text_is_kept(tmp_path: Path) -> None:

@@ -217,4 +217,7 @@ _SOME = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE, _PUBLISHED, _SOME)
+# Also of undone writes and of undos, whose texts are versions too.
+_ALL_VERSIONS = ("DROP INDEX journal_uris", "CREATE INDEX journal_uris ON journal(uri)")
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _MACHINES, _REMOTE, _PUBLISHED, _SOME, _ALL_VERSIONS)

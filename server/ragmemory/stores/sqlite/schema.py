@@ -236,6 +236,9 @@ _REMOTE = (
     "CREATE TABLE remote_changes(term INTEGER PRIMARY KEY, holding INTEGER NOT NULL) STRICT",
 )
 
+# Also of undone writes and of undos, whose texts are versions too.
+_ALL_VERSIONS = ("DROP INDEX journal_uris", "CREATE INDEX journal_uris ON journal(uri)")
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -253,4 +256,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _HEADINGS,
     _MACHINES,
     _REMOTE,
+    _ALL_VERSIONS,
 )
