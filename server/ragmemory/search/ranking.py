@@ -34,7 +34,6 @@ class Scored(Struct, frozen=True):
     chunk_id: int
     score: float  # in [0, 1]: the estimated relevance
     words: frozenset[str]  # the content words of the query that it contains, its title and headings included
-    copies: list[int] = []  # the chunks that are left out because they are near-duplicates of it
 
 
 def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
@@ -108,29 +107,28 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     return y
 
 
-def without_duplicates(
-    passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int
-) -> dict[int, list[int]]:
-    """The first `wanted` passages that are not near-duplicates of an earlier one, with theirs (Broder 1997).
+def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int) -> list[int]:
+    """The first `wanted` passages that are not near-duplicates of an earlier one (Broder 1997).
 
     A passage is a number and the distinct hashes of its pairs of neighbouring words, ascending. The Jaccard
     similarity of near-duplicates is at least `overlap`. Vectors cannot measure this: two invoices that differ
     only in their sum have a cosine of .99.
     """
-    kept: dict[int, list[int]] = {}
-    seen: list[tuple[set[int], Pairs, list[int]]] = []
-    for number, pairs in passages:
-        sample = set(pairs[:SAMPLE].tolist())
+    kept: list[int] = []
+    seen: list[tuple[set[int], Pairs]] = []
+
+    def is_new(pairs: Pairs, sample: set[int]) -> bool:
         # The lowest hashes are a fair sample: the samples of near-duplicates are nearly equal.
-        near = (one for one in seen if len(sample & one[0]) > len(sample) // 4)
-        copies = next((copies for _, other, copies in near if is_copy(pairs, other, overlap)), None)
-        if copies is not None:
-            copies.append(number)
-        elif len(kept) == wanted:
+        near = (other for least, other in seen if len(sample & least) > len(sample) // 4)
+        return not any(is_copy(pairs, other, overlap) for other in near)
+
+    for number, pairs in passages:
+        if len(kept) == wanted:
             break
-        else:
-            kept[number] = []
-            seen.append((sample, pairs, kept[number]))
+        sample = set(pairs[:SAMPLE].tolist())
+        if is_new(pairs, sample):
+            kept.append(number)
+            seen.append((sample, pairs))
     return kept
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,8 +126,7 @@ class Retriever:
         tiers = 2 * ~is_boosted + is_lacking
         order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
         passages = ((place, sequences.pairs(place)) for place in order.tolist())
-        kept = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
-        best = list(kept)
+        best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         held = frequencies[:, best] > 0
         words = content_words(query.text)
         # Without content words no passage can be relevant.
@@ -137,13 +136,10 @@ class Retriever:
             placed = scale.to_local(cosines[best])
             mean = scale.to_local(np.full(1, index.vectors.mean_cosine(vector))).item()
         scores = np.minimum.accumulate(relevance(coverage, placed, mean, is_boosted[best]))
-        found_places = [*best, *chain.from_iterable(kept.values())]
-        found_rows, numbers = np.unique(rows[found_places], return_inverse=True)
-        chunk_ids = index.rows.take(found_rows, lambda segment: segment.chunk_ids)[numbers]
-        ids = dict(zip(found_places, chunk_ids.tolist(), strict=True))
+        best_rows, places = np.unique(rows[best], return_inverse=True)
+        ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places]
         holding = _words_of(words, [term.name for term in lexical.terms], held)
-        copies = [[ids[copy] for copy in kept[place]] for place in best]
-        found = zip([ids[place] for place in best], scores.tolist(), holding, copies, strict=True)
+        found = zip(ids.tolist(), scores.tolist(), holding, strict=True)
         index.checking.begin()
         return [Scored(*one) for one in found]
 

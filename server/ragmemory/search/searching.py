@@ -24,14 +24,13 @@ from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.engine import Condition
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.store import Store
-from ragmemory.text.analysis import content_words, telling_words, words
+from ragmemory.text.analysis import content_words, telling_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.search.indexing import Indexing, Searcher
-    from ragmemory.search.ranking import Scored
     from ragmemory.search.reranking import Reranker
 
 Outcome = TypeVar("Outcome")
@@ -117,8 +116,7 @@ class Search:
             boosted = await self._store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
         used = embedder or self._embedder
-        found = await searcher.search(parsed, vector, condition, boosted, wanted, used, notices)
-        best = await self._outside_archives(found)
+        best = await searcher.search(parsed, vector, condition, boosted, wanted, used, notices)
         scores = {one.chunk_id: one.score for one in best if one.score >= min_score}
         hits, damage = await self._store.passages.hits(scores)
         is_whole = self._state == searched and (damage or len(hits) == len(scores))
@@ -138,28 +136,6 @@ class Search:
             weights=searcher.retriever.weights(words),
             corrections=corrections,
         )
-
-    async def _outside_archives(self, found: list[Scored]) -> list[Scored]:
-        """What was found; what stands in a file of its own as well is not taken from an archive or e-mail.
-
-        Only a passage of that file has lines, and changes with it.
-        """
-        ids = [number for one in found if one.copies for number in (one.chunk_id, *one.copies)]
-        if not ids:
-            return found
-        hits, _ = await self._store.passages.hits(dict.fromkeys(ids, 0.0))
-        known = {hit.chunk_id: hit for hit in hits}
-
-        def best(one: Scored) -> int:
-            hit = known.get(one.chunk_id)
-            if hit and hit.places:
-                sought = _words_of_members(hit)
-                for copy in filter(None, map(known.get, one.copies)):
-                    if not copy.places and sought in f" {' '.join(words(copy.text))} ":
-                        return copy.chunk_id
-            return one.chunk_id
-
-        return [replace(one, chunk_id=best(one)) for one in found]
 
     @property
     def _state(self) -> tuple[int, int]:
@@ -281,10 +257,3 @@ class Search:
             return None
         sql, parameters = compile_filter(filter or {}, self._store.engine.dialect)
         return (f"{sql} AND {IS_CODE[0]}", [*parameters, *IS_CODE[1]]) if only_code else (sql, parameters)
-
-
-def _words_of_members(hit: Hit) -> str:
-    """The words of a passage without the headings that name the members of an archive."""
-    names = {line for line, _ in hit.places}
-    lines = enumerate(hit.text.split("\n"), hit.text_line)
-    return f" {' '.join(word for number, line in lines if number not in names for word in words(line))} "

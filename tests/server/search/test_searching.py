@@ -220,25 +220,6 @@ async def test_a_quoted_phrase_and_a_prefix_lift_what_holds_them(memory: MemoryS
     assert (await uris(memory, "weath*"))[0] == "loose"
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [("", "rules.txt"), ("Ask Karl about keys.\n", "rules.txt"), ("Everyone has 30 days.\n", "old.zip")],
-    ids=["equal", "longer", "other text"],
-)
-async def test_what_stands_in_a_file_of_its_own_is_not_taken_from_an_archive(
-    memory: MemoryService, line: str, found: str
-) -> None:
-    text = "".join(f"Rule {number}: the door of room {number * 7} stays shut.\n" for number in range(20))
-    days = "Everyone has 28 days of holiday.\n"
-    own = text + days + line if found == "rules.txt" else text + line
-    await put(memory, own, uri="file:///rules.txt", title="rules.txt")
-    archived = {"uri": "file:///old.zip", "title": "old.zip", "media_type": "text/markdown"}
-    places = [(1, "rules.txt")]
-    await memory.writer.inject(f"# rules.txt\n\n{text}{days}", archived, ORIGIN, places=places)
-    [hit] = (await memory.search.query("Which 28 days of the rules are in old.zip?", 8)).hits
-    assert hit.uri == f"file:///{found}"
-
-
 async def test_no_more_hits_than_asked_for(memory: MemoryService) -> None:
     for number in range(6):
         await put(memory, f"Fox number {number} of the forest, with a tail of {number} inches")
