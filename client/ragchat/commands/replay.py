@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ragchat.commands.invocation import Invocation
 from ragchat.conversation import SaveMode
 from ragchat.evaluation.replaying import Replayed, ask_again, replayed
-from ragchat.formatting import seconds
+from ragchat.formatting import listed, seconds
 from ragchat.settings import ModelSettings
-
-MAX_LISTED = 8
 
 HEADER = ("", "grounded", "prompt tokens", "answer tokens", "time", "cost", "citations")
 
@@ -55,7 +53,7 @@ def _row(when: str, one: Replayed) -> tuple[str, ...]:
         _tokens(one.answer_tokens, one),
         seconds(one.seconds),
         "-" if one.cost is None else f"{one.cost:.6f}",
-        _listed(one.citations) or "none",
+        listed(one.citations) or "none",
     )
 
 
@@ -66,15 +64,10 @@ def _differences(one: Replayed) -> Iterator[str]:
         "facts that are gone": one.facts_gone,
         "new facts": one.facts_new,
     }
-    yield from (f"{name}: {_listed(texts)}" for name, texts in named.items() if texts)
+    yield from (f"{name}: {listed(texts)}" for name, texts in named.items() if texts)
     if not any(named.values()):
         yield "the same citations and facts"
 
 
 def _tokens(count: int, one: Replayed) -> str:
     return f"{'' if one.reported else 'about '}{count:,}" if count else "-"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = len(texts) - MAX_LISTED
-    return ", ".join(texts[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

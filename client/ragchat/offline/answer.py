@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ragchat.answer import Answer, Candidate, Card, Further
+from ragchat.formatting import listed
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.offline.cards import Window, make_cards
 from ragcommon.text.rules import FENCE, is_row
@@ -14,8 +15,6 @@ NO_MODEL = "No language model is in use: an answer shows the best parts of your 
 NEAREST = "Not answered directly. The nearest:"
 NOTHING = "Nothing in your documents is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
-# The missing words that an answer names at most.
-MAX_LISTED = 10
 
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False, missing: Sequence[str] = ()) -> Answer:
@@ -50,9 +49,7 @@ def answer_with(
 
 def notes_of(*, grounded: bool, missing: Sequence[str]) -> tuple[str, str]:
     """The lines before and after the cards of an answer; each may be ""."""
-    more = f" and {len(missing) - MAX_LISTED} more" if len(missing) > MAX_LISTED else ""
-    listed = ", ".join(missing[:MAX_LISTED]) + more
-    return "" if grounded else NEAREST, f"Not mentioned there: {listed}" if missing else ""
+    return "" if grounded else NEAREST, f"Not mentioned there: {listed(missing)}" if missing else ""
 
 
 def markdown(cards: Sequence[Card], *, grounded: bool, missing: Sequence[str]) -> str:
