@@ -123,12 +123,12 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
 # A passage whose best window turns out too long is searched again for a shorter one.
 @lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
-    """How likely each piece is the answer, also by the headings of its section; 0 for a heading or header."""
+    """How likely each piece is the answer, also by the headings or the question above it, which have 0."""
     scores: list[float] = []
     above: list[Piece] = []
     was_named = False
     for place, piece in enumerate(evidence.pieces):
-        if is_named := _is_named(evidence, place):
+        if is_named := _is_named(evidence, place) or _is_question(evidence.hit, piece):
             above = [*above, piece] if was_named else [piece]
         was_named = is_named
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
@@ -205,6 +205,10 @@ def _is_named(evidence: Evidence, place: int) -> bool:
     bare = " ".join(title.split()).strip(_DRAWN)
     names = (name.rstrip(_DRAWN) for name in path.split(" > "))
     return any(name.startswith(bare) or name.endswith(bare) for name in names)
+
+
+def _is_question(hit: Hit, piece: Piece) -> bool:
+    return hit.full_text[piece.start : piece.end].rstrip().endswith(("?", "？"))
 
 
 def _path(evidence: Evidence, place: int) -> str:

@@ -244,6 +244,13 @@ async def test_the_text_below_a_heading_of_a_plain_text_is_marked_and_not_the_he
     assert card.text[slice(*card.best)] == citation.quote == LEASE[1][1]
 
 
+async def test_the_line_below_a_question_is_marked_and_not_the_question() -> None:
+    text = "Anna: I am there.\nMe: Who brings the cake?\nJonas: I do.\n"
+    [card], [citation] = await cards_for("Who brings the cake?", place(text, uri="file:///chat.txt"))
+    assert card.text == text.rstrip()
+    assert citation.quote == "Jonas: I do."
+
+
 async def test_a_card_begins_with_a_heading_unless_its_location_shows_it() -> None:
     [card], _ = await cards_for("Who keeps the deposit in a bank?", lease(LEASE[:2]))
     assert (card.heading, card.text.split("\n")[0]) == ("§ 4 Deposit", "§ 3 Rent")
