@@ -67,7 +67,7 @@ class Evidence:
     def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
         """The weighted mean over the words of the best match in these pieces or the names.
 
-        In a table, in one of these rows: another row is about something else.
+        The rows of a table are compared one by one, because each is about something else.
         """
         runs = [[piece] for piece in pieces] if self.is_table else [pieces]
         found = (self._mean([piece.matches for piece in (*run, self.names)], words) for run in runs)
@@ -106,6 +106,7 @@ class Evidence:
 
     @cached_property
     def is_table(self) -> bool:
+        """See `Hit.is_table`, which reads every line."""
         return self.hit.is_table
 
     @cached_property
@@ -143,7 +144,7 @@ def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece
     terms = index_terms(text)
     held = [word.share_in({*terms}) for word in question.all_words]
     best = [
-        # A part of a number or date is that of another one.
+        # With only a part of its digits it is another number or date, which is not a similar one.
         (share if share == 1 else share / 2) if word.has_digit else max(match, share)
         for word, match, share in zip(question.all_words, matches or held, held, strict=True)
     ]

@@ -32,8 +32,8 @@ _ENDS_SENTENCE = ".!?:;\"“„«»('"
 class Word:
     """A content word of a question. `terms` has its stem, or the character pairs of a run without spaces.
 
-    `weight` is in (0, 1], higher for words that are rarer in memory. `is_general`: it says
-    little about what is asked. `is_name`: a name, number or acronym, which has no synonyms.
+    `weight` is in (0, 1], higher for words that are rarer in memory. `is_general`: it says little about what
+    is asked. `is_name`: a name, number or acronym, which has no synonyms.
     """
 
     text: str

@@ -110,15 +110,16 @@ def index_terms(text: str) -> list[str]:
     """
     found = [_stem(name.replace("_", "")) for name in _SNAKE_CASE.findall(text)] if "_" in text else []
     for word in _WORD.findall(without_elisions(text)):
-        found += _terms_of(word)
+        if _UNSPACED_RUN.fullmatch(word):
+            found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+        else:
+            found += _terms_of(word)
     return found
 
 
 # Texts repeat most words.
 @functools.lru_cache(20_000)
 def _terms_of(word: str) -> Sequence[str]:
-    if _UNSPACED_RUN.fullmatch(word):
-        return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
     found: list[str] = []
     for part in word.split("-"):
         is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
@@ -127,7 +128,7 @@ def _terms_of(word: str) -> Sequence[str]:
         if "," in plain:  # It may be two cells.
             found += plain.split(",")
         found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
-    return found
+    return tuple(found)
 
 
 def folded(word: str) -> str:

@@ -16,12 +16,11 @@ COMMENT = re.compile(r"[ \t]*(?:[#;!%\"*]|//|--)")
 FRAME = ' \t\r\n#;/%!"*-=~_+'
 # "[server]", "[[routes]]"; and the setting that must follow, which may be a comment.
 TABLE = re.compile(r"\n\[{1,2}([^\[\]\n]{1,80})\]{1,2}[ \t]*(?:[#;].*)?\r?(?=\n)")
-SETTING = re.compile(
-    r"(?:[ \t]*(?:[#;].*)?\r?\n)*?(?:[ \t]*[\w.\"'/-]+[ \t]*[=:]|[ \t]*[#;][ \t]*[\w.-]+[ \t]*=)"
-)
+_DISABLED = r"[#;][ \t]*[\w.-]+[ \t]*="
+SETTING = re.compile(rf"(?:[ \t]*(?:[#;].*)?\r?\n)*?[ \t]*(?:[\w.\"'/-]+[ \t]*[=:]|{_DISABLED})")
 # A comment above it that describes it, not a setting that is commented out.
 COMMENTED = re.compile(r"(?:\A|\n[ \t]*\n)((?:[#;].*\n)+)\n?\Z")
-DISABLED = re.compile(r"^[#;][ \t]*[\w.-]+[ \t]*=", re.MULTILINE)
+DISABLED = re.compile(rf"^{_DISABLED}", re.MULTILINE)
 LOOKBACK = 2_000
 
 
