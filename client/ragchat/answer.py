@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ragchat.grounding.types import Citation, Unsupported
 from ragchat.llm.types import OFFLINE, Message, Usage
 from ragcommon.contract.search import Hit
+from ragcommon.text.places import short_path
 
 
 class Candidate(Struct, frozen=True):
@@ -41,7 +42,7 @@ class Card(Struct, frozen=True):
     @property
     def headings(self) -> str:
         """`heading` as it is shown: `Setup › Ports`; "" if the location has it."""
-        return "" if self.heading in self.location else self.heading.replace(" > ", " › ")
+        return "" if short_path(self.heading) in self.location else self.heading.replace(" > ", " › ")
 
 
 class Further(Struct, frozen=True):

@@ -15,7 +15,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.uris import kind_of, short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
-from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, is_row, is_rule
+from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, heading_text, is_row, is_rule
 
 # Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
 # as the third.
@@ -201,7 +201,7 @@ def _is_named(evidence: Evidence, place: int) -> bool:
     if hit.is_code or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
         return False
     text = hit.full_text[piece.start : piece.end]
-    _, title = atx_heading(text) or (0, text)
+    _, title = atx_heading(text) or (0, heading_text(text))
     bare = " ".join(title.split()).strip(_DRAWN)
     names = (name.rstrip(_DRAWN) for name in path.split(" > "))
     return any(name.startswith(bare) or name.endswith(bare) for name in names)

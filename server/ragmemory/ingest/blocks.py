@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, atx_heading, name_columns
+from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, atx_heading, heading_text, name_columns
 
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
@@ -149,7 +149,7 @@ def setext_heading(above: str, line: str) -> tuple[int, str] | None:
     if max(len(above), len(line)) > MAX_HEADING or not UNDERLINE.match(line.rstrip()):
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)
-    return (1 if "=" in line else 2, above.strip()) if is_title else None
+    return (1 if "=" in line else 2, heading_text(above)) if is_title else None
 
 
 def is_table_rule(line: str) -> bool:

@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from ragmemory.ingest.blocks import BLANK_LINES
 
 Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table"]
-Worded: TypeAlias = Literal["label", "number", "date", "roman", "numeral", "margin", "capitals", "option"]
+Worded: TypeAlias = Literal[
+    "label", "number", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"
+]
 Family: TypeAlias = Drawn | Worded
 MAX_TITLE = 90
 # A longer line is not a heading; a line shorter than SHORT_LINE was not wrapped.
@@ -27,9 +29,12 @@ SAMPLE = 100_000
 
 # At least three equal characters, below or above a title.
 RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
-# AsciiDoc and wikis; "---- Title ----".
+# Of a title between two rules: "A.        OVERVIEW".
+ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)])[ \t]+")
+# Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
 MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
+EMPHASIZED = re.compile(r"\s*([_*])(\S[^_*]*)\1\.?\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
 NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
@@ -67,6 +72,8 @@ MIN_CAPITALS = 4
 OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
 # A setting or variable with its description, in a form that no usual word has: BatchMode, TERM, time_total.
 KEYWORD = re.compile(r"([ \t]+)([A-Za-z][a-z]*[A-Z_]\w+)(?:[ \t]{2,}\S.*)?\s*$")
+# The term of a definition: what the lines directly below it, indented, describe.
+TERM = re.compile(r"([ \t]+)([A-Za-z_/.$%][^\s,:;]*(?: \S+){0,5}?(?:(?<![.,:;{(\\])|\.{3}))[ \t]*$")
 BULLET = re.compile(r"\s*[-*+•–]\s")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
@@ -126,9 +133,10 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if rule := RULE.match(line):
         under, last = line_at(text, below_end)
         is_closed = (other := RULE.match(under)) and other[1] == rule[1] and _is_as_long(below, under)
-        if not (is_closed and is_title(below.strip())):
+        title = ENUMERATOR.sub(r"\1 ", below.strip())
+        if not (is_closed and is_title(title)):
             return None
-        return Candidate(start, last, "underlined", 2 * rule[1], squeezed(below), rule=rule[1])
+        return Candidate(start, last, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
     rule = RULE.match(below)
     if rule and not _is_as_long(line, below):
         return None
@@ -148,6 +156,8 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         return Candidate(start, end, "marked", len(found[1]), squeezed(found[2]))
     if (found := RULED.match(line)) and is_title(found[2]):
         return Candidate(start, end, "ruled", found[1], squeezed(found[2]))
+    if (found := EMPHASIZED.match(line)) and is_title(found[2]) and not below.strip():
+        return Candidate(start, end, "emphasis", 0, squeezed(found[2]).rstrip("."))
     return _worded(text, start, end, line, below, body)
 
 
@@ -278,8 +288,12 @@ def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
     """The option or setting that a paragraph describes, below it indented or in the same line."""
     line, end = line_at(text, start)
     indent = _indent(line)
+    if not indent >= body > 0:
+        return None
     found = OPTION.match(line) or KEYWORD.match(line)
-    if not indent >= body > 0 or not found:
+    if not found and _indent(line_at(text, end)[0]) > indent:
+        found = TERM.match(line)
+    if not found:
         return None
     has_text = len(found[2]) < len(line.strip())
     below, _ = line_at(text, end)

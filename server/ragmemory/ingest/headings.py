@@ -23,11 +23,11 @@ from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates,
 # Minimum headings of a kind; more are needed if only the wording identifies it.
 MIN_EQUAL = 2
 MIN_WORDED = 3
-WORDED: tuple[Family, ...] = ("date", "roman", "numeral", "capitals", "margin", "option")
+WORDED: tuple[Family, ...] = ("date", "roman", "numeral", "capitals", "emphasis", "margin", "option")
 # Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
     *("marked", "ruled", "underlined", "banner", "table", "label", "number"),
-    *("date", "roman", "numeral", "margin", "capitals", "option"),
+    *("date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
 )
 # Maximum kinds of one family, such as different labels.
 MAX_KINDS = 8
@@ -230,9 +230,11 @@ def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
     for one in found:
         if one.rank not in ranks[_unit(one)]:
             ranks[_unit(one)].append(one.rank)
-    for order in ranks.values():
+    for unit, order in ranks.items():
         if all(isinstance(rank, int) for rank in order):
             order.sort(key=int)
+        elif unit == "underlined":  # Titles between two rules are above those with one.
+            order.sort(key=lambda rank: -len(str(rank)))
     base: dict[str, int] = {}
     for unit in sorted(ranks, key=_depth):
         outer = [other for other in base if unit == "option" or _holds(other, unit, found)]
@@ -250,7 +252,7 @@ def _unit(one: Candidate) -> str:
 
 def _depth(unit: str) -> int:
     """The sort key of units, before their nesting is known."""
-    if unit in ("margin", "capitals", "option"):
+    if unit in ("margin", "capitals", "emphasis", "option"):
         return 2
     return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))
 

@@ -24,10 +24,19 @@ PARAGRAPH = re.compile(r"(?:^| )(?:¶|table) \d")
 ROW = re.compile(r"sheet (.*) row (\d+)")
 # What takes a plural before the first and the last number of a range.
 COUNTED = re.compile(r"(?:^| )(?:row|slide|message)$")
+# Characters of each heading in the label of a paragraph.
+MAX_NAME = 60
 # Ends the label of a page whose text an OCR program has read.
 OCR = "(OCR)"
 # Between the cells of a row in Markdown.
 DIVIDER = re.compile(r"(?<!\\)\|")
+
+
+def short_path(heading: str) -> str:
+    """A path of headings as the label of a paragraph has it: each is cut to MAX_NAME."""
+    names = heading.split(" > ") if heading else []
+    cut = (name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1].rstrip()}…" for name in names)
+    return " > ".join(cut)
 
 
 def within(places: Sequence[Place], start: int, end: int) -> Sequence[Place]:

@@ -19,6 +19,14 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 # Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")
+# What a heading shows of its markup: the text of a link, of emphasis and of code, and an escaped character.
+# Underscores stay: they are part of names.
+_IMAGE = re.compile(r"!\[([^][]*)\]\([^()]*\)")
+_MARKUP = re.compile(
+    r"\[([^][]*)\](?:\([^()]*\)|\[[^][]*\])|(?<![\w*`])(\*{1,3}|`+)(?=\S)(.*?[^\s\\])\2(?![\w*`])"
+    r"|\\([!-/:-@[-`{-~])|</?(?:a|b|br|code|em|font|i|img|kbd|small|span|strong|sub|sup|u)\b[^<>]*>",
+    re.IGNORECASE,
+)
 _ROW = re.compile(r"\s*\|.*\|\s*")
 _ACCENTS = "[\u0300-\u036f]"
 
@@ -84,7 +92,21 @@ def atx_heading(line: str) -> tuple[int, str] | None:
         return None
     title = _ATTRIBUTES.sub("", match[2])
     bare = title.rstrip("#")
-    return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
+    return len(match[1]), heading_text(title if bare.rstrip() == bare != "" else bare)
+
+
+def heading_text(markup: str) -> str:
+    """The text of a heading in Markdown, without images, links, emphasis and escapes."""
+    if not any(mark in markup for mark in "[*`<\\"):
+        return markup.strip()
+
+    def shown(found: re.Match[str]) -> str:
+        link, mark, marked, escaped = found.groups(default="")
+        return marked if mark[:1] == "`" else escaped or heading_text(link or marked)
+
+    # A heading may be a logo alone.
+    texts = (_MARKUP.sub(shown, _IMAGE.sub(image, markup)).strip() for image in ("", r"\1"))
+    return next(filter(None, texts), "")
 
 
 def without_accents(text: str) -> str:

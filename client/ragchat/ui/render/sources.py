@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import short_location
-from ragcommon.text.places import label, page_in
+from ragcommon.text.places import label, page_in, short_path
 
 if TYPE_CHECKING:
     from ragchat.grounding.types import Citation
@@ -82,7 +82,7 @@ def _described(citations: Sequence[Citation], score: float | None, unverified: b
 def _place_text(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> Text:
     written = short_location(where.uri, lines, where.title, where.places)
     text = Text(written, Style(link=_link(where, lines) or None))
-    if where.heading and where.heading not in written:  # Places of paragraphs begin with it.
+    if where.heading and short_path(where.heading) not in written:  # Places of paragraphs begin with it.
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")
     return text
 

@@ -21,14 +21,17 @@ from ragmemory.files.formats.file_text import FileText
 _MODULES = {
     extension: module
     for module, extensions in {
+        "asciidoc": "adoc asciidoc",
         "bundles": "zip tar tgz tbz2 txz gz bz2 xz",
         "docx": "docx docm",
         "epub": "epub",
         "html": "html htm xhtml",
         "image": "png jpg jpeg tif tiff webp",
+        "latex": "tex latex",
         "mail": "eml mbox mhtml mht",
         "notebook": "ipynb",
         "odt": "odt",
+        "org": "org",
         "pdf": "pdf",
         "pptx": "pptx pptm",
         "rst": "rst rest",

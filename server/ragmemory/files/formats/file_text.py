@@ -31,6 +31,12 @@ NOTE = re.compile(r"\[\^e?\d+\]")
 # The note on a file with comments.
 COMMENTS = "has comments, which were not read"
 BACKTICKS = re.compile("`+")
+# Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
+NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")
+INDENTED = " " * 4
+FENCE = "```"
+# The lowest level of a heading in Markdown.
+MAX_LEVEL = 6
 # Names in a note; the others are only counted.
 MAX_NAMED = 10
 # Default titles that programs write: ReportLab, PowerPoint, LaTeX's hyperref, Word (with the file name) and
@@ -170,6 +176,11 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """The text with each run of white space collapsed to one space."""
     return " ".join(clean(text).split())
+
+
+def not_a_heading(line: str) -> str:
+    """A line of another format, indented if it would be a heading in Markdown."""
+    return NUMBER_SIGN.sub(INDENTED, line)
 
 
 def shifted(text: str, *, is_raised: bool) -> str:

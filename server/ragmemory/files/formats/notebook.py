@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from ragcommon.errors import DECODE_ERRORS
-from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, clean, fenced
+from ragmemory.ingest.documents import first_heading
 
 Lines = str | list[str]
 # Characters of a cell's output; the rest is mostly training logs.
@@ -48,8 +48,7 @@ def read(path: Path, data: bytes) -> FileText:
     for number, cell in enumerate(notebook.cells, 1):
         source = _joined(cell.source)
         if cell.cell_type != "code":
-            headings = (heading[1] for line in source.splitlines() if (heading := atx_heading(line)))
-            title = title or next(filter(None, headings), "")
+            title = title or first_heading(source)
             builder.add(source, f"cell {number}")
             continue
         if source.strip():

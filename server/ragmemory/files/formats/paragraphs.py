@@ -6,11 +6,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragcommon.text.places import Place
+from ragcommon.text.places import Place, short_path
 from ragmemory.ingest.blocks import is_table_rule, markdown_blocks
-
-# Characters of a heading in a place label.
-MAX_CHARACTERS = 60
 
 
 class NamedPart(NamedTuple):
@@ -43,7 +40,7 @@ def paragraph_places(text: str, parts: Sequence[NamedPart]) -> list[Place]:
             counts.clear()
             if not part.counted and not (places and places[-1][1] == part.name):
                 places.append((part.line, part.name))
-        above = _short(block.heading) if part is WHOLE else part.name
+        above = short_path(block.heading) if part is WHOLE else part.name
         if not part.counted or text[block.start : block.end].isspace():
             pass
         elif block.kind == "heading" and part is WHOLE:
@@ -69,12 +66,3 @@ def _rows(table: str, line: int, above: str, counts: Counter[str], is_continued:
             counts["row"] += 1
             places.append((line + number, f"{above} table {counts['table']} row {counts['row']}".lstrip()))
     return places
-
-
-def _short(heading: str) -> str:
-    """A path of headings, each truncated to MAX_CHARACTERS."""
-    names = heading.split(" > ") if heading else []
-    cut = (
-        name if len(name) <= MAX_CHARACTERS else f"{name[: MAX_CHARACTERS - 1].rstrip()}…" for name in names
-    )
-    return " > ".join(cut)

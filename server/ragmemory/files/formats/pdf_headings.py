@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ragmemory.files.formats.rst import INDENTED, NUMBER_SIGN
+from ragmemory.files.formats.file_text import not_a_heading
 from ragmemory.ingest.candidates import is_title, squeezed
 from ragmemory.ingest.headings import DIGITS, ENDED
 from ragmemory.ingest.headings import headings as plain_headings
@@ -84,7 +84,7 @@ def headings(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> li
 
 def with_headings(text: str, found: Sequence[Heading], lines: Sequence[Line]) -> str:
     """The text of a page with Markdown headings; headings that are not found in the text are skipped."""
-    rows = [NUMBER_SIGN.sub(INDENTED, row) for row in text.split("\n")]
+    rows = [not_a_heading(row) for row in text.split("\n")]
     at = 0
     for heading in found:
         first = squeezed(lines[heading.line].text)

@@ -6,15 +6,11 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import FileText, one_line
+from ragmemory.files.formats.file_text import MAX_LEVEL, FileText, not_a_heading, one_line
 from ragmemory.ingest.documents import MARKDOWN
 
 # A line of one punctuation character, repeated.
 ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")
-# Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
-NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")
-INDENTED = " " * 4
-MAX_LEVELS = 6
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -27,13 +23,13 @@ def read(path: Path, data: bytes) -> FileText:
     while at < len(lines):
         found = _heading(lines, at)
         if found is None:
-            lines[at] = NUMBER_SIGN.sub(INDENTED, lines[at])
+            lines[at] = not_a_heading(lines[at])
             at += 1
             continue
         style, name, count = found
         if style not in levels:
             levels.append(style)
-        level = min(levels.index(style) + 1, MAX_LEVELS)
+        level = min(levels.index(style) + 1, MAX_LEVEL)
         # Keep the number of lines: citations refer to lines of the file.
         lines[at : at + count] = ["" if row != count - 2 else f"{'#' * level} {name}" for row in range(count)]
         title = title or name

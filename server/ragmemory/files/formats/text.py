@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import atx_heading
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.ingest.documents import is_markdown
+from ragmemory.ingest.documents import first_heading, is_markdown
 from ragmemory.ingest.headings import has_markdown
 
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
@@ -18,7 +17,6 @@ IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]
 FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
 STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
-MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -43,10 +41,7 @@ def title_of(path: Path, text: str) -> str:
     if stated := _stated(path, text).get("title", "").strip("\"'"):
         return stated
     if path.suffix.lower() in MARKDOWN_NAMES:
-        for line in MAYBE_HEADING.finditer(text):
-            _, title = atx_heading(line[0]) or (0, "")
-            if title:
-                return title
+        return first_heading(text) or path.name
     return path.name
 
 

@@ -1,0 +1,51 @@
+"""AsciiDoc: headings and listings become those of Markdown; all else, and the line numbers, stay the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ragcommon.files.decoding import decode
+from ragmemory.files.formats.file_text import FENCE, FileText, not_a_heading, one_line
+from ragmemory.ingest.documents import MARKDOWN
+
+HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
+# A title may be underlined instead, to within a character of its length; the characters by level.
+TITLE = re.compile(r"[^\s\[.|].*")
+UNDERLINE = re.compile(r"([=~^+-])\1+$")
+UNDERLINES = "=-~^+"
+# The first and last line of a listing.
+LISTING = re.compile(r"-{4,}$|\.{4,}$")
+# An anchor; the first and last line of an example, a sidebar or a quotation.
+HIDDEN = re.compile(r"\[(?:\[[^]]+\]|#[^]]+)\]$|={4,}$|\*{4,}$|_{4,}$|\+{4,}$")
+
+
+def read(path: Path, data: bytes) -> FileText:
+    """The text with Markdown's headings and fences. Raises NotText."""
+    decoded = decode(data)
+    lines = decoded.text.split("\n")
+    listing = title = ""
+    for at, line in enumerate(map(str.rstrip, decoded.text.split("\n"))):
+        if listing or LISTING.match(lines[at]):
+            if listing in ("", line):
+                lines[at], listing = FENCE, "" if listing else line
+        elif found := _heading(lines, at):
+            level, name = found
+            lines[at] = f"{'#' * level} {one_line(name)}"
+            title = title or one_line(name)
+        else:
+            lines[at] = "" if HIDDEN.match(line) else not_a_heading(lines[at])
+    return FileText("\n".join(lines), title or path.name, decoded.note, media_type=MARKDOWN)
+
+
+def _heading(lines: list[str], at: int) -> tuple[int, str] | None:
+    """The level and text of the heading in a line; its underline is removed."""
+    line = lines[at].rstrip()
+    if found := HEADING.match(line):
+        return len(found[1]), found[2]
+    rule = UNDERLINE.match(lines[at + 1].rstrip()) if at + 1 < len(lines) else None
+    is_first = not at or not lines[at - 1].strip()
+    if rule is None or not is_first or not TITLE.match(line) or abs(len(rule[0]) - len(line)) > 1:
+        return None
+    lines[at + 1] = ""
+    return UNDERLINES.index(rule[1]) + 1, line
