@@ -1,4 +1,4 @@
-"""Headings in settings files: comments such as "# ---- Network ----", boxes, and "[server]". Pure."""
+"""Headings of settings: ruled comments and boxes, tables such as "[server]", keys of YAML and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ SETTING = re.compile(rf"(?:[ \t]*(?:[#;].*)?\r?\n)*?[ \t]*(?:[\w.\"'/-]+[ \t]*[=
 COMMENTED = re.compile(r"(?:\A|\n[ \t]*\n)((?:[#;].*\n)+)\n?\Z")
 DISABLED = re.compile(rf"^{_DISABLED}", re.MULTILINE)
 LOOKBACK = 2_000
+# A key of YAML or JSON, and one with others below it.
+PAIR = re.compile(r"\n[ \t]*(?:- +)*(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):(?= |\r?\n)")
+KEY = re.compile(rf"(?P<key>{PAIR.pattern})[ \t]*[{{[]?[ \t]*(?:#.*)?\r?(?=\n)")
+OTHER = re.compile(r"\n[ \t]*+(?![\r\n#}\]])")
+# The minimum share of keys among the lines that are neither blank nor comments, and the lines looked at.
+MIN_PAIRS = 0.6
+SAMPLE = 20_000
 
 
 def banners(text: str) -> Iterator[Candidate]:
@@ -40,6 +47,20 @@ def banners(text: str) -> Iterator[Candidate]:
             if comment and not DISABLED.search(comment[1]):
                 start = end = comment.start(1)
             yield Candidate(start, end, "table", 0, table[1].strip())
+    beginning = framed[:SAMPLE]
+    # An array of JSON has records, not settings.
+    if beginning[1:2] != "[" and len(PAIR.findall(beginning)) >= MIN_PAIRS * len(OTHER.findall(beginning)):
+        yield from _keys(framed)
+
+
+def _keys(framed: str) -> Iterator[Candidate]:
+    """The keys with others below them, in a text that has little else."""
+    for key in KEY.finditer(framed):
+        name = key["key"].lstrip()
+        below = OTHER.search(framed, key.end())
+        indent = len(key["key"]) - 1 - len(name)
+        if below and len(below[0]) - 1 > indent:
+            yield Candidate(key.start(), key.start(), "key", indent, name.lstrip("- ").strip("\"':"))
 
 
 def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:

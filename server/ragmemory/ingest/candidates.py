@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ragmemory.ingest.blocks import BLANK_LINES
 
-Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table"]
+Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table", "key"]
 Worded: TypeAlias = Literal[
     "label", "number", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"
 ]
@@ -267,7 +267,8 @@ def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
     label = _label(line)
     is_label = label and label["number"] != "I"  # "What I saw"
     is_more = is_alone and is_title(line.strip()) and not is_label and not NUMBERED.match(line)
-    return (last, squeezed(f"{title.strip()} {line}").rstrip(".")) if is_more else None
+    shown = EMPHASIZED.sub(r"\2", line)
+    return (last, squeezed(f"{title.strip()} {shown}").rstrip(".")) if is_more else None
 
 
 def _is_broken(line: str, below: str) -> bool:
@@ -290,13 +291,12 @@ def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
     indent = _indent(line)
     if not indent >= body > 0:
         return None
-    found = OPTION.match(line) or KEYWORD.match(line)
-    if not found and _indent(line_at(text, end)[0]) > indent:
-        found = TERM.match(line)
+    below, _ = line_at(text, end)
+    is_term = _indent(below) > indent and not below.lstrip()[0].islower()
+    found = OPTION.match(line) or KEYWORD.match(line) or (TERM.match(line) if is_term else None)
     if not found:
         return None
     has_text = len(found[2]) < len(line.strip())
-    below, _ = line_at(text, end)
     if not below.strip():
         below = "" if has_text else line_at(text, next_line(text, end))[0]
     is_described = _indent(below) > indent if below else has_text

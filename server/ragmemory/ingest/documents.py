@@ -29,7 +29,7 @@ _PLAIN = EXTENSIONS | frozenset((
     "ini", "cfg", "conf", "tex", "sql", "css", "kt", "kts", "pl", "swift", "r",
 ))
 # fmt: on
-_SETTINGS = frozenset(("conf", "cfg", "ini", "toml", "yaml", "yml"))
+_SETTINGS = frozenset(("conf", "cfg", "ini", "json", "toml", "yaml", "yml"))
 _COMPRESSED = frozenset((".gz", ".bz2", ".xz"))
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"

@@ -26,7 +26,7 @@ MIN_WORDED = 3
 WORDED: tuple[Family, ...] = ("date", "roman", "numeral", "capitals", "emphasis", "margin", "option")
 # Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
-    *("marked", "ruled", "underlined", "banner", "table", "label", "number"),
+    *("marked", "ruled", "underlined", "banner", "table", "key", "label", "number"),
     *("date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
 )
 # Maximum kinds of one family, such as different labels.
@@ -168,9 +168,10 @@ def _recurring(
         kinds = {rank: _counted(of_kind, None) for rank, of_kind in kinds.items()}
         if family == "numeral":
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
-    if family in ("capitals", "margin"):
-        times = Counter(DIGITS.sub("0", one.title) for one in members)
-        single = [one for one in members if times[DIGITS.sub("0", one.title)] < MAX_REPEATED]
+    if family in ("capitals", "margin", "key"):
+        titles = [one.title if family == "key" else DIGITS.sub("0", one.title) for one in members]
+        times = Counter(titles)
+        single = [one for one, title in zip(members, titles, strict=True) if times[title] < MAX_REPEATED]
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []
@@ -252,7 +253,7 @@ def _unit(one: Candidate) -> str:
 
 def _depth(unit: str) -> int:
     """The sort key of units, before their nesting is known."""
-    if unit in ("margin", "capitals", "emphasis", "option"):
+    if unit in ("key", "margin", "capitals", "emphasis", "option"):
         return 2
     return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))
 

@@ -59,8 +59,14 @@ def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: 
     [
         ("# Soup", (1, "Soup")),
         ("  ### The *first* ##  ", (3, "The first")),
-        (r"## [](#terms)**1\. [Terms](https://a.b/#c) of** `use_it()` <a name=terms></a>", (2, "1. Terms of use_it()")),
-        ("# __init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>", (1, "__init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>")),
+        (
+            r"## [](#terms)**1\. [Terms](https://a.b/#c) of** `use_it()` <a name=terms></a>",
+            (2, "1. Terms of use_it()"),
+        ),
+        (
+            "# __init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>",
+            (1, "__init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>"),
+        ),
         ("# ![](logo.png) Soup [![build](badge.svg)](ci)", (1, "Soup")),
         ("# ![Soup](logo.png)", (1, "Soup")),
         ("# C#", (1, "C#")),

@@ -236,6 +236,57 @@ def test_the_settings_and_variables_of_a_manual_page() -> None:
     ]
 
 
+def test_the_terms_of_a_definition_list_in_a_manual_page() -> None:
+    text = (
+        "NAME\n     kite - fly\n\nCOMMANDS\n     wind hours [place]...\n         Shows the wind.\n\n"
+        "         now\n             At once.\n\n         later\n             Not yet.\n\n"
+        "         if wind {\n             fly\n         }\n\n         never\n             At no time.\n\n"
+        "     reel\n         Winds the line up.\n\n     cut\n         Cuts the line.\n\n"
+        "     It is told as follows:\n         cut now\n\nFILES\n     kite.conf\n"
+    )
+    assert [(mark.level, mark.title) for mark in headings(text) if mark.title] == [
+        *((1, "NAME"), (1, "COMMANDS")),
+        *((2, "wind hours [place]..."), (3, "now"), (3, "later"), (3, "never"), (2, "reel"), (2, "cut")),
+        (1, "FILES"),
+    ]
+
+
+def test_titles_between_two_rules_are_above_underlined_ones() -> None:
+    text = """
+        Contents
+        --------
+
+        Sea and land.
+
+        -----------------------
+        A.               SEA
+        -----------------------
+
+        Waves
+        -----
+
+        They roll.
+
+        -----------------------
+        B.               LAND
+        -----------------------
+
+        It stays.
+        """
+    assert paths(text) == ["  Contents", "A. SEA", "  Waves", "B. LAND"]
+
+
+def test_italic_titles_are_below_chapters() -> None:
+    text = "".join(
+        f"CHAPTER {number}\n\n_On the {name}_\n\nIt is wide.\n\n_The {name}._\n\nIt is _{name}_.\n\n"
+        for number, name in enumerate(("sea", "land", "air"), 1)
+    )
+    assert paths(text) == [
+        *("CHAPTER 1 On the sea", "  The sea", "CHAPTER 2 On the land", "  The land"),
+        *("CHAPTER 3 On the air", "  The air"),
+    ]
+
+
 def test_terms_in_the_margin_are_those_of_a_definition_list() -> None:
     text = (
         "Ascender\n    The part above the lower-case x.\n\nBleed\n    What is cut off.\n\nKern\n    A gap.\n"
@@ -332,6 +383,41 @@ def test_boxes_and_ruled_lines_of_comments() -> None:
 def test_banners(banner: str) -> None:
     text = "".join(f"{banner.format(name)}\n\n{name.lower()} = 1\n\n" for name in ("Network", "Storage"))
     assert paths(f"# Settings of a thing.\n\n{text}") == ["Network", "Storage"]
+
+
+def test_the_keys_of_yaml_and_json_that_have_others_below_them() -> None:
+    text = """
+        # ---- Kites ----
+        services:
+          kite:
+            image: "kite:1"
+            ports:
+              - 80
+          reel:
+            # It winds.
+            ports: [81]
+        hosts:
+          - 'my sea':
+              ports:
+                - 82
+          - name: land
+            ports:
+              - 83
+        # ---- Rest ----
+        version:
+          of: 3
+        """
+    assert paths(text) == [
+        *("Kites", "  services", "    kite", "    reel", "  hosts", "    my sea"),
+        *("Rest", "  version"),
+    ]
+    assert paths(
+        '{\n  "a": {\n    "b": [\n      1\n    ],\n    "c": {}\n  },\n  "d": {\n    "e": 1\n  }\n}'
+    ) == [
+        *("a", "  b", "d"),
+    ]
+    assert paths('[\n  {\n    "a": {\n      "b": 1\n    },\n    "c": {\n      "d": 2\n    }\n  }\n]') == []
+    assert paths("Dear Ada,\n\nthere are two:\n  a kite\n  a reel\n\nand one more:\n  the sea\n") == []
 
 
 def test_tables_of_settings() -> None:

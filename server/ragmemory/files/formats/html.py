@@ -92,6 +92,9 @@ WORD_END = re.compile(r"\w\Z")
 # A list with at least FEW_LINKS links, and a larger share of its text in links, is navigation.
 MAX_LINKS = 0.7
 FEW_LINKS = 4
+# Links to the neighbours of a page or section, which manuals have above and below each, with few other words.
+TURNING = "body a[rel=next], body a[rel=prev], body a[accesskey=n], body a[accesskey=p]"
+MAX_TURNING = 400
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -138,6 +141,9 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     for link in root.css('a[href*="#"]'):
         if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
             link.decompose()
+    for line in {line.mem_id: line for line in map(_line_of, root.css(TURNING))}.values():
+        if len(line.text() or "") < MAX_TURNING and line.css_first("h1, h2, h3") is None:
+            line.decompose()
     for deleted in root.css("del, s, strike"):
         deleted.replace_with("")
     _write_shifted(root)
@@ -286,12 +292,13 @@ class _Blocks:
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
+        elif tag in ("ul", "ol", "dl") and _is_navigation(node):
+            return
         elif tag in ("ul", "ol"):
-            if not _is_navigation(node):
-                self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
-                self.walk(node, depth + 1)
-                self.end()
-                self.lists.pop()
+            self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
+            self.walk(node, depth + 1)
+            self.end()
+            self.lists.pop()
         elif tag == "li":
             if self.lists and self.lists[-1] >= 0:
                 self.lists[-1] = _number(node, "value", self.lists[-1] + 1)
@@ -356,8 +363,16 @@ def _is_hidden(node: LexborNode) -> bool:
     )
 
 
+def _line_of(link: LexborNode) -> LexborNode:
+    """The block around a link; of a table, the table."""
+    node = link
+    while node.parent is not None and node.tag in INLINE | {"td", "th", "tr", "tbody"}:
+        node = node.parent
+    return node
+
+
 def _is_navigation(items: LexborNode) -> bool:
-    """Whether a list consists of links."""
+    """Whether a list consists of links, like a table of contents."""
     links = items.css("a")
     if len(links) < FEW_LINKS:
         return False

@@ -71,7 +71,9 @@ def test_headings_and_listings_become_those_of_markdown_and_lines_keep_their_num
     assert (found.title, found.media_type) == ("The Kite", "text/markdown")
 
 
-@pytest.mark.parametrize("text", ["a paragraph\n------------------------\nx\n------------------------\n", "==x\n"])
+@pytest.mark.parametrize(
+    "text", ["a paragraph\n------------------------\nx\n------------------------\n", "==x\n"]
+)
 def test_other_lines_are_not_headings(text: str) -> None:
     found = read(FILE, text.encode())
     assert "#" not in found.text

@@ -44,6 +44,15 @@ def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_o
     )
 
 
+def test_contents_and_links_to_the_neighbours_of_a_section_are_left_out() -> None:
+    contents = "".join(f"<dt><a href=#s{n}>Section {n}</a></dt>" for n in range(5))
+    turning = "<a href=#s1 rel=prev>Sea</a>, Next: <a href=#s3 accesskey=n>Land</a>"
+    assert text_of(
+        f"<dl>{contents}</dl><div><table><tr><td>{turning}</td></tr></table></div><p>Previous: {turning}</p>"
+        f"<h1>Waves</h1><dl><dt>High</dt><dd>They roll.</dd></dl>"
+    ).split() == ["#", "Waves", "High", "They", "roll."]
+
+
 def test_lists_tables_code_and_quotations_are_markdown() -> None:
     assert text_of("<ul><li>green<li>black<ol><li>Assam<li>Ceylon</ol></ul>") == (
         "- green\n- black\n  1. Assam\n  2. Ceylon\n"
