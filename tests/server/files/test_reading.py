@@ -16,7 +16,7 @@ from ragmemory.files.reading import read_file
 
 
 def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
-    assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The *first*"
+    assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The first"
     assert title_of(Path("a.md"), "no heading") == "a.md"
     assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
     assert title_of(Path("a.md"), "##\n\ntext\n# ##\n# C#\n") == "C#"
