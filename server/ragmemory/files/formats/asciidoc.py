@@ -23,29 +23,29 @@ HIDDEN = re.compile(r"\[(?:\[[^]]+\]|#[^]]+)\]$|={4,}$|\*{4,}$|_{4,}$|\+{4,}$")
 def read(path: Path, data: bytes) -> FileText:
     """The text with Markdown's headings and fences. Raises NotText."""
     decoded = decode(data)
-    lines = decoded.text.split("\n")
+    lines = [line.rstrip() for line in decoded.text.split("\n")]
     listing = title = ""
-    for at, line in enumerate(map(str.rstrip, decoded.text.split("\n"))):
-        if listing or LISTING.match(lines[at]):
+    for at, line in enumerate(lines):
+        if listing or LISTING.match(line):
             if listing in ("", line):
                 lines[at], listing = FENCE, "" if listing else line
         elif found := _heading(lines, at):
             level, name = found
-            lines[at] = f"{'#' * level} {one_line(name)}"
-            title = title or one_line(name)
+            lines[at] = f"{'#' * level} {name}"
+            title = title or name
         else:
-            lines[at] = "" if HIDDEN.match(line) else not_a_heading(lines[at])
+            lines[at] = "" if HIDDEN.match(line) else not_a_heading(line)
     return FileText("\n".join(lines), title or path.name, decoded.note, media_type=MARKDOWN)
 
 
 def _heading(lines: list[str], at: int) -> tuple[int, str] | None:
     """The level and text of the heading in a line; its underline is removed."""
-    line = lines[at].rstrip()
+    line, below, *_ = *lines[at : at + 2], ""
     if found := HEADING.match(line):
-        return len(found[1]), found[2]
-    rule = UNDERLINE.match(lines[at + 1].rstrip()) if at + 1 < len(lines) else None
-    is_first = not at or not lines[at - 1].strip()
-    if rule is None or not is_first or not TITLE.match(line) or abs(len(rule[0]) - len(line)) > 1:
+        return len(found[1]), one_line(found[2])
+    rule = UNDERLINE.match(below)
+    is_first = not at or not lines[at - 1]
+    if rule is None or not is_first or not TITLE.match(line) or abs(len(below) - len(line)) > 1:
         return None
     lines[at + 1] = ""
-    return UNDERLINES.index(rule[1]) + 1, line
+    return UNDERLINES.index(rule[1]) + 1, one_line(line)
