@@ -48,7 +48,7 @@ _FULL = [Path(__file__).parent / name for name in ("together", "faults", "fuzz")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """The collector of garbage passes over the modules and the thousands of tests: they stay until the end."""
+    """The garbage collector passes over the modules and the thousands of tests: they stay until the end."""
     gc.disable()
     try:
         return (yield)
