@@ -27,7 +27,7 @@ full: setup
 check: setup
 	@TEST_PROFILE=full $(MAKE) --jobs=1 test full conformance lint
 
-# All that tests need; its parts are independent, so --jobs=4 sets up faster.
+# All that tests need. With --jobs=8 its seven parts are set up at once; with fewer, ours would begin late.
 setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done \
        .peers/axe/.done
 
