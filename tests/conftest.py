@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,17 @@ settings.load_profile(os.environ.get("TEST_PROFILE", "short"))
 
 # Tests of whole programs with each other and with other libraries, campaigns, hostile input: all are `full`.
 _FULL = [Path(__file__).parent / name for name in ("together", "faults", "fuzz")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The garbage collector passes over the modules and the thousands of tests: they stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -115,8 +115,8 @@ def become(folder: str, count: str, *fields: str) -> str:
     module = words.index("-m") + 1
     sys.orig_argv = [sys.executable, *words]
     sys.argv = ["-m", *words[module + 1 :]]
-    if "-P" not in words:
-        sys.path.insert(0, folder)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:0] = paths if "-P" in words else [folder, *paths]
     return words[module]
 
 

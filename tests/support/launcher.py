@@ -6,7 +6,8 @@ import signal
 import struct
 import sys
 
-PROGRAMS = ("ragchat", "ragmemory")
+# Ours, and the server that the tests of the client start most.
+PROGRAMS = ("ragchat", "ragmemory", "tests.support.mcp_server")
 # Asks for SIGKILL, which cannot be passed on.
 KILL = signal.SIGUSR1
 

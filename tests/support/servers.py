@@ -18,6 +18,7 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import OfferedTool
 from ragconfig.settings import load_settings
+from tests.support.forking import python_for
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.processes import LONGEST_SECONDS
 
@@ -53,8 +54,11 @@ def held_back(gate: Path) -> dict[str, Any]:
 
 
 def write(home: Path, **servers: dict[str, Any]) -> None:
+    """Our own server is forked: see forking.py."""
+    forked = {"command": python_for(os.environ)}
+    named = {name: one | forked if one.get("args") == GOOD["args"] else one for name, one in servers.items()}
     (home / "config").mkdir(parents=True, exist_ok=True)
-    (home / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (home / "config" / "mcp.json").write_text(json.dumps({"mcpServers": named}))
 
 
 @asynccontextmanager

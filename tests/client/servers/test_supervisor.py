@@ -22,6 +22,7 @@ from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, S
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.schema.tools import ToolCallResult
 from ragmcp.stdio import process
+from tests.support.forking import python_for
 from tests.support.http_script import Heard, Said, Scripted, result
 from tests.support.http_server import served
 from tests.support.mcp_http import COMMAND
@@ -35,7 +36,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill 
 
 @asynccontextmanager
 async def supervised(log: Path, *, command: list[str] | None = None) -> AsyncIterator[Supervised]:
-    server = Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"))
+    command = command or [python_for(os.environ), *SERVER[1:]]
+    server = Supervised(lambda: spawned(command, stderr=log, era="modern"))
     async with background_task(server.run):
         yield server
 

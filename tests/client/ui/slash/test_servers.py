@@ -100,15 +100,16 @@ async def test_a_project_s_server_starts_after_consent(room: Room, tmp_path: Pat
 
 async def test_a_server_is_disabled_and_enabled_in_the_file_of_the_user(room: Room, tmp_path: Path) -> None:
     write(tmp_path, good=GOOD)
+    file = tmp_path / "config" / "mcp.json"
+    written = json.loads(file.read_text())["mcpServers"]["good"]
     await room.run("/mcp")
     shown = await room.run("/mcp disable good")
     assert "good: disabled" in shown
     assert "/mcp enable good" in shown
     assert await room.run("/mcp tools good") == "There are none; good: disabled.\n"
-    file = tmp_path / "config" / "mcp.json"
-    assert json.loads(file.read_text())["mcpServers"]["good"] == {**GOOD, "disabled": True}
+    assert json.loads(file.read_text())["mcpServers"]["good"] == {**written, "disabled": True}
     assert "good: ready" in await room.run("/mcp enable good")
-    assert json.loads(file.read_text())["mcpServers"]["good"] == GOOD
+    assert json.loads(file.read_text())["mcpServers"]["good"] == written
 
 
 async def test_a_project_s_server_is_disabled_without_a_change_of_its_file(
