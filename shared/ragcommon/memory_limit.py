@@ -7,17 +7,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 WATCH_SECONDS = 0.1
 
 
 @contextmanager
 def limited_memory(most: int) -> Iterator[None]:
-    """Limit this process to `most` bytes: of address space on Linux; elsewhere it exits beyond them."""
+    """Limit this process to `most` more bytes: of address space on Linux; elsewhere it exits beyond them."""
     if sys.platform == "linux":
         import resource
 
         with suppress(ValueError, OSError):
+            most += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
         yield
         return

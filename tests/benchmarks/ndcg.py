@@ -21,8 +21,8 @@ from pathlib import Path
 from ragconfig.settings import load_settings
 from ragmemory.app import make_embedder
 from ragmemory.embedders import Embedder
+from ragmemory.ingest.bulk import context
 from ragmemory.ingest.chunking import ChunkerInput, ChunkingSettings, split
-from ragmemory.ingest.preparation import context
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.retriever import Retriever

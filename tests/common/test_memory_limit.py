@@ -19,3 +19,16 @@ def test_where_addresses_cannot_be_limited_a_process_that_takes_too_much_is_ende
     # Linux counts the peak of the process that starts one as its own; earlier tests may have taken gigabytes.
     small = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]]).returncode)"
     assert subprocess.run([sys.executable, "-c", small, watched], check=False, timeout=30).returncode == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux alone")
+def test_what_a_process_already_holds_does_not_count(capfd: pytest.CaptureFixture[str]) -> None:
+    limited = (
+        "from ragcommon.memory_limit import limited_memory\n"
+        "held = bytearray(256 << 20)\n"
+        "with limited_memory(128 << 20):\n"
+        "    bytearray(64 << 20)\n"
+        "    bytearray(256 << 20)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", limited], check=False, timeout=30).returncode == 1
+    assert "line 5" in capfd.readouterr().err

@@ -84,9 +84,9 @@ class LocalEmbedder(Embedder):
         return self.document_model().count_tokens(texts)
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        return await to_thread.run_sync(self._embed, texts, titles)
+        return await to_thread.run_sync(self.embed, texts, titles)
 
-    def _embed(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
         vectors = self.document_model().embed(texts, titles).astype("<f2")
         return [vector.tobytes() for vector in vectors]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -30,7 +29,7 @@ _PLAIN = EXTENSIONS | frozenset((
 ))
 # fmt: on
 _SETTINGS = frozenset(("conf", "cfg", "ini", "json", "toml", "yaml", "yml"))
-_COMPRESSED = frozenset((".gz", ".bz2", ".xz"))
+_COMPRESSED = frozenset(("gz", "bz2", "xz"))
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
@@ -119,8 +118,11 @@ def media_type(uri: str, stated: object = None) -> str:
 
 def _extension(uri: str) -> str:
     """The extension of a file, without the dot, or of the file that is compressed in it."""
-    path = PurePosixPath(uri.lower())
-    return (PurePosixPath(path.stem) if path.suffix in _COMPRESSED else path).suffix[1:]
+    # Not with pathlib: it took 5 % of the time of a load of small files.
+    stem, _, extension = uri.lower().rstrip("/").rpartition("/")[2].rpartition(".")
+    if extension in _COMPRESSED:
+        stem, _, extension = stem.rpartition(".")
+    return extension if stem else ""
 
 
 def first_heading(text: str) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
 import anyio
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
-from ragcommon.text.rules import passage_names
 from ragmemory.embedders import Embedder
+from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
+from ragmemory.ingest.bulk import BulkWorker, context, embedder_input, split_batch
 from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_csv, is_prose
 from ragmemory.ingest.headings import headings
@@ -26,11 +27,6 @@ from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
-# A batch of this many chunks is full. It is embedded together and committed in one transaction.
-_BATCH = 1_000
-# Texts are split in groups, and the last group may exceed the batch up to this many chunks: otherwise an
-# eighth of all texts would be split twice.
-_MAX_BATCH = 1_250
 # A longer text almost certainly exceeds a batch. One with more lines may not, but splitting it would delay
 # other documents by 0.1 s or more.
 _LONG_CHARACTERS = 1_000_000
@@ -70,6 +66,7 @@ class Preparation:
         self._on_abandoned = on_abandoned
         # A FIFO lock: long documents take turns, page by page.
         self._turn = anyio.Lock()
+        self._worker = BulkWorker()
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
         """For each document: its outcome if nothing is new, its error, or the write to commit.
@@ -126,7 +123,7 @@ class Preparation:
 
     async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[ChunkPage]:
         """All chunks of a text, in pages that fit into one transaction."""
-        rest = self._split([write], max_tokens)
+        rest = split([_source(write.document)], max_tokens=max_tokens, count=self._embedder.count_tokens)
         known = await self._known([write])
         while True:
             async with self._turn:
@@ -144,24 +141,38 @@ class Preparation:
             max_tokens = await self._longest_chunk()
         except RagMemoryError as error:
             return [error] * len(writes)
-        chunks: list[list[Chunk]] = [[] for _ in writes]
-        groups = self._split(writes, max_tokens)
-        count = 0
-        while count < _BATCH and (group := await to_thread.run_sync(next, groups, None)):
-            count += len(group)
-            for number, chunk in group:
-                chunks[number].append(chunk)
-        outcomes: list[Prepared] = []
-        total = 0
-        for write, found in zip(writes, chunks, strict=True):
-            total += len(found)
-            is_whole = bool(found) and found[-1].end == len(write.document.text)
-            outcomes.append(replace(write, chunks=found) if is_whole and total <= _MAX_BATCH else None)
+        sources = [_source(write.document) for write in writes]
+        outcomes = await self._in_worker(writes, sources, max_tokens)
+        if outcomes is None:
+            batch = await to_thread.run_sync(
+                split_batch, sources, max_tokens, self._embedder.count_tokens, from_thread.check_cancelled
+            )
+            whole = [replace(write, chunks=one) for write, one in zip(writes, batch, strict=True) if one]
+            embedded = iter(await self._with_embeddings(whole, await self._known(whole)) if whole else ())
+            outcomes = [next(embedded) if one else None for one in batch]
         if outcomes[0] is None:
             outcomes[0] = LONG
-        whole = [write for write in outcomes if isinstance(write, Write)]
-        embedded = iter(await self._with_embeddings(whole, await self._known(whole)) if whole else ())
-        return [next(embedded) if isinstance(one, Write) else one for one in outcomes]
+        return outcomes
+
+    async def _in_worker(
+        self, writes: Sequence[Write], sources: Sequence[ChunkerInput], max_tokens: int
+    ) -> list[Prepared] | None:
+        """The writes with chunks and embeddings, or None without room; None if a worker prepares none.
+
+        Stored embeddings are not looked up: this embedder computes the same ones in less time.
+        """
+        is_local = isinstance(self._embedder, LocalEmbedder)
+        # Embeddings that come with a document are kept.
+        if not is_local or any(write.known for write in writes) or not self._worker.pays(sources):
+            return None
+        titles = [write.document.title for write in writes]
+        batch = await self._worker.prepare(sources, titles, max_tokens)
+        if batch is None:
+            return None
+        return [
+            replace(write, chunks=one[0], embeddings=one[1]) if one else None
+            for write, one in zip(writes, batch, strict=True)
+        ]
 
     async def _with_embeddings(self, writes: Sequence[Write], known: Known) -> list[Write | Exception]:
         """A text that the embedder refuses fails on its own; any other error fails all writes."""
@@ -198,12 +209,12 @@ class Preparation:
 
         No digests are returned if they need not be stored.
         """
-        texts = [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks]
-        above = [context(write.document.title, chunk.heading, chunk.surroundings) for write, chunk in chunks]
+        pairs = [embedder_input(write.document.text, write.document.title, chunk) for write, chunk in chunks]
+        texts, above = [text for text, _ in pairs], [above for _, above in pairs]
         is_costly = self._embedder.is_costly
         if not (known or is_costly):
             return await self._embedder.embed_documents(texts, above), []
-        inputs = [input_digest(self._embedder.identity, *one) for one in zip(texts, above, strict=True)]
+        inputs = [input_digest(self._embedder.identity, *one) for one in pairs]
         if is_costly:
             # Only for costly embedders: a digest takes 15 µs per new chunk in a memory of 300,000, against
             # 60 µs of the embedder `local`.
@@ -232,20 +243,16 @@ class Preparation:
         longest = await to_thread.run_sync(self._embedder.longest_text, abandon_on_cancel=True)
         return min(self._max_tokens, longest or self._max_tokens)
 
-    def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
-        documents = [write.document for write in writes]
-        sources = (
-            ChunkerInput(
-                one.text,
-                one.is_markdown,
-                is_csv(one.uri) and not one.is_markdown,
-                one.is_markdown or is_prose(one.uri),
-                None if one.is_markdown else language_of(one.uri),
-                not one.is_markdown and has_headings(one.uri),
-            )
-            for one in documents
-        )
-        return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+
+def _source(document: Document) -> ChunkerInput:
+    return ChunkerInput(
+        document.text,
+        document.is_markdown,
+        is_csv(document.uri) and not document.is_markdown,
+        document.is_markdown or is_prose(document.uri),
+        None if document.is_markdown else language_of(document.uri),
+        not document.is_markdown and has_headings(document.uri),
+    )
 
 
 def _has_new_headings(document: Document, old: StoredDocument) -> bool:
@@ -268,8 +275,3 @@ def input_digest(identity: str, text: str, above: str) -> bytes:
     """The digest of an embedder's input: 16 bytes. `above` is the `context` of the text."""
     embedded = f"{identity}\n{len(above)}\n{above}{text}".encode()
     return hashlib.blake2b(embedded, digest_size=16).digest()
-
-
-def context(title: str, heading: str, surroundings: str) -> str:
-    """The context embedded with a chunk: the title, the headings above it, and its surroundings."""
-    return " ".join([*passage_names(title, heading), surroundings]).rstrip()

@@ -9,7 +9,8 @@ from anyio import from_thread, lowlevel
 from ragcommon.contract.maintenance import Prepared, Reembedded
 from ragmemory.embedders import Embedder
 from ragmemory.errors import ReembeddingEnded
-from ragmemory.ingest.preparation import context, input_digest
+from ragmemory.ingest.bulk import context
+from ragmemory.ingest.preparation import input_digest
 from ragmemory.stores.reembedding import Missing, New
 from ragmemory.stores.store import Store
 

@@ -1,0 +1,134 @@
+"""Split and embed the texts of a batch, in a worker process while much is written.
+
+In threads the interpreter's lock would let a core wait. Only for the embedder `local`: the others spend their
+time elsewhere, and hold connections or large models that cannot be passed on.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import islice
+
+import anyio
+
+from ragcommon.text.rules import passage_names
+from ragmemory.embedders.local import LocalEmbedder
+from ragmemory.ingest.chunking import ChunkerInput, TokenCounter, split
+from ragmemory.types.writes import Chunk, Embedding
+
+logger = logging.getLogger(__name__)
+
+# A batch of this many chunks is full. It is embedded together and committed in one transaction.
+BATCH = 1_000
+# Texts are split in groups, and the last group may exceed the batch up to this many chunks: otherwise an
+# eighth of all texts would be split twice.
+MAX_BATCH = 1_250
+# Characters that pay the start of a worker: 0.5 s, of which the model takes 0.15. They may be those of
+# several batches, if none begins later than PAUSE_SECONDS after the one before.
+PAYING = 500_000
+PAUSE_SECONDS = 5.0
+# A batch takes 0.4 s.
+DEADLINE_SECONDS = 60.0
+# Passing a smaller batch to a worker takes about as long as preparing it.
+FEW = 10_000
+
+# The chunks of a text and their embeddings.
+Embedded = tuple[list[Chunk], list[Embedding]]
+
+
+class BulkWorker:
+    """Decides for each batch whether a worker prepares it. After a failure, none does."""
+
+    def __init__(self) -> None:
+        self._is_usable = (os.cpu_count() or 1) > 1
+        # The default limit is shared with parsers, which may take a minute.
+        self._limiter = anyio.CapacityLimiter(1)
+        self._recent = 0  # characters
+        self._latest = 0.0
+
+    def pays(self, sources: Sequence[ChunkerInput]) -> bool:
+        """Note a batch; whether to give it to `prepare`."""
+        characters = sum(len(source.text) for source in sources)
+        now = time.monotonic()
+        self._recent = characters + (self._recent if now - self._latest < PAUSE_SECONDS else 0)
+        self._latest = now
+        return self._is_usable and characters >= FEW and self._recent >= PAYING
+
+    async def prepare(
+        self, sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
+    ) -> list[Embedded | None] | None:
+        """See `split_and_embed`; None if the worker fails, which is logged. Cancelling ends the worker."""
+        from anyio import to_process
+
+        try:
+            with anyio.fail_after(DEADLINE_SECONDS):
+                return await to_process.run_sync(
+                    split_and_embed, sources, titles, max_tokens, cancellable=True, limiter=self._limiter
+                )
+        except Exception as error:
+            logger.warning("A worker process failed; batches are now prepared without it", exc_info=error)
+            self._is_usable = False
+            return None
+
+
+def split_and_embed(
+    sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
+) -> list[Embedded | None]:
+    """The chunks and embeddings of each text; None if it does not fit into the batch."""
+    embedder = _embedder()
+    batch = split_batch(sources, max_tokens, embedder.count_tokens)
+    inputs = [
+        embedder_input(source.text, title, chunk)
+        for source, title, chunks in zip(sources, titles, batch, strict=True)
+        for chunk in chunks or ()
+    ]
+    embeddings = iter(embedder.embed([text for text, _ in inputs], [above for _, above in inputs]))
+    return [None if chunks is None else (chunks, list(islice(embeddings, len(chunks)))) for chunks in batch]
+
+
+@cache
+def _embedder() -> LocalEmbedder:
+    """The embedder of this worker, which Ctrl-C in its terminal does not interrupt."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return LocalEmbedder()
+
+
+def split_batch(
+    sources: Sequence[ChunkerInput],
+    max_tokens: int,
+    count: TokenCounter,
+    check_cancelled: Callable[[], object] = lambda: None,
+) -> list[list[Chunk] | None]:
+    """The chunks of each text; None if it does not fit into the batch."""
+    chunks: list[list[Chunk]] = [[] for _ in sources]
+    total = 0
+    for group in split(sources, max_tokens=max_tokens, count=count):
+        for number, chunk in group:
+            chunks[number].append(chunk)
+        total += len(group)
+        if total >= BATCH:
+            break
+        check_cancelled()
+    outcomes: list[list[Chunk] | None] = []
+    total = 0
+    for source, found in zip(sources, chunks, strict=True):
+        total += len(found)
+        is_whole = bool(found) and found[-1].end == len(source.text)
+        outcomes.append(found if is_whole and total <= MAX_BATCH else None)
+    return outcomes
+
+
+def embedder_input(text: str, title: str, chunk: Chunk) -> tuple[str, str]:
+    """What is embedded of a chunk: its text, and the context above it."""
+    above = context(title, chunk.heading, chunk.surroundings)
+    return chunk.context + text[chunk.start : chunk.end], above
+
+
+def context(title: str, heading: str, surroundings: str) -> str:
+    """The context embedded with a chunk: the title, the headings above it, and its surroundings."""
+    return " ".join([*passage_names(title, heading), surroundings]).rstrip()

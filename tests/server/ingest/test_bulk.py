@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import to_process
+from msgspec.structs import replace
+
+from ragmemory.embedders import Embedder
+from ragmemory.embedders.local import LocalEmbedder
+from ragmemory.ingest.bulk import BulkWorker, embedder_input
+from ragmemory.ingest.chunking import ChunkerInput
+from ragmemory.ingest.documents import make_document
+from ragmemory.ingest.preparation import Preparation, input_digest
+from ragmemory.stores.store import Store
+from ragmemory.types.writes import Write
+from tests.support.memories import ORIGIN, SwitchableEmbedder
+from tests.support.stores import opened
+
+# `Preparation` in threads: it is not an instance of LocalEmbedder.
+IN_THREADS = SwitchableEmbedder()
+TEXTS = {
+    "note.md": "# Steam\n\nAn engine is built.\n\n## Büro\n\n" + "Der Kessel läuft 12 Stunden! " * 500,
+    "table.md": "| part | price |\n|---|---|\n" + "".join(f"| bolt {n} | {n} |\n" for n in range(400)),
+    "list.csv": "part,price\n" + "".join(f"bolt {n},{n}\n" for n in range(400)),
+    "talk.txt": "".join(f"Anna: Is it {n}?\n\nBen: No, it is {n + 1}.\n\n" for n in range(60)),
+    "code.py": "".join(f"def part{n}(bolt):\n    return bolt * {n}\n\n\n" for n in range(100)),
+    "words.log": "蒸気機関。" * 300 + "x" * 5_000,
+}
+
+
+@pytest.fixture(autouse=True)
+def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+
+@pytest.fixture
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    with anyio.fail_after(60):
+        async with opened(tmp_path / "memory.db") as store:
+            yield store
+
+
+def preparation(store: Store, embedder: Embedder) -> Preparation:
+    async def ignore(_: int) -> None:
+        pass
+
+    return Preparation(store, embedder, 512, ignore, lambda: None)
+
+
+def bulk() -> list[Write]:
+    """A batch that pays a worker, with a document that has no room in it."""
+    rest = "".join(f"# Part {number}\n\n{'word ' * 80}\n\n" for number in range(1_300))
+    texts = [*TEXTS.items(), ("rest.md", rest)]
+    return [Write(make_document(text, {"uri": uri, "title": f"On {uri}"}), ORIGIN) for uri, text in texts]
+
+
+def source(characters: int) -> ChunkerInput:
+    return ChunkerInput("x" * characters, is_markdown=True)
+
+
+async def stopped_worker() -> int:
+    """The id of this event loop's worker process, stopped: it gets a batch and does not answer."""
+    pid = await to_process.run_sync(os.getpid)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+async def test_a_worker_returns_the_same_chunks_and_embeddings_as_threads(
+    store: Store, embedder: LocalEmbedder
+) -> None:
+    writes = bulk()
+    in_worker = await preparation(store, embedder).prepare(writes)
+    assert embedder._document_model is None  # Nothing was embedded in this process.
+    assert in_worker == await preparation(store, IN_THREADS).prepare(writes)
+    assert [type(one) for one in in_worker] == [Write] * len(TEXTS) + [type(None)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_later_ones(
+    store: Store, embedder: LocalEmbedder
+) -> None:
+    preparing, writes, outcomes = preparation(store, embedder), bulk(), []
+
+    async def prepare() -> None:
+        outcomes.append(await preparing.prepare(writes))
+
+    pid = await stopped_worker()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(prepare)
+        await given(preparing)
+        os.kill(pid, signal.SIGKILL)
+    outcomes.append(await preparing.prepare(writes))
+    expected = await preparation(store, IN_THREADS).prepare(writes)
+    assert outcomes == [expected, expected]
+    assert not preparing._worker.pays([source(900_000)])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
+async def test_cancelling_a_batch_ends_its_worker(store: Store, embedder: LocalEmbedder) -> None:
+    preparing = preparation(store, embedder)
+    pid = await stopped_worker()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(preparing.prepare, bulk())
+        await given(preparing)
+        tasks.cancel_scope.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def given(preparing: Preparation) -> None:
+    """Return when a worker has a batch."""
+    while not preparing._worker._limiter.borrowed_tokens:
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_embeddings_that_come_with_a_document_are_kept(store: Store, embedder: LocalEmbedder) -> None:
+    [first, *others] = bulk()
+    [written, *_] = await preparation(store, embedder).prepare([first])
+    assert isinstance(written, Write)
+    text = embedder_input(first.document.text, first.document.title, (written.chunks or [])[0])
+    known = {input_digest(embedder.identity, *text): bytes(512)}
+    [written, *_] = await preparation(store, embedder).prepare([replace(first, known=known), *others])
+    assert isinstance(written, Write)
+    assert [one == bytes(512) for one in written.embeddings[:2]] == [True, False]
+
+
+def test_only_much_text_within_a_short_time_pays_a_worker() -> None:
+    worker = BulkWorker()
+    paid = [worker.pays([source(size)]) for size in (400_000, 90_000, 10_000, 9_000)]
+    assert paid == [False, False, True, False]
+    assert BulkWorker().pays([source(300_000), source(200_000)])
