@@ -91,6 +91,7 @@ async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(
         await page.get_by_label("Question").fill("What is tea?")
         await page.keyboard.press("Enter")
         await expect(page).to_have_url(re.compile("/sessions/"))
+        await expect(page.locator(".turn:not([aria-busy])")).to_have_count(1)
         other = await page.context.new_page()
         await other.goto(page.url)
         await other.get_by_label("Question").fill("What is coffee?")
