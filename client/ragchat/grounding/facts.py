@@ -1,4 +1,4 @@
-"""Facts of an answer that its passages do not contain: numbers, dates, names, identifiers. Pure.
+"""Facts of an answer that its passages do not contain: numbers, dates, names, identifiers, addresses. Pure.
 
 False alarms cost more trust than misses: a fact may occur in any usual form, a date by its parts and a name
 by its stem, and everything in the question or a passage's title is known.
@@ -59,6 +59,11 @@ LOOK_BACK = 20
 # Ordinals, and decades such as the 1990s.
 _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
 
+# Of a page or of a person.
+_ADDRESS = re.compile(
+    r"(?:https?://|\bwww\.)[^\s<>\[\]()`\"]*[\w/]|[\w.+-]*\w@\w[\w-]*(?:\.\w[\w-]*)+", re.IGNORECASE
+)
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
 )
@@ -68,8 +73,9 @@ _FORMULA = re.compile(
     r"|\\[(\[](?:(?!\\[()\[\]])[\s\S])*\\[)\]]"
 )
 _NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
-# After these, a word is inside a sentence, so that its capital is its own.
-_MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W_][-–/]$")
+# After these, a word is inside a sentence, so that its capital is its own. A full stop that ends no sentence
+# ends an abbreviation: "Dr. Miller".
+_MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W\d_]\.\s$|[^\W_][-–/]$")
 _NO_NAMES = frozenset(packaged("words.toml")["no_names"].split())
 # Words are forms of one name if they share a prefix of this many characters and this share of the name.
 PREFIX = 4
@@ -106,6 +112,25 @@ def lacking(text: str, *others: str) -> list[str]:
     known, has_names = _Known.of("\n".join(others)), not is_german(text)
     sentences = [one for line in MARKER.sub("", _FORMULA.sub(" ", text)).splitlines() for one in _split(line)]
     return [*dict.fromkeys(fact for one in sentences for fact in _lacking(one, known, has_names=has_names))]
+
+
+def iso_days(text: str) -> list[str]:
+    """The days that a text names in another form, as 2025-03-09. Of 9/3/2025, both readings."""
+    found = [day for date in _DATE.finditer(_folded(text)) for day in _days(date)]
+    return [day for day in dict.fromkeys(found) if day not in text]
+
+
+def _days(date: re.Match[str]) -> Iterator[str]:
+    month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date[0]) if word in MONTHS), 0)
+    first, *others = map(int, re.findall(r"[0-9]+", date[0]))
+    if not others or others[-1] < 1000:
+        return
+    readings = [(first, month)] if month else [(first, others[0])]
+    if date[1] == "/":
+        readings.append((others[0], first))
+    for day, of_month in readings:
+        if day <= 31 and of_month <= 12:
+            yield f"{others[-1]}-{of_month:02}-{day:02}"
 
 
 def _split(line: str) -> list[str]:
@@ -201,6 +226,10 @@ def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
     dates = list(_DATE.finditer(_folded(sentence)))
     spans = [found.span() for found in dates if not known.has_date(found.group())]
     rest = blanked(sentence, map(re.Match.span, dates))
+    for found in _ADDRESS.finditer(rest):
+        if _squeezed(_SCHEME.sub("", found[0])) not in known.squeezed:
+            spans.append(found.span())
+    rest = blanked(rest, map(re.Match.span, _ADDRESS.finditer(rest)))
     for found in _IDENTIFIER.finditer(rest):
         group = 1 if found[1] else 2
         if _squeezed(found[group]) not in known.squeezed:
@@ -242,7 +271,8 @@ def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
     for word in _NAME.finditer(rest):
         name = word.group()
         before = sentence[max(0, word.start() - LOOK_BACK) : word.start()]
-        is_name = _MIDDLE.search(before) and content_words(name)
+        is_short = sentence.startswith(". ", word.end())  # "Prof."
+        is_name = _MIDDLE.search(before) and content_words(name) and not is_short
         if not is_name or name.lower() in _NO_NAMES or known.has_name(name.removesuffix("'s")):
             continue
         if found and sentence[found[-1][1] : word.start()] == " ":

@@ -225,6 +225,10 @@ class Model:
             else:
                 while (chunk := await self._next(stream)) is not None:
                     await self._take(assembly, assembly.add(chunk))
+        except NoApi as error:
+            raise (
+                error if assembly.is_empty else BrokenStream(self.endpoint.base_url, error.reason)
+            ) from error
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()

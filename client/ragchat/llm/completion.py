@@ -147,7 +147,8 @@ class Assembly:
                     self._say(piece, "")
                     yield
                 break
-        for piece in self._accepted(message.content or ""):
+        # OpenAI's models decline in a field of its own.
+        for piece in self._accepted(message.content or message.refusal or ""):
             self._say(*self._splitter.feed(piece))
             yield
 

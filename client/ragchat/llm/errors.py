@@ -259,6 +259,7 @@ _OVERFLOW = re.compile(
 _NO_MODEL = re.compile(r"invalid model name", re.IGNORECASE)
 # LM Studio answers an unknown path with a success status.
 _NO_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
+_PAGE = re.compile(r"<(!doctype|html)\b", re.IGNORECASE)
 # 4xx statuses of a server that is busy: a timeout, a conflict.
 TEMPORARY = (408, 409)
 # The maximum of a server's message that is shown.
@@ -307,6 +308,8 @@ def not_json(endpoint: ModelEndpoint) -> ModelError:
 
 def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelError:
     status, message = error.status_code, _part(message_in(error.body or error.message))
+    if _PAGE.match(message):  # of a proxy
+        message = error.response.reason_phrase or "a page instead of an answer"
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
         return ContextOverflow(endpoint.name)
     # litellm's proxy without a database fails like this for every key except its own.

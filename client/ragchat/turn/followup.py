@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ragchat.grounding.facts import iso_days
 from ragchat.grounding.words import content_words, is_general, is_unspaced, words
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
@@ -73,10 +74,16 @@ CARRIED_WORDS = 12
 
 
 def search_text(question: str, history: Sequence[Turn]) -> str:
-    """The query for a question after the turns in `history`. A question of many pages is not a follow-up."""
-    if not history or len(question) > MAX_QUERY_CHARACTERS or not depends(question):
+    """The query for a question after the turns in `history`. A question of many pages is not a follow-up.
+
+    Days are repeated as journals and files have them in their names: "9 March 2025" as "2025-03-09".
+    """
+    if len(question) > MAX_QUERY_CHARACTERS:
         return question
-    own = content_words(question)
+    days = iso_days(question)
+    if not history or not depends(question):
+        return " ".join([question, *days])
+    own = [*content_words(question), *days]
     # Small talk asks nothing of memory.
     before = next((turn for turn in reversed(history) if turn.trace.query), history[-1])
     # Its own words are repeated to give them more weight than the carried ones.

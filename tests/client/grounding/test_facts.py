@@ -22,7 +22,11 @@ BREAD = hit(
     title="Baking in Perugia",
     heading="Ovens > Model KX200",
 )
-BOARD = hit("The board met on 2024-03-05 and on 12.04.2023. Room 2 is let for cinq ans.", chunk_id=2)
+BOARD = hit(
+    "The board met on 2024-03-05 and on 12.04.2023. Room 2 is let for cinq ans: "
+    "https://www.board.example/rooms?all=1, room@board.example.",
+    chunk_id=2,
+)
 PASSAGES = {1: BREAD, 2: BOARD}
 
 
@@ -44,6 +48,14 @@ def facts(answer: str, question: str = "") -> list[str]:
         ("They meet at 15:45 [1].", ["15:45"]),
         ("It was written by Bob Carpenter, not by Anna Schmidt [1].", ["Bob Carpenter"]),
         ("Bob and Anna live in Vienna [1].", ["Vienna"]),
+        (
+            "Ask Dr. Vogel or Prof. Anna Schmidt, e.g. Mrs. Bird of St. Gallen [1].",
+            ["Vogel", "Bird", "Gallen"],
+        ),
+        (
+            "See https://bread.example/kx200 or write to anna@bread.example [1].",
+            ["https://bread.example/kx200", "anna@bread.example"],
+        ),
         ("Set `max_retries`, or useBackoff [1].", ["max_retries", "useBackoff"]),
         ("Room 7 is let [2].", ["7"]),
         ("The model is KX300 [1].", ["KX300"]),
@@ -74,6 +86,7 @@ def test_a_fact_that_the_passage_does_not_contain_is_named(answer: str, lacking:
         "There are three ways, 2 of them new, and the 1st is best [1].",
         "1. First the flour [1].\n2. Then the rest [1].\n\nStep 3 is eating [1].",
         "In the 1990s it rested [1].",
+        "It is let, see http://board.example/rooms/ or www.board.example, or ask ROOM@board.example [2].",
         "As Passage 2 says, it is let [2].",
         "Das Brot ist fertig, und der Bäcker verkauft es im Laden [1].",
         "It took nine hours.",

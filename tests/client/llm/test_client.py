@@ -62,6 +62,14 @@ async def model_at(
         await model.aclose()
 
 
+EVENTS = "text/event-stream"
+
+
+def event(**delta: str) -> str:
+    """An event of a stream."""
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n"
+
+
 def ignore(text: str) -> None:
     """The text is in the completion, too."""
 
@@ -252,6 +260,8 @@ async def test_a_field_of_the_user_that_the_server_refuses_is_not_dropped() -> N
         (Reply(status=409), errors.ModelBroken),
         (Reply("a b c", break_after=2), errors.BrokenStream),
         (Reply(page="<html>Welcome</html>"), errors.NoApi),
+        (Reply(page=f"{event(content='a b')}data: oops\n\n", content_type=EVENTS), errors.BrokenStream),
+        (Reply(page="data: oops\n\n", content_type=EVENTS), errors.NoApi),
         (Reply(page="{}", content_type="application/json"), errors.ModelBroken),
         (Reply(page="[]", content_type="application/json"), errors.ModelBroken),
         (Reply(page="[", content_type="application/json"), errors.NoApi),
@@ -276,6 +286,19 @@ async def test_a_failure_becomes_the_error_that_says_what_to_do(
         assert caught.value.tokens == prompt_at_most(HELLO)
     if isinstance(caught.value, errors.RateLimited):
         assert caught.value.retry_after == 3
+
+
+async def test_the_page_of_a_proxy_is_not_shown() -> None:
+    page = Reply(status=502, message="<html><head><title>502 Bad Gateway</title></head></html>")
+    with OpenAIServer([page]) as server, pytest.raises(errors.ModelBroken) as caught:
+        await answer(server.base_url)
+    assert caught.value.message == "502, Bad Gateway"
+
+
+async def test_a_model_that_declines_in_a_field_of_its_own_has_answered() -> None:
+    page = f"{event(role='assistant')}{event(refusal='I cannot ')}{event(refusal='help.')}data: [DONE]\n\n"
+    with OpenAIServer([Reply(page=page, content_type=EVENTS)]) as server:
+        assert (await answer(server.base_url)).text == "I cannot help."
 
 
 async def test_a_wrong_key_is_another_error_than_a_missing_one() -> None:

@@ -89,6 +89,25 @@ def test_the_first_question_is_searched_as_it_is() -> None:
     assert search_text("and in 2019?", []) == "and in 2019?"
 
 
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("Was war am 3. März 2025?", "2025-03-03"),
+        ("What did I do on March 3, 2025?", "2025-03-03"),
+        ("le 14 février 2025", "2025-02-14"),
+        ("notes of 9.1.2025", "2025-01-09"),
+        ("notes of 3/4/2025", "2025-04-03 2025-03-04"),
+    ],
+)
+def test_a_day_is_also_searched_as_files_have_it_in_their_names(question: str, day: str) -> None:
+    assert search_text(question, []) == f"{question} {day}"
+
+
+@pytest.mark.parametrize("question", ["2025-03-03?", "in March 2025", "on March 3", "at 10.0.0.12 or 1.2.24"])
+def test_what_is_no_day_or_is_written_so_already_is_searched_as_it_is(question: str) -> None:
+    assert search_text(question, []) == question
+
+
 def test_carried_words_are_bounded() -> None:
     before = turn(" ".join(f"word{chr(97 + i)}" for i in range(26)))
     assert len(search_text("why?", [before]).split()) == 13

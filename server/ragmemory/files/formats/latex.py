@@ -1,4 +1,4 @@
-"""LaTeX: headings and listings become those of Markdown; all else, and the line numbers, stay the same."""
+"""LaTeX: headings and listings become those of Markdown, without comments; the line numbers stay the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from ragmemory.ingest.documents import MARKDOWN
 LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 HEADING = re.compile(rf"[ \t]*\\({'|'.join(LEVELS)})\*?(?:\[[^]]*\])?\{{(.*?)\}}[ \t]*(?=$|[\\%])")
 TITLE = re.compile(r"[ \t]*\\title(?:\[[^]]*\])?\{(.*)\}")
+ABSTRACT = re.compile(r"[ \t]*\\begin\{abstract\}")
 LISTING = re.compile(r"[ \t]*\\(begin|end)\{(?:verbatim|lstlisting|minted)\}")
+COMMENT = re.compile(r"[ \t]*(?<!\\)%.*")
+# Commands without text, alone in their line.
+SILENT = "begin end label documentclass usepackage maketitle tableofcontents centering newpage clearpage"
+HIDDEN = re.compile(rf"[ \t]*(?:\\(?:{'|'.join(SILENT.split())})(?:\[[^]]*\]|\{{[^{{}}]*\}})*[ \t]*)+$")
 # A command, of which the argument is shown; a brace; a space that is not broken.
 COMMAND = re.compile(r"\\(?:[a-zA-Z]+\*?[ \t]*|\\)|[{}~]")
 
@@ -29,13 +34,16 @@ def read(path: Path, data: bytes) -> FileText:
             lines[at] = FENCE
         elif is_code:
             continue
+        elif ABSTRACT.match(line):
+            lines[at] = f"{'#' * (LEVELS.index('section') + 1)} Abstract"
         elif heading := HEADING.match(line):
             name = _shown(heading[2])
             lines[at] = f"{'#' * (LEVELS.index(heading[1]) + 1)} {name}"
             first = first or name
         else:
             stated = stated or _shown(title[1] if (title := TITLE.match(line)) else "")
-            lines[at] = not_a_heading(line)
+            text = COMMENT.sub("", line)
+            lines[at] = "" if HIDDEN.match(text) else not_a_heading(text)
     return FileText("\n".join(lines), stated or first or path.name, decoded.note, media_type=MARKDOWN)
 
 

@@ -30,7 +30,7 @@ def read(path: Path, data: bytes) -> FileText:
         elif is_code:
             continue
         elif heading := HEADING.match(line):
-            lines[at] = f"{'#' * min(len(heading[1]), MAX_LEVEL)} {_with_links(heading[2])}"
+            lines[at] = f"{'#' * min(len(heading[1]), MAX_LEVEL)} {one_line(_with_links(heading[2]))}"
         elif HIDDEN.match(line):
             title = title or one_line(found[1] if (found := TITLE.match(line)) else "")
             lines[at] = ""

@@ -10,18 +10,30 @@ FILE = Path("kite.tex")
 TEXT = r"""\documentclass{article}
 \title{On \emph{Kites}~and \LaTeX{} \\ Tails}
 \section*{The \texttt{wind}}\label{sec:wind} % measured
-At the coast, \section is a command.
+At the coast, \section is a command. % a comment of 5\%
 # no heading
+\begin{table}[ht] \centering
+\label{tab:wind}
+It pushes by 5\%.
+\begin{abstract}
+In short.
+\end{abstract}
   \subsection[Short]{Gusts}
 \begin{verbatim}
 \section{not a heading}
 \end{verbatim}
 """
-MARKDOWN = r"""\documentclass{article}
+MARKDOWN = r"""
 \title{On \emph{Kites}~and \LaTeX{} \\ Tails}
 ### The wind
 At the coast, \section is a command.
     # no heading
+
+
+It pushes by 5\%.
+### Abstract
+In short.
+
 #### Gusts
 ```
 \section{not a heading}

@@ -12,7 +12,7 @@ TEXT = """\
 #+STARTUP: overview
 # a comment
 
-* TODO Buy a [[https://kite.example][kite]] :shop:
+* TODO Buy a [[https://kite.example][kite]]         :shop:
 :PROPERTIES:
 :PRICE: 12
 :END:
