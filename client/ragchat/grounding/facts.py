@@ -92,7 +92,8 @@ def unsupported(
     """
     found: dict[tuple[int, ...], dict[str, None]] = {}
     known: dict[tuple[int, ...], _Known] = {}
-    has_names = not is_german(answer)  # In German, every noun has a capital.
+    # In German, every noun has a capital. A short answer has the language of its question.
+    has_names = not is_german(f"{question} {answer}")
     sentences = list(_sentences(answer))
     if not any(n in passages for _, numbers in sentences for n in numbers):
         return []

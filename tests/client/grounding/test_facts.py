@@ -145,6 +145,11 @@ def test_a_fact_may_be_in_any_of_the_passages_that_its_sentence_cites() -> None:
     ]
 
 
+def test_a_few_words_have_the_language_of_the_question() -> None:
+    assert facts("| Loaf | in April [1] |", "When is it to be baked?") == ["April"]
+    assert facts("| Laib | in April [1] |", "Wann wird er gebacken?") == []
+
+
 def test_what_the_question_names_is_known() -> None:
     assert facts("Room 7 of the Albertina is not mentioned [2].", "Is room 7 of the Albertina let?") == []
 
