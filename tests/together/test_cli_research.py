@@ -282,6 +282,13 @@ def test_a_model_that_does_not_reply_in_json_is_asked_once_more(tmp_path: Path) 
     assert len([prompt for prompt in prompts(server) if prompt.startswith("This is not the JSON")]) == 3
 
 
+def test_a_report_that_cites_nothing_says_so(tmp_path: Path) -> None:
+    with OpenAIServer(rules=script(**{"the parts of the question": Reply("x")})) as server:
+        done = program(tmp_path, server)("research", "--json", QUESTION)
+    assert (done.json["answer"], done.json["grounded"]) == ("x", False)
+    assert "The answer cites no passage" in done.err
+
+
 def test_a_question_or_resume_is_needed(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     assert ragchat("research").code == 2

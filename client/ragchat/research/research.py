@@ -39,6 +39,7 @@ from ragchat.turn.grounding import judge_passages
 from ragchat.turn.passages import Passages, number, quote
 from ragchat.turn.retrieval import Retrieval, retrieve_all
 from ragchat.turn.types import Trace, Turn
+from ragchat.turn.why import UNCITED
 from ragcommon.contract.search import Hit
 from ragcommon.errors import os_reason
 from ragcommon.text.rules import counted
@@ -317,6 +318,8 @@ class Research:
                 Notice(f"{counted(len(flaws), 'claim')} not supported: marked, and listed at the end.")
             )
         checked = check(draft, hits)
+        if not (checked.citations or checked.unknown):
+            self._emit(Notice(UNCITED))
         self._unproven = [Unproven(claims[index].bare, flaws[index]) for index in sorted(flaws)]
         return Answer(
             marked(draft, claims, flaws),
