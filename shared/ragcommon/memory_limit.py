@@ -18,10 +18,16 @@ def limited_memory(most: int) -> Iterator[None]:
     if sys.platform == "linux":
         import resource
 
-        with suppress(ValueError, OSError):
+        former = resource.getrlimit(resource.RLIMIT_AS)
+        with suppress(OSError):
             most += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        yield
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, former[1]))
+        try:
+            yield
+        finally:  # The process may do other work next.
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_AS, former)
         return
     ended = threading.Event()
     threading.Thread(target=watch_memory, args=(peak_memory() + most, ended), daemon=True).start()

@@ -6,10 +6,12 @@ by its stem, and everything in the question or a passage's title is known.
 
 from __future__ import annotations
 
+import datetime
 import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
@@ -61,9 +63,11 @@ _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
 
 # Of a page or of a person.
 _ADDRESS = re.compile(
-    r"(?:https?://|\bwww\.)[^\s<>\[\]()`\"]*[\w/]|[\w.+-]*\w@\w[\w-]*(?:\.\w[\w-]*)+", re.IGNORECASE
+    r"(?:https?://|\bwww\.)[^\s<>\[\]()`\"]*[\w/]"
+    r"|(?<![\w.+-])[\w.+-]*\w@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",
+    re.IGNORECASE,
 )
-_SCHEME = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
 )
@@ -73,9 +77,10 @@ _FORMULA = re.compile(
     r"|\\[(\[](?:(?!\\[()\[\]])[\s\S])*\\[)\]]"
 )
 _NAME = re.compile(r"(?<![^\s(\-–/])[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}(?:['’-][^\W\d_]+)*")
-# After these, a word is inside a sentence, so that its capital is its own. A full stop that ends no sentence
-# ends an abbreviation: "Dr. Miller".
-_MIDDLE = re.compile(r"[^\W_][,;)’']?\s$|[^\W\d_]\.\s$|[^\W_][-–/]$")
+# After these, a word is inside a sentence, so that its capital is its own.
+_MIDDLE = re.compile(
+    r"[^\W_][,;)’']?\s$|[^\W_][-–/]$|\b(?:Dr|Prof|Mrs?|Ms|St|Sra?|Mme|Mlle|Rev|Capt|Gen|Col|Lt|Gov|Sen)\.\s$"
+)
 _NO_NAMES = frozenset(packaged("words.toml")["no_names"].split())
 # Words are forms of one name if they share a prefix of this many characters and this share of the name.
 PREFIX = 4
@@ -116,22 +121,22 @@ def lacking(text: str, *others: str) -> list[str]:
 
 
 def iso_days(text: str) -> list[str]:
-    """The days that a text names in another form, as 2025-03-09. Of 9/3/2025, both readings."""
+    """The days that a text names with their year, as 2025-03-09. Of 9/3/2025, both readings."""
     found = [day for date in _DATE.finditer(_folded(text)) for day in _days(date)]
     return [day for day in dict.fromkeys(found) if day not in text]
 
 
 def _days(date: re.Match[str]) -> Iterator[str]:
     month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date[0]) if word in MONTHS), 0)
-    first, *others = map(int, re.findall(r"[0-9]+", date[0]))
+    first, *others = map(int, re.findall(r"\d+", date[0]))
     if not others or others[-1] < 1000:
         return
-    readings = [(first, month)] if month else [(first, others[0])]
+    readings = [(first, month or others[0])]
     if date[1] == "/":
         readings.append((others[0], first))
     for day, of_month in readings:
-        if day <= 31 and of_month <= 12:
-            yield f"{others[-1]}-{of_month:02}-{day:02}"
+        with suppress(ValueError):
+            yield datetime.date(others[-1], of_month, day).isoformat()
 
 
 def _split(line: str) -> list[str]:
@@ -227,10 +232,11 @@ def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
     dates = list(_DATE.finditer(_folded(sentence)))
     spans = [found.span() for found in dates if not known.has_date(found.group())]
     rest = blanked(sentence, map(re.Match.span, dates))
-    for found in _ADDRESS.finditer(rest):
-        if _squeezed(_SCHEME.sub("", found[0])) not in known.squeezed:
+    addresses = list(_ADDRESS.finditer(rest))
+    for found in addresses:
+        if _squeezed(_SCHEME.sub("", found[0], 1)) not in known.squeezed:
             spans.append(found.span())
-    rest = blanked(rest, map(re.Match.span, _ADDRESS.finditer(rest)))
+    rest = blanked(rest, map(re.Match.span, addresses))
     for found in _IDENTIFIER.finditer(rest):
         group = 1 if found[1] else 2
         if _squeezed(found[group]) not in known.squeezed:

@@ -22,11 +22,13 @@ SETTING = re.compile(rf"(?:[ \t]*(?:[#;].*)?\r?\n)*?[ \t]*(?:[\w.\"'/-]+[ \t]*[=
 COMMENTED = re.compile(r"(?:\A|\n[ \t]*\n)((?:[#;].*\n)+)\n?\Z")
 DISABLED = re.compile(rf"^{_DISABLED}", re.MULTILINE)
 LOOKBACK = 2_000
-# A key of YAML or JSON, and one with others below it.
-PAIR = re.compile(r"\n[ \t]*(?:- +)*(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):(?= |\r?\n)")
-KEY = re.compile(rf"(?P<key>{PAIR.pattern})[ \t]*[{{[]?[ \t]*(?:#.*)?\r?(?=\n)")
-OTHER = re.compile(r"\n[ \t]*+(?![\r\n#}\]])")
-# The minimum share of keys among the lines that are neither blank nor comments, and the lines looked at.
+# A key of YAML or JSON; what follows one that has others below it, in its line and in the next; a text of
+# several lines as its value.
+PAIR = re.compile(r"\n[ \t]*+(?:- ++)*+(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):(?= |\r?\n)")
+NO_VALUE = re.compile(r"[ \t]*+[{[]?+[ \t]*+(?:#.*)?\r?(?=\n)")
+BLOCK = re.compile(r"[ \t]*+[|>][-+\d]*[ \t]*\r?\n")
+OTHER = re.compile(r"\n[ \t]*+(?![\r\n#}\]]|\Z)")
+# The minimum share of keys among the lines that are neither blank nor comments, and the characters looked at.
 MIN_PAIRS = 0.6
 SAMPLE = 20_000
 
@@ -54,13 +56,25 @@ def banners(text: str) -> Iterator[Candidate]:
 
 
 def _keys(framed: str) -> Iterator[Candidate]:
-    """The keys with others below them, in a text that has little else."""
-    for key in KEY.finditer(framed):
-        name = key["key"].lstrip()
-        below = OTHER.search(framed, key.end())
-        indent = len(key["key"]) - 1 - len(name)
-        if below and len(below[0]) - 1 > indent:
-            yield Candidate(key.start(), key.start(), "key", indent, name.lstrip("- ").strip("\"':"))
+    """The keys with others below them, and without a title where those end, in a text with little else."""
+    open_keys: list[int] = []  # their indentation
+    text = -1  # the indentation of a key with a text of several lines
+    for pair in PAIR.finditer(framed):
+        name = pair[0].lstrip()
+        indent = len(pair[0]) - 1 - len(name)
+        if 0 <= text < indent:
+            continue
+        text = indent if BLOCK.match(framed, pair.end()) else -1
+        outer = [one for one in open_keys if one < indent]
+        below = OTHER.search(framed, pair.end()) if NO_VALUE.match(framed, pair.end()) else None
+        inner = len(below[0]) - 1 if below else -1
+        is_list = below is not None and inner == indent and framed.startswith("- ", below.end())
+        if inner > indent or (is_list and not name.startswith("-")):
+            yield Candidate(pair.start(), pair.start(), "key", indent, name.lstrip("- ").strip("\"':"))
+            open_keys = [*outer, indent]
+        elif len(outer) < len(open_keys) and not (name.startswith("-") and open_keys[len(outer)] == indent):
+            yield Candidate(pair.start(), pair.start(), "key", open_keys[len(outer)], "")
+            open_keys = outer
 
 
 def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:

@@ -28,9 +28,9 @@ BATCH = 1_000
 # Texts are split in groups, and the last group may exceed the batch up to this many chunks: otherwise an
 # eighth of all texts would be split twice.
 MAX_BATCH = 1_250
-# Characters that pay the start of a worker: 0.5 s, of which the model takes 0.15. They may be those of
-# several batches, if none begins later than PAUSE_SECONDS after the one before.
-PAYING = 500_000
+# Characters that make starting a worker worthwhile: 0.5 s, of which the model takes 0.15. They may be those
+# of several batches, if none begins later than PAUSE_SECONDS after the one before.
+WORTHWHILE = 500_000
 PAUSE_SECONDS = 5.0
 # A batch takes 0.4 s.
 DEADLINE_SECONDS = 60.0
@@ -51,13 +51,13 @@ class BulkWorker:
         self._recent = 0  # characters
         self._latest = 0.0
 
-    def pays(self, sources: Sequence[ChunkerInput]) -> bool:
+    def takes(self, sources: Sequence[ChunkerInput]) -> bool:
         """Note a batch; whether to give it to `prepare`."""
         characters = sum(len(source.text) for source in sources)
         now = time.monotonic()
         self._recent = characters + (self._recent if now - self._latest < PAUSE_SECONDS else 0)
         self._latest = now
-        return self._is_usable and characters >= FEW and self._recent >= PAYING
+        return self._is_usable and characters >= FEW and self._recent >= WORTHWHILE
 
     async def prepare(
         self, sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
@@ -70,6 +70,8 @@ class BulkWorker:
                 return await to_process.run_sync(
                     split_and_embed, sources, titles, max_tokens, cancellable=True, limiter=self._limiter
                 )
+        except TimeoutError:  # The machine was asleep, or swaps.
+            return None
         except Exception as error:
             logger.warning("A worker process failed; batches are now prepared without it", exc_info=error)
             self._is_usable = False
@@ -80,6 +82,7 @@ def split_and_embed(
     sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
 ) -> list[Embedded | None]:
     """The chunks and embeddings of each text; None if it does not fit into the batch."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
     embedder = _embedder()
     batch = split_batch(sources, max_tokens, embedder.count_tokens)
     inputs = [
@@ -93,8 +96,7 @@ def split_and_embed(
 
 @cache
 def _embedder() -> LocalEmbedder:
-    """The embedder of this worker, which Ctrl-C in its terminal does not interrupt."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The embedder of this worker."""
     return LocalEmbedder()
 
 

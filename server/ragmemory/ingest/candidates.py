@@ -72,8 +72,8 @@ MIN_CAPITALS = 4
 OPTION = re.compile(r"([ \t]+)(-{1,2}[^\W_].*?)(?:(?:[ \t]{2,}\S|[ \t]+[A-Z][a-z]).*)?\s*$")
 # A setting or variable with its description, in a form that no usual word has: BatchMode, TERM, time_total.
 KEYWORD = re.compile(r"([ \t]+)([A-Za-z][a-z]*[A-Z_]\w+)(?:[ \t]{2,}\S.*)?\s*$")
-# The term of a definition: what the lines directly below it, indented, describe.
-TERM = re.compile(r"([ \t]+)([A-Za-z_/.$%][^\s,:;]*(?: \S+){0,5}?(?:(?<![.,:;{(\\])|\.{3}))[ \t]*$")
+# The term of a definition, which the indented lines directly below it describe.
+TERM = re.compile(r"([ \t]+)([A-Za-z_/.$%~<][^\s,:;]*(?: \S+){0,5}?(?:(?<![.,:;{(\\])|\.{3}))[ \t]*$")
 BULLET = re.compile(r"\s*[-*+•–]\s")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
@@ -286,13 +286,13 @@ def _is_as_long(line: str, rule: str) -> bool:
 
 
 def _option(text: str, start: int, stop: int, body: int) -> Candidate | None:
-    """The option or setting that a paragraph describes, below it indented or in the same line."""
+    """The option, setting or term that a paragraph describes, below it indented or in the same line."""
     line, end = line_at(text, start)
     indent = _indent(line)
     if not indent >= body > 0:
         return None
     below, _ = line_at(text, end)
-    is_term = _indent(below) > indent and not below.lstrip()[0].islower()
+    is_term = bool(below.strip()) and _indent(below) > indent and not below.lstrip()[0].islower()
     found = OPTION.match(line) or KEYWORD.match(line) or (TERM.match(line) if is_term else None)
     if not found:
         return None

@@ -2,7 +2,7 @@
 
 A line is a heading if its kind recurs in the text: underlined lines, numbered ones, labels such as
 "Article 12", the sections of a manual page. Entries of a list or table of contents are not headings. For
-speed, only the first lines of paragraphs and comments with rules are examined.
+speed, only the first lines of paragraphs, comments with rules, and keys of settings are examined.
 """
 
 from __future__ import annotations
@@ -171,7 +171,8 @@ def _recurring(
     if family in ("capitals", "margin", "key"):
         titles = [one.title if family == "key" else DIGITS.sub("0", one.title) for one in members]
         times = Counter(titles)
-        single = [one for one, title in zip(members, titles, strict=True) if times[title] < MAX_REPEATED]
+        rare = {title for title in titles if times[title] < MAX_REPEATED} | {""}  # where a section ends
+        single = [one for one, title in zip(members, titles, strict=True) if title in rare]
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []

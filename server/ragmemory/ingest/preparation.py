@@ -157,13 +157,13 @@ class Preparation:
     async def _in_worker(
         self, writes: Sequence[Write], sources: Sequence[ChunkerInput], max_tokens: int
     ) -> list[Prepared] | None:
-        """The writes with chunks and embeddings, or None without room; None if a worker prepares none.
+        """The writes with chunks and embeddings, None for each without room; None if no worker takes them.
 
         Stored embeddings are not looked up: this embedder computes the same ones in less time.
         """
         is_local = isinstance(self._embedder, LocalEmbedder)
         # Embeddings that come with a document are kept.
-        if not is_local or any(write.known for write in writes) or not self._worker.pays(sources):
+        if not is_local or any(write.known for write in writes) or not self._worker.takes(sources):
             return None
         titles = [write.document.title for write in writes]
         batch = await self._worker.prepare(sources, titles, max_tokens)

@@ -21,10 +21,12 @@ ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")
 # What a heading shows of its markup: the text of a link, of emphasis and of code, and an escaped character.
 # Underscores stay: they are part of names.
-_IMAGE = re.compile(r"!\[([^][]*)\]\([^()]*\)")
+_IMAGE = re.compile(r"!\[([^][]*)\]\((?:[^()]|\([^()]*\))*\)")
 _MARKUP = re.compile(
-    r"\[([^][]*)\](?:\([^()]*\)|\[[^][]*\])|(?<![\w*`])(\*{1,3}|`+)(?=\S)(.*?[^\s\\])\2(?![\w*`])"
-    r"|\\([!-/:-@[-`{-~])|</?(?:a|b|br|code|em|font|i|img|kbd|small|span|strong|sub|sup|u)\b[^<>]*>",
+    r"(?<!\w)\[([^][]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^][]*\])"
+    r"|(?<![\w*`])(\*{1,3}|`+)(?=\S)(.*?[^\s\\])\2(?![\w*`])|\\([!-/:-@[-`{-~])"
+    r"|</?(?:a|b|br|code|em|font|i|img|kbd|small|span|strong|sub|sup|u)"
+    r"(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s<>]*))*\s*/?>",
     re.IGNORECASE,
 )
 _ROW = re.compile(r"\s*\|.*\|\s*")
@@ -96,7 +98,7 @@ def atx_heading(line: str) -> tuple[int, str] | None:
 
 
 def heading_text(markup: str) -> str:
-    """The text of a heading in Markdown, without images, links, emphasis and escapes."""
+    """The text of a heading in Markdown, of at most MAX_HEADING: no images, links, emphasis and escapes."""
     if not any(mark in markup for mark in "[*`<\\"):
         return markup.strip()
 

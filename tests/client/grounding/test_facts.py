@@ -86,6 +86,7 @@ def test_a_fact_that_the_passage_does_not_contain_is_named(answer: str, lacking:
         "There are three ways, 2 of them new, and the 1st is best [1].",
         "1. First the flour [1].\n2. Then the rest [1].\n\nStep 3 is eating [1].",
         "In the 1990s it rested [1].",
+        "It is let for 5 years etc. Everyone leaves then [2].",
         "It is let, see http://board.example/rooms/ or www.board.example, or ask ROOM@board.example [2].",
         "As Passage 2 says, it is let [2].",
         "Das Brot ist fertig, und der Bäcker verkauft es im Laden [1].",

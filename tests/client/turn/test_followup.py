@@ -96,6 +96,7 @@ def test_the_first_question_is_searched_as_it_is() -> None:
         ("What did I do on March 3, 2025?", "2025-03-03"),
         ("le 14 février 2025", "2025-02-14"),
         ("notes of 9.1.2025", "2025-01-09"),
+        ("notes of ９/９/２０２５", "2025-09-09"),
         ("notes of 3/4/2025", "2025-04-03 2025-03-04"),
     ],
 )
@@ -103,7 +104,10 @@ def test_a_day_is_also_searched_as_files_have_it_in_their_names(question: str, d
     assert search_text(question, []) == f"{question} {day}"
 
 
-@pytest.mark.parametrize("question", ["2025-03-03?", "in March 2025", "on March 3", "at 10.0.0.12 or 1.2.24"])
+@pytest.mark.parametrize(
+    "question",
+    ["2025-03-03?", "in March 2025", "on March 3", "at 10.0.0.12 or 1.2.24", "30 February 2025", "٩ March"],
+)
 def test_what_is_no_day_or_is_written_so_already_is_searched_as_it_is(question: str) -> None:
     assert search_text(question, []) == question
 

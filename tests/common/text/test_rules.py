@@ -67,6 +67,7 @@ def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: 
             "# __init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>",
             (1, "__init__ of *args and **kwargs, 5 * 3 * 2, list[int], <T>"),
         ),
+        ("# a[i][j] of [Map][1] and [x](y/z_(1)), a <b and c> d", (1, "a[i][j] of Map and x, a <b and c> d")),
         ("# ![](logo.png) Soup [![build](badge.svg)](ci)", (1, "Soup")),
         ("# ![Soup](logo.png)", (1, "Soup")),
         ("# C#", (1, "C#")),

@@ -104,7 +104,7 @@ async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_
     outcomes.append(await preparing.prepare(writes))
     expected = await preparation(store, IN_THREADS).prepare(writes)
     assert outcomes == [expected, expected]
-    assert not preparing._worker.pays([source(900_000)])
+    assert not preparing._worker.takes([source(900_000)])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
@@ -138,6 +138,6 @@ async def test_embeddings_that_come_with_a_document_are_kept(store: Store, embed
 
 def test_only_much_text_within_a_short_time_pays_a_worker() -> None:
     worker = BulkWorker()
-    paid = [worker.pays([source(size)]) for size in (400_000, 90_000, 10_000, 9_000)]
+    paid = [worker.takes([source(size)]) for size in (400_000, 90_000, 10_000, 9_000)]
     assert paid == [False, False, True, False]
-    assert BulkWorker().pays([source(300_000), source(200_000)])
+    assert BulkWorker().takes([source(300_000), source(200_000)])

@@ -241,7 +241,8 @@ def test_the_terms_of_a_definition_list_in_a_manual_page() -> None:
         "NAME\n     kite - fly\n\nCOMMANDS\n     wind hours [place]...\n         Shows the wind.\n\n"
         "         now\n             At once.\n\n         later\n             Not yet.\n\n"
         "         if wind {\n             fly\n         }\n\n         never\n             At no time.\n\n"
-        "     reel\n         Winds the line up.\n\n     cut\n         Cuts the line.\n\n"
+        "     alone\n             \n     reel\n         Winds the line up.\n\n"
+        "     cut\n         Cuts the line.\n\n"
         "     It is told as follows:\n         cut now\n\nFILES\n     kite.conf\n"
     )
     assert [(mark.level, mark.title) for mark in headings(text) if mark.title] == [
@@ -403,18 +404,23 @@ def test_the_keys_of_yaml_and_json_that_have_others_below_them() -> None:
           - name: land
             ports:
               - 83
+        text: |
+          Note:
+            no key
         # ---- Rest ----
         version:
-          of: 3
+        - of: 3
+        end: 4
         """
-    assert paths(text) == [
+    assert [path for path in paths(text) if path.strip()] == [
         *("Kites", "  services", "    kite", "    reel", "  hosts", "    my sea"),
         *("Rest", "  version"),
     ]
+    assert (paths(text)[6], paths(text)[-1]) == ("  ", "  ")  # the end of the hosts, and of the version
     assert paths(
         '{\n  "a": {\n    "b": [\n      1\n    ],\n    "c": {}\n  },\n  "d": {\n    "e": 1\n  }\n}'
     ) == [
-        *("a", "  b", "d"),
+        *("a", "  b", "  ", "d"),
     ]
     assert paths('[\n  {\n    "a": {\n      "b": 1\n    },\n    "c": {\n      "d": 2\n    }\n  }\n]') == []
     assert paths("Dear Ada,\n\nthere are two:\n  a kite\n  a reel\n\nand one more:\n  the sea\n") == []

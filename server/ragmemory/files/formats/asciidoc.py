@@ -1,4 +1,4 @@
-"""AsciiDoc: headings and listings become those of Markdown; all else, and the line numbers, stay the same."""
+"""AsciiDoc: headings and listings become those of Markdown; the line numbers stay the same."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import FENCE, FileText, not_a_heading, one_line
+from ragmemory.files.formats.file_text import CODE_FENCE, FileText, not_a_heading, one_line
 from ragmemory.ingest.documents import MARKDOWN
 
-HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
+HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
 # A title may be underlined instead, to within a character of its length; the characters by level.
-TITLE = re.compile(r"[^\s\[.|].*")
+TITLE = re.compile(r"(?=.*[^\W_])[^\s\[.|].*")
 UNDERLINE = re.compile(r"([=~^+-])\1+$")
 UNDERLINES = "=-~^+"
-# The first and last line of a listing.
-LISTING = re.compile(r"-{4,}$|\.{4,}$")
+# The first and last line of a listing or a comment.
+LISTING = re.compile(r"-{4,}$|\.{4,}$|/{4,}$")
 # An anchor; the first and last line of an example, a sidebar or a quotation.
 HIDDEN = re.compile(r"\[(?:\[[^]]+\]|#[^]]+)\]$|={4,}$|\*{4,}$|_{4,}$|\+{4,}$")
 
@@ -27,8 +27,10 @@ def read(path: Path, data: bytes) -> FileText:
     listing = title = ""
     for at, line in enumerate(lines):
         if listing or LISTING.match(line):
-            if listing in ("", line):
-                lines[at], listing = FENCE, "" if listing else line
+            is_edge, is_comment = listing in ("", line), (listing or line)[0] == "/"
+            if is_edge or is_comment:
+                lines[at] = "" if is_comment else CODE_FENCE
+            listing = listing or line if not (is_edge and listing) else ""
         elif found := _heading(lines, at):
             level, name = found
             lines[at] = f"{'#' * level} {name}"
@@ -42,7 +44,7 @@ def _heading(lines: list[str], at: int) -> tuple[int, str] | None:
     """The level and text of the heading in a line; its underline is removed."""
     line, below, *_ = *lines[at : at + 2], ""
     if found := HEADING.match(line):
-        return len(found[1]), one_line(found[2])
+        return len(found[1]), one_line(found[2].removesuffix(found[1]))
     rule = UNDERLINE.match(below)
     is_first = not at or not lines[at - 1]
     if rule is None or not is_first or not TITLE.match(line) or abs(len(below) - len(line)) > 1:

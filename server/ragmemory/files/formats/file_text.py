@@ -34,7 +34,8 @@ BACKTICKS = re.compile("`+")
 # Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
 NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")
 INDENTED = " " * 4
-FENCE = "```"
+# Longer than those that code may have.
+CODE_FENCE = "````"
 # The lowest level of a heading in Markdown.
 MAX_LEVEL = 6
 # Names in a note; the others are only counted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,6 +95,7 @@ FEW_LINKS = 4
 # Links to the neighbours of a page or section, which manuals have above and below each, with few other words.
 TURNING = "body a[rel=next], body a[rel=prev], body a[accesskey=n], body a[accesskey=p]"
 MAX_TURNING = 400
+TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -141,9 +142,9 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     for link in root.css('a[href*="#"]'):
         if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
             link.decompose()
-    for line in {line.mem_id: line for line in map(_line_of, root.css(TURNING))}.values():
-        if len(line.text() or "") < MAX_TURNING and line.css_first("h1, h2, h3") is None:
-            line.decompose()
+    turning = {block.mem_id: block for block in map(_block_of, root.css(TURNING))}
+    for block in [one for one in turning.values() if _turns(one) and not _is_within(one, turning)]:
+        block.decompose()
     for deleted in root.css("del, s, strike"):
         deleted.replace_with("")
     _write_shifted(root)
@@ -292,7 +293,7 @@ class _Blocks:
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
-        elif tag in ("ul", "ol", "dl") and _is_navigation(node):
+        elif (tag in ("ul", "ol") and _is_navigation(node)) or (tag == "dl" and _is_contents(node)):
             return
         elif tag in ("ul", "ol"):
             self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
@@ -363,16 +364,32 @@ def _is_hidden(node: LexborNode) -> bool:
     )
 
 
-def _line_of(link: LexborNode) -> LexborNode:
-    """The block around a link; of a table, the table."""
+def _block_of(link: LexborNode) -> LexborNode:
+    """The block around a link; the whole table if it is in one."""
     node = link
     while node.parent is not None and node.tag in INLINE | {"td", "th", "tr", "tbody"}:
         node = node.parent
     return node
 
 
+def _turns(block: LexborNode) -> bool:
+    """Whether a block has little but links to the neighbours of a page or section."""
+    is_line = block.tag == "p" or (block.tag in ("div", "table") and block.css_first(TEXTS) is None)
+    return is_line and len(block.css("a")) > 1 and len(block.text() or "") < MAX_TURNING
+
+
+def _is_within(node: LexborNode, others: Container[int]) -> bool:
+    """Whether a node is inside one of the others, given by their ids."""
+    return node.parent is not None and (node.parent.mem_id in others or _is_within(node.parent, others))
+
+
+def _is_contents(terms: LexborNode) -> bool:
+    """Whether a list of definitions is a table of contents: links, and below them only further lists."""
+    return _is_navigation(terms) and all(one.css_first("dl, ul, ol") is not None for one in terms.css("dd"))
+
+
 def _is_navigation(items: LexborNode) -> bool:
-    """Whether a list consists of links, like a table of contents."""
+    """Whether a list consists of links."""
     links = items.css("a")
     if len(links) < FEW_LINKS:
         return False

@@ -1,4 +1,4 @@
-"""Org: headings and listings become those of Markdown; all else, and the line numbers, stay the same."""
+"""Org: headings, listings, links and tables become those of Markdown; the line numbers stay the same."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import re
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import FENCE, MAX_LEVEL, FileText, not_a_heading, one_line
+from ragmemory.files.formats.file_text import CODE_FENCE, MAX_LEVEL, FileText, not_a_heading, one_line
 from ragmemory.ingest.documents import MARKDOWN
 
 HEADING = re.compile(r"(\*+)[ \t]+(\S.*)")
 TITLE = re.compile(r"#\+title:(.*)", re.IGNORECASE)
 LISTING = re.compile(r"[ \t]*#\+(begin|end)_(?:src|example)\b[ \t]*([\w+-]*)", re.IGNORECASE)
-# Settings, and the first and last line of a drawer of properties.
-HIDDEN = re.compile(r"[ \t]*(?:#\+\w+:|:(?:properties|logbook|end):[ \t]*$)", re.IGNORECASE)
+# Settings without text, and the first and last line of a drawer of properties.
+HIDDEN = re.compile(
+    r"[ \t]*(?:#\+(?!caption|author|date|subtitle)\w+:|:(?:properties|logbook|end):[ \t]*$)", re.IGNORECASE
+)
 RULE = re.compile(r"[ \t]*\|[-+|]+\|?[ \t]*$")
 LINK = re.compile(r"\[\[([^][]+)\](?:\[([^][]+)\])?\]")
 
@@ -26,7 +28,7 @@ def read(path: Path, data: bytes) -> FileText:
     for at, line in enumerate(lines):
         if listing := LISTING.match(line):
             is_code = listing[1].lower() == "begin"
-            lines[at] = FENCE + listing[2] * is_code
+            lines[at] = CODE_FENCE + listing[2] * is_code
         elif is_code:
             continue
         elif heading := HEADING.match(line):

@@ -28,9 +28,15 @@ kite fly
 ....
 
 === Gusts
+
 ====
-Hold on.
+....
+fly ```
+....
 ====
+////
+== a comment
+////
 
 Tail
 ~~~~
@@ -44,19 +50,25 @@ Ada Lovelace <ada@kite.example>
 ## Wind
 
 *At the coast*:
-```
+````
 == not a heading
 # nor this
-```
+````
 
 [source,sh]
-```
+````
 kite fly
-```
+````
 
 ### Gusts
 
-Hold on.
+
+````
+fly ```
+````
+
+
+
 
 
 ### Tail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,22 @@ def test_contents_and_links_to_the_neighbours_of_a_section_are_left_out() -> Non
         f"<dl>{contents}</dl><div><table><tr><td>{turning}</td></tr></table></div><p>Previous: {turning}</p>"
         f"<h1>Waves</h1><dl><dt>High</dt><dd>They roll.</dd></dl>"
     ).split() == ["#", "Waves", "High", "They", "roll."]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<article><p>Read it.</p><a rel=next href=x>Next</a></article>",
+        "<p>Read <a rel=prev href=x>part one</a> first.</p>",
+        "<dl><dt>Mail</dt><dd><a href=a>ada@kite.example</a></dd>"
+        + "<dt>Web</dt><dd><a href=b>kite.example</a></dd>" * 3
+        + "</dl>",
+        "".join(["<dl>", *(f"<dt><a href=#{n}>Why?</a></dt><dd>So.</dd>" for n in range(4)), "</dl>"]),
+    ],
+)
+def test_texts_with_links_are_no_navigation(html: str) -> None:
+    written = re.sub("<[^>]*>", " ", html).split()
+    assert [word for word in written if word not in text_of(html)] == []
 
 
 def test_lists_tables_code_and_quotations_are_markdown() -> None:

@@ -18,7 +18,8 @@ It pushes by 5\%.
 \begin{abstract}
 In short.
 \end{abstract}
-  \subsection[Short]{Gusts}
+  \subsection[Short]{Gusts \emph{\&} calms} \label{a} % b
+\section{Run} on.
 \begin{verbatim}
 \section{not a heading}
 \end{verbatim}
@@ -34,10 +35,11 @@ It pushes by 5\%.
 ### Abstract
 In short.
 
-#### Gusts
-```
+#### Gusts & calms
+\section{Run} on.
+````
 \section{not a heading}
-```
+````
 """
 
 

@@ -10,6 +10,7 @@ FILE = Path("kite.org")
 TEXT = """\
 #+TITLE: My  kites
 #+STARTUP: overview
+#+AUTHOR: Ada
 # a comment
 
 * TODO Buy a [[https://kite.example][kite]]         :shop:
@@ -30,6 +31,7 @@ See [[file:sea.org]].
 MARKDOWN = """\
 
 
+#+AUTHOR: Ada
     # a comment
 
 # TODO Buy a [kite](https://kite.example) :shop:
@@ -42,9 +44,9 @@ MARKDOWN = """\
 |-------|------|
 | coast |    6 |
 
-```sh
+````sh
 * not a heading
-```
+````
 See file:sea.org.
 """
 
