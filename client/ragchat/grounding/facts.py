@@ -6,12 +6,10 @@ by its stem, and everything in the question or a passage's title is known.
 
 from __future__ import annotations
 
-import datetime
 import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
@@ -28,7 +26,7 @@ _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
 _LEADING_MARKERS = re.compile(rf"(?:{MARKER.pattern}[\s.]*)+")
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_DATE = re.compile(
+DATE = re.compile(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}([./])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th|er)?\.?(?: of| de)? (?:{_MONTH})\b\.?(?:,?(?: de)? \d{{4}}\b)?"
     rf"|\b(?:{_MONTH})\b\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?",
@@ -63,11 +61,9 @@ _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
 
 # Of a page or of a person.
 _ADDRESS = re.compile(
-    r"(?:https?://|\bwww\.)[^\s<>\[\]()`\"]*[\w/]"
-    r"|(?<![\w.+-])[\w.+-]*\w@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",
-    re.IGNORECASE,
+    r"(?:https?://|\bwww\.)[^\s<>()`\"\[\]]*[\w/]|(?<![\w.+-])[\w.+-]*\w@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"
 )
-_SCHEME = re.compile(r"(?:https?://)?(?:www\.)?", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:https?://)?(?:www\.)?")
 _IDENTIFIER = re.compile(
     r"`([^`\s]{3,})`|(?<![\w.@/:-])((?=[\w.-]*[A-Za-z])(?=[\w.-]*(?:\d|_|[a-z][A-Z]))[A-Za-z][\w.-]*\w)"
 )
@@ -120,25 +116,6 @@ def lacking(text: str, *others: str) -> list[str]:
     return [*dict.fromkeys(fact for one in sentences for fact in _lacking(one, known, has_names=has_names))]
 
 
-def iso_days(text: str) -> list[str]:
-    """The days that a text names with their year, as 2025-03-09. Of 9/3/2025, both readings."""
-    found = [day for date in _DATE.finditer(_folded(text)) for day in _days(date)]
-    return [day for day in dict.fromkeys(found) if day not in text]
-
-
-def _days(date: re.Match[str]) -> Iterator[str]:
-    month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date[0]) if word in MONTHS), 0)
-    first, *others = map(int, re.findall(r"\d+", date[0]))
-    if not others or others[-1] < 1000:
-        return
-    readings = [(first, month or others[0])]
-    if date[1] == "/":
-        readings.append((others[0], first))
-    for day, of_month in readings:
-        with suppress(ValueError):
-            yield datetime.date(others[-1], of_month, day).isoformat()
-
-
 def _split(line: str) -> list[str]:
     """The sentences of a line, without its marks of Markdown."""
     line = _LINE_MARK.sub("", line)
@@ -183,17 +160,17 @@ class _Known:
 
     @classmethod
     def of(cls, text: str) -> _Known:
-        folded = _folded(text)
-        numbers = {value for found in _NUMBER.finditer(folded) for value in _values(found)}
-        numbers |= {value for sign, values in PARTS.items() if sign in folded for value in values}
-        months = {MONTHS[word] for word in re.findall(r"[^\W\d_]+", folded) if word in MONTHS}
-        parts = {int(part) for date in _DATE.finditer(folded) for part in re.findall(r"[0-9]+", date.group())}
+        plain = folded(text)
+        numbers = {value for found in _NUMBER.finditer(plain) for value in _values(found)}
+        numbers |= {value for sign, values in PARTS.items() if sign in plain for value in values}
+        months = {MONTHS[word] for word in re.findall(r"[^\W\d_]+", plain) if word in MONTHS}
+        parts = {int(part) for date in DATE.finditer(plain) for part in re.findall(r"[0-9]+", date.group())}
         parts |= {int(part) for part in re.findall(r"(?<![0-9.,])[0-9]+(?![.,]?[0-9])", text)}
         numbers |= set(map(float, parts))
         months |= {part for part in parts if part <= 12}
         terms = frozenset(index_terms(text))
         prefixes = frozenset(term[:size] for term in terms for size in range(1, len(term) + 1))
-        return cls(folded, frozenset(numbers), frozenset(months), terms, prefixes, _squeezed(text))
+        return cls(plain, frozenset(numbers), frozenset(months), terms, prefixes, _squeezed(text))
 
     def has_date(self, date: str) -> bool:
         """Whether each part of a date occurs, in any order."""
@@ -216,7 +193,7 @@ class _Known:
         return not values.isdisjoint(self.numbers)
 
     def has_name(self, name: str) -> bool:
-        if _squeezed(name) in self.squeezed or MONTHS.get(_folded(name)) in self.months:
+        if _squeezed(name) in self.squeezed or MONTHS.get(folded(name)) in self.months:
             return True
         return all(term in self.terms or self._has_relative(term) for term in index_terms(name))
 
@@ -229,21 +206,18 @@ class _Known:
 
 def _lacking(sentence: str, known: _Known, *, has_names: bool) -> list[str]:
     """The facts of a sentence that are not known, in the order of the sentence."""
-    dates = list(_DATE.finditer(_folded(sentence)))
+    dates = list(DATE.finditer(folded(sentence)))
     spans = [found.span() for found in dates if not known.has_date(found.group())]
     rest = blanked(sentence, map(re.Match.span, dates))
-    addresses = list(_ADDRESS.finditer(rest))
-    for found in addresses:
-        if _squeezed(_SCHEME.sub("", found[0], 1)) not in known.squeezed:
-            spans.append(found.span())
-    rest = blanked(rest, map(re.Match.span, addresses))
-    for found in _IDENTIFIER.finditer(rest):
-        group = 1 if found[1] else 2
-        if _squeezed(found[group]) not in known.squeezed:
-            spans.append(found.span(group))
-    rest = blanked(rest, map(re.Match.span, _IDENTIFIER.finditer(rest)))
-    for found in _NUMBER.finditer(_folded(rest)):
-        unit = _UNIT.match(_folded(rest), found.end())
+    for pattern in (_ADDRESS, _IDENTIFIER):
+        written = list(pattern.finditer(rest))
+        for found in written:
+            group = found.lastindex or 0
+            if _squeezed(_SCHEME.sub("", found[group], 1)) not in known.squeezed:
+                spans.append(found.span(group))
+        rest = blanked(rest, map(re.Match.span, written))
+    for found in _NUMBER.finditer(folded(rest)):
+        unit = _UNIT.match(folded(rest), found.end())
         if _is_claim(found, unit) and not known.has_number(found):
             spans.append((found.start(), unit.end() if unit else found.end()))
     if has_names:
@@ -278,8 +252,7 @@ def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
     for word in _NAME.finditer(rest):
         name = word.group()
         before = sentence[max(0, word.start() - LOOK_BACK) : word.start()]
-        is_short = sentence.startswith(". ", word.end())  # "Prof."
-        is_name = _MIDDLE.search(before) and content_words(name) and not is_short
+        is_name = _MIDDLE.search(before) and content_words(name)
         if not is_name or name.lower() in _NO_NAMES or known.has_name(name.removesuffix("'s")):
             continue
         if found and sentence[found[-1][1] : word.start()] == " ":
@@ -318,7 +291,7 @@ def _readings(digits: str) -> set[float]:
     return readings
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Lower case without accents; the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_plain, text))
 
@@ -332,4 +305,4 @@ def _plain(sign: str) -> str:
 
 def _squeezed(text: str) -> str:
     """Letters and digits alone."""
-    return re.sub(r"[\W_]+", "", _folded(text))
+    return re.sub(r"[\W_]+", "", folded(text))

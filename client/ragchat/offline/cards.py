@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ragchat.answer import Card
-from ragchat.grounding.evidence import Evidence, Piece, names_of
+from ragchat.grounding.evidence import Evidence, Piece
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
@@ -79,11 +79,6 @@ class Window:
     @property
     def text(self) -> str:
         return self.hit.full_text[slice(*self.span)]
-
-    @property
-    def named_text(self) -> str:
-        """The text, preceded by the names of its passage."""
-        return f"{names_of(self.hit)}. {self.text}"
 
     @cached_property
     def terms(self) -> frozenset[str]:

@@ -6,10 +6,13 @@ questions. Without one, the content words of the last query are appended to them
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from ragchat.grounding.facts import iso_days
+from ragchat.grounding.facts import DATE, folded
+from ragchat.grounding.number_words import MONTHS
 from ragchat.grounding.words import content_words, is_general, is_unspaced, words
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
@@ -80,7 +83,7 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     """
     if len(question) > MAX_QUERY_CHARACTERS:
         return question
-    days = iso_days(question)
+    days = _iso_days(question)
     if not history or not depends(question):
         return " ".join([question, *days])
     own = [*content_words(question), *days]
@@ -88,6 +91,25 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     before = next((turn for turn in reversed(history) if turn.trace.query), history[-1])
     # Its own words are repeated to give them more weight than the carried ones.
     return " ".join([question.strip(), *own, *_carried(before, own)])
+
+
+def _iso_days(text: str) -> list[str]:
+    """The days that a text names with their year, as 2025-03-09. Of 9/3/2025, both readings."""
+    found = [day for date in DATE.finditer(folded(text)) for day in _days(date)]
+    return [day for day in dict.fromkeys(found) if day not in text]
+
+
+def _days(date: re.Match[str]) -> Iterator[str]:
+    month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date[0]) if word in MONTHS), 0)
+    first, *others = map(int, re.findall(r"\d+", date[0]))
+    if not others or others[-1] < 1000:
+        return
+    readings = [(first, month or others[0])]
+    if date[1] == "/":
+        readings.append((others[0], first))
+    for day, of_month in readings:
+        with suppress(ValueError):
+            yield datetime.date(others[-1], of_month, day).isoformat()
 
 
 def depends(question: str) -> bool:

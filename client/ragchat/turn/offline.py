@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_changes
 
 from ragchat.answer import Answer
 from ragchat.errors import RagChatError
-from ragchat.grounding.evidence import Evidence, gather
+from ragchat.grounding.evidence import Evidence, gather, names_of
 from ragchat.grounding.judging import Closeness
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
@@ -83,7 +83,8 @@ async def _nearest(
             hits = (await memory.query(query, WIDE_TOP_K)).hits
             evidence = _of_named_documents(question, await gather(question, hits, memory))
             windows = [window for one in evidence for window in runs(one, WEAK_SIZE)]
-            compared = await memory.compare(query, [window.named_text for window in windows])
+            texts = [f"{names_of(window.hit)}. {window.text}" for window in windows]
+            compared = await memory.compare(query, texts)
     except (RagChatError, TimeoutError):
         return [], 0.0
     scores = [
