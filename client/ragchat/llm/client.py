@@ -226,9 +226,9 @@ class Model:
                 while (chunk := await self._next(stream)) is not None:
                     await self._take(assembly, assembly.add(chunk))
         except NoApi as error:
-            raise (
-                error if assembly.is_empty else BrokenStream(self.endpoint.base_url, error.reason)
-            ) from error
+            if assembly.is_empty:
+                raise
+            raise BrokenStream(self.endpoint.base_url, error.reason) from error
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()

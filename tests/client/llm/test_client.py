@@ -281,6 +281,7 @@ async def test_a_failure_becomes_the_error_that_says_what_to_do(
     with OpenAIServer([reply]) as server, pytest.raises(expected) as caught:
         await answer(server.base_url)
     assert type(caught.value) is expected
+    assert caught.value.__cause__ is not caught.value
     assert not str(caught.value).endswith("..")
     if isinstance(caught.value, errors.ContextOverflow):
         assert caught.value.tokens == prompt_at_most(HELLO)

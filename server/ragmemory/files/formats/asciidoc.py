@@ -30,7 +30,8 @@ def read(path: Path, data: bytes) -> FileText:
             is_edge, is_comment = listing in ("", line), (listing or line)[0] == "/"
             if is_edge or is_comment:
                 lines[at] = "" if is_comment else CODE_FENCE
-            listing = listing or line if not (is_edge and listing) else ""
+            if is_edge:
+                listing = "" if listing else line
         elif found := _heading(lines, at):
             level, name = found
             lines[at] = f"{'#' * level} {name}"

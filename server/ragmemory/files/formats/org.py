@@ -28,7 +28,7 @@ def read(path: Path, data: bytes) -> FileText:
     for at, line in enumerate(lines):
         if listing := LISTING.match(line):
             is_code = listing[1].lower() == "begin"
-            lines[at] = CODE_FENCE + listing[2] * is_code
+            lines[at] = CODE_FENCE + (listing[2] if is_code else "")
         elif is_code:
             continue
         elif heading := HEADING.match(line):
