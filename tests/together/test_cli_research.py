@@ -279,7 +279,21 @@ def test_a_model_that_does_not_reply_in_json_is_asked_once_more(tmp_path: Path) 
     assert [sub["question"] for sub in done.json["sub_questions"]] == [TEA]
     assert done.json["answer"] == "Green tea is brewed at 75 degrees [1]."
     assert "The model did not check the claims" in done.err
+    assert "The model's plan could not be read: the question is searched for as it was asked." in done.err
+    assert f"1 passage as a whole, because the model's findings could not be read: {TEA}" in done.err
     assert len([prompt for prompt in prompts(server) if prompt.startswith("This is not the JSON")]) == 3
+
+
+def test_a_model_that_quotes_nothing_is_not_taken_for_documents_without_anything_relevant(
+    tmp_path: Path,
+) -> None:
+    nothing = Reply('{"findings": []}')
+    rules = script(**{"green tea brewed": nothing, "espresso pressed": nothing})
+    with OpenAIServer(rules=rules) as server:
+        done = program(tmp_path, server)("research", "--json", QUESTION)
+    answer = "The model found nothing on this question in the 2 passages that it was given."
+    assert done.json["answer"] == answer
+    assert f"0 findings in 1 passage: {TEA}" in done.err
 
 
 def test_a_report_that_cites_nothing_says_so(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ragchat.llm.client import Model
 from ragchat.research.requests import ask_json
 from ragchat.research.state import SubQuestion
 from ragchat.sanitize import one_line
+from ragchat.turn.events import Emit, Notice
 
 MAX_WORDINGS = 3
 MAX_CHARACTERS = 300  # of a sub-question or a wording
@@ -29,7 +30,7 @@ class _Plan(Struct):
     questions: list[_Part]
 
 
-async def plan(question: str, model: Model, prompt: str, most: int) -> list[SubQuestion]:
+async def plan(question: str, model: Model, prompt: str, most: int, emit: Emit) -> list[SubQuestion]:
     """At most `most` sub-questions; the question itself if the model does not plan.
 
     Raises ModelError, TokensUsedUp.
@@ -39,6 +40,8 @@ async def plan(question: str, model: Model, prompt: str, most: int) -> list[SubQ
         {"role": "user", "content": question},
     ]
     planned = await ask_json(model, messages, _Plan)
+    if planned is None:
+        emit(Notice("The model's plan could not be read: the question is searched for as it was asked."))
     found: dict[str, SubQuestion] = {}
     for part in planned.questions if planned else ():
         if text := one_line(part.question, MAX_CHARACTERS):

@@ -41,7 +41,10 @@ async def read(
     context: ResearchContext,
     emit: Emit,
 ) -> None:
-    """Replace the findings of `sub` by the model's quotations. Raises ModelError, TokensUsedUp."""
+    """Replace the findings of `sub` by the model's quotations, if its reply can be read.
+
+    Raises ModelError, TokensUsedUp.
+    """
     limits = replace(context.limits, rounds=context.settings.rounds)
     budget, prompts = limits.budget, context.prompts
     frame = [{"role": "system", "content": prompt("read")}, {"role": "user", "content": sub.text}]
@@ -58,7 +61,7 @@ async def read(
     found = await as_json(model, exchange.messages, _Found)
     if found is not None:
         sub.findings = _verified(found.findings, hits, emit)
-        sub.read = True
+        sub.read, sub.passages = True, len(hits)
 
 
 def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> list[Finding]:

@@ -24,7 +24,7 @@ from ragchat.grounding.question import Question
 from ragchat.llm import tokens
 from ragchat.llm.errors import EmptyAnswer, ModelError
 from ragchat.llm.types import OFFLINE
-from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
+from ragchat.offline.answer import NEAREST, NO_MODEL, NOTHING, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
 from ragchat.research.context import ResearchContext, prompt
 from ragchat.research.listing import answering, cited_passages, list_findings
@@ -48,6 +48,8 @@ from ragcommon.text.rules import counted
 GATHERING_SHARE = 0.75
 # Sub-questions that are read concurrently: local servers handle few requests at once.
 READ_AT_ONCE = 3
+NOTHING_FOUND = "The model found nothing on this question in the {passages} that it was given."
+UNREADABLE = "{passages} as a whole, because the model's findings could not be read"
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
 
 
@@ -189,7 +191,8 @@ class Research:
         if not findings:
             if self._failure is not None:
                 raise self._failure
-            return Answer(nothing([]).text)
+            given = sum(sub.passages for sub in state.sub_questions)
+            return Answer(NOTHING_FOUND.format(passages=counted(given, "passage")) if given else NOTHING)
         asked, passages = self._passages(findings)
         with clock.until(deadline) as scope:
             try:
@@ -214,7 +217,7 @@ class Research:
             self._emit(Retrieving(state.question))
             try:
                 most = context.settings.sub_questions
-                state.sub_questions = await plan(state.question, model, prompt("plan"), most)
+                state.sub_questions = await plan(state.question, model, prompt("plan"), most, self._emit)
             except TokensUsedUp:
                 state.sub_questions = [SubQuestion(state.question)]
             self._step(model)
@@ -258,9 +261,7 @@ class Research:
             except ModelError as error:
                 self._emit(Notice(f"Not read: {sub.text} {error}"))
                 return
-            places = {finding.hit.uri for finding in sub.findings}
-            where = f" in {counted(len(places), 'source')}" if places else ""
-            self._emit(Notice(f"{counted(len(sub.findings), 'finding')}{where}: {sub.text}"))
+            self._emit(Notice(f"{_found(sub)}: {sub.text}"))
             self._step(model)
 
     def _step(self, model: Metered) -> None:
@@ -367,3 +368,12 @@ class Research:
             created_at=created_at,
             trace=Trace(question, notices=self._notices, is_report=True),
         )
+
+
+def _found(sub: SubQuestion) -> str:
+    """What reading the passages of a sub-question has brought."""
+    if not sub.read:
+        return UNREADABLE.format(passages=counted(len(sub.findings), "passage"))
+    places = {finding.hit.uri for finding in sub.findings}
+    where = counted(len(places), "source") if places else counted(sub.passages, "passage")
+    return f"{counted(len(sub.findings), 'finding')} in {where}"

@@ -36,6 +36,7 @@ class SubQuestion(Struct):
     # Texts that the model read and that are not the user's own. The file has the older name.
     untrusted: list[str] = field(default_factory=list, name="foreign")
     read: bool = False  # by the model
+    passages: int = 0  # that the model was given
 
     @property
     def queries(self) -> list[str]:
