@@ -106,9 +106,16 @@ class NoChatModel(ModelError):
 
 class ContextOverflow(ModelError):
     model: str
-    tokens: int = 0  # our estimate; set by the caller of `mapped`
+    message: str
+    tokens: int = 0  # our estimate; `mapped` does not know the messages
     code = "MODEL_CONTEXT_OVERFLOW"
-    sentence = "The prompt of about {tokens} tokens is more than {model} can hold."
+    sentence = "The prompt of about {tokens} tokens is more than {model} can hold: {message}."
+    hint = "Lower model.context_tokens to what the model holds."
+
+
+class SessionOverflow(ContextOverflow):
+    """Earlier turns are in the prompt."""
+
     hint = "Lower model.context_tokens to what the model holds, or ask without -c and --session."
     chat_hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
 
@@ -292,7 +299,7 @@ def mapped(
         return _of_status(error, endpoint)
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
-            return ContextOverflow(endpoint.name)
+            return ContextOverflow(endpoint.name, _part(error.message))
         if _NO_PATH.search(error.message):
             return NoApi(endpoint.base_url, _part(error.message))
         return ModelBroken(endpoint.base_url, _part(error.message))
@@ -311,7 +318,7 @@ def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelEr
     if _PAGE.match(message):  # of a proxy
         message = error.response.reason_phrase or "a page instead of an answer"
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
-        return ContextOverflow(endpoint.name)
+        return ContextOverflow(endpoint.name, message)
     # litellm's proxy without a database fails like this for every key except its own.
     if status == 401 or error.type == "no_db_connection":
         return KeyRejected(endpoint.base_url) if endpoint.key else MissingKey(endpoint.name)

@@ -73,8 +73,13 @@ TABLE: list[tuple[ModelError, str, str]] = [
     (errors.UnknownModel("a", URL), f"{URL} has no model a.", "Check model.name and model.base_url."),
     (errors.NoChatModel(URL), f"{URL} lists no chat model.", "Name one with --model or model.name."),
     (
-        errors.ContextOverflow("m", 9000),
-        "The prompt of about 9000 tokens is more than m can hold.",
+        errors.ContextOverflow("m", "you requested 9801 tokens", 9000),
+        "The prompt of about 9000 tokens is more than m can hold: you requested 9801 tokens.",
+        "Lower model.context_tokens to what the model holds.",
+    ),
+    (
+        errors.SessionOverflow("m", "you requested 9801 tokens", 9000),
+        "The prompt of about 9000 tokens is more than m can hold: you requested 9801 tokens.",
         "Lower model.context_tokens to what the model holds, or ask without -c and --session.",
     ),
     (
@@ -168,4 +173,4 @@ def test_a_pause_may_be_given_as_a_date() -> None:
 
 
 def test_the_table_holds_every_error() -> None:
-    assert {type(error) for error, _, _ in TABLE} == set(ModelError.__subclasses__())
+    assert {type(error) for error, _, _ in TABLE} == {*ModelError.__subclasses__(), errors.SessionOverflow}

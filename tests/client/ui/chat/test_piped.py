@@ -12,7 +12,7 @@ import pytest
 
 from ragchat.errors import StdinUnusable
 from ragchat.ui.chat.piped import read_lines
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import Program, program_in
 
 
@@ -61,12 +61,16 @@ def test_escape_sequences_in_documents_do_not_get_through(ragchat: Program) -> N
 
 @pytest.mark.full
 def test_hints_about_the_context_are_those_of_the_chat_or_of_the_command_line(tmp_path: Path) -> None:
-    with OpenAIServer(context_tokens=10) as server:
+    full = Reply(status=400, code="context_length_exceeded", message="You requested\n5210 tokens\x1b.")
+    with OpenAIServer(rules={"again": full}) as server:
         ragchat = program_in(tmp_path, RAGCHAT_MODEL_NAME="auto", OPENAI_BASE_URL=server.base_url)
-        chatted, asked = ragchat(stdin="Why?\n"), ragchat("ask", "Why?")
+        chatted, asked = ragchat(stdin="Why?\nAgain?\n"), ragchat("ask", "-c", "Again?")
+        first = ragchat("ask", "--no-session", "Again?")
     assert "start a new session with /new" in chatted.err
     assert "ask without -c and --session" in asked.err
     assert "/new" not in asked.err
+    assert "more than test-model can hold: You requested 5210 tokens␛." in first.err
+    assert "context_tokens to what the model holds.\n" in first.err
 
 
 @pytest.mark.full
