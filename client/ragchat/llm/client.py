@@ -25,6 +25,7 @@ from ragchat.llm.errors import (
     LimitReached,
     ModelBroken,
     ModelError,
+    ModelLoading,
     ModelRefused,
     ModelUnreachable,
     NoApi,
@@ -52,6 +53,8 @@ CONNECT_SECONDS = 5.0
 FIRST_PAUSE, MAX_PAUSE = 0.5, 8.0
 # There is no further attempt if the server asks for a longer pause: the user decides.
 MAX_RETRY_AFTER = 120.0
+# The longest pause while a model is loading.
+LOADING_PAUSE = 2.0
 # Fields that are omitted for servers that refuse them; max_tokens is renamed instead.
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
 # The wording of 404 (OpenRouter) and 500 (llama.cpp) responses for models without image input.
@@ -159,9 +162,11 @@ class Model:
 
         `images` are omitted for a model without image input. A request that fails with a temporary error
         before the first piece is repeated: `on_retry` gets the error and the seconds until the next attempt.
+        A model that is loading is waited for, for at most model.timeout_seconds.
         After `seconds`, and at the limits of the settings, the answer is cut off.
         """
-        deadline = anyio.current_time() + min(seconds, self.settings.turn_seconds)
+        started = anyio.current_time()
+        deadline = started + min(seconds, self.settings.turn_seconds)
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         backoff.next()
         retries, took_images = self.settings.retries, self.takes_images
@@ -184,6 +189,10 @@ class Model:
                     continue
                 pause = error.retry_after or backoff.next()
                 longest = min(MAX_RETRY_AFTER, deadline - anyio.current_time())
+                if isinstance(error, ModelLoading):
+                    retries += 1
+                    pause = min(pause, LOADING_PAUSE)
+                    longest = min(longest, started + error.seconds - anyio.current_time())
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the failure had another cause
                     if isinstance(error, ContextOverflow):

@@ -173,6 +173,17 @@ class ModelTimedOut(ModelError):
     hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
 
 
+class ModelLoading(ModelError):
+    """The server runs; `seconds` is how long it may take to load its model."""
+
+    base_url: str
+    seconds: float
+    is_temporary = True
+    code = "MODEL_LOADING"
+    sentence = "{base_url} is still loading its model."
+    hint = "Ask again in a while; a large model may need a larger model.timeout_seconds."
+
+
 class ModelRefused(ModelError):
     """The server understood the request and refused it (a 4xx without a class of its own)."""
 
@@ -266,6 +277,11 @@ _OVERFLOW = re.compile(
 _NO_MODEL = re.compile(r"invalid model name", re.IGNORECASE)
 # LM Studio answers an unknown path with a success status.
 _NO_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
+# llama.cpp with status 503 ("Loading model"), Ollama with 500 ("llm server loading model"), Hugging Face ("is
+# currently loading"). vLLM listens only once its model is loaded.
+_LOADING = re.compile(
+    r"^loading model|server (is )?loading model|is (currently |still )?loading", re.IGNORECASE
+)
 _PAGE = re.compile(r"<(!doctype|html)\b", re.IGNORECASE)
 # 4xx statuses of a server that is busy: a timeout, a conflict.
 TEMPORARY = (408, 409)
@@ -296,7 +312,7 @@ def mapped(
             return ServerHungUp(endpoint.base_url, reason)
         return ModelUnreachable(endpoint.base_url, reason)
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, endpoint)
+        return _of_status(error, endpoint, seconds)
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
             return ContextOverflow(endpoint.name, _part(error.message))
@@ -313,7 +329,7 @@ def not_json(endpoint: ModelEndpoint) -> ModelError:
     return NoApi(endpoint.base_url, "it sent something that is not JSON")
 
 
-def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelError:
+def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint, seconds: float) -> ModelError:
     status, message = error.status_code, _part(message_in(error.body or error.message))
     if _PAGE.match(message):  # of a proxy
         message = error.response.reason_phrase or "a page instead of an answer"
@@ -330,6 +346,8 @@ def _of_status(error: openai.APIStatusError, endpoint: ModelEndpoint) -> ModelEr
     # OpenAI sends 429 for this too; other servers 402, "Payment Required".
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(endpoint.base_url, message)
+    if status >= 500 and _LOADING.search(message):
+        return ModelLoading(endpoint.base_url, seconds)
     retry_after = seconds_until(error.response.headers.get("retry-after"))
     if status == 429:
         return RateLimited(endpoint.base_url, message, retry_after)

@@ -14,7 +14,14 @@ import anyio
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import CUT_AT, Completion
-from ragchat.llm.errors import EmptyAnswer, LimitReached, ModelError, ModelTimedOut, ToolCallsUsedUp
+from ragchat.llm.errors import (
+    EmptyAnswer,
+    LimitReached,
+    ModelError,
+    ModelLoading,
+    ModelTimedOut,
+    ToolCallsUsedUp,
+)
 from ragchat.llm.images import add_images, image_tokens
 from ragchat.llm.reasoning import END, split_whole
 from ragchat.llm.types import NOT_REPORTED, Message, ToolRequest, Usage
@@ -225,8 +232,15 @@ class Rounds:
             self._has_reasoned = True
             emit(Reasoning(text))
 
+        is_loading = False
+
         def wait(error: ModelError, pause: float) -> None:
-            if pause >= NOTICED_PAUSE or isinstance(error, ModelTimedOut):
+            nonlocal is_loading
+            if isinstance(error, ModelLoading):
+                if not is_loading:
+                    emit(Notice(f"{error} Waiting for it, for at most {error.seconds:g} s."))
+                is_loading = True
+            elif pause >= NOTICED_PAUSE or isinstance(error, ModelTimedOut):
                 emit(Notice(f"{error} Trying again in {pause:.0f} s."))
 
         took_tools = model.takes_tools

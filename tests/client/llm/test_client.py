@@ -258,6 +258,7 @@ async def test_a_field_of_the_user_that_the_server_refuses_is_not_dropped() -> N
         (Reply(status=500), errors.ModelBroken),
         (Reply(status=503), errors.ModelBroken),
         (Reply(status=409), errors.ModelBroken),
+        (Reply(status=500, message="error loading model: no such file"), errors.ModelBroken),
         (Reply("a b c", break_after=2), errors.BrokenStream),
         (Reply(page="<html>Welcome</html>"), errors.NoApi),
         (Reply(page=f"{event(content='a b')}data: oops\n\n", content_type=EVENTS), errors.BrokenStream),
@@ -410,6 +411,28 @@ async def test_an_overloaded_server_is_asked_again() -> None:
     with OpenAIServer([Reply(status=503, retry_after=0.01), Reply("There.")]) as server:
         assert (await answer(server.base_url, retries=1)).text == "There."
     assert len(server.requests) == 2
+
+
+async def test_a_model_that_is_loading_is_waited_for_even_without_retries() -> None:
+    loading = Reply(status=503, code="unavailable_error", message="Loading model")
+    with OpenAIServer([loading, Reply("There.")]) as server:
+        assert (await answer(server.base_url)).text == "There."
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (503, "Loading model"),
+        (500, "unexpected server status: llm server loading model"),
+        (503, "Model org/m is currently loading"),
+    ],
+)
+async def test_a_model_that_takes_too_long_to_load_is_said_to_be_loading(status: int, message: str) -> None:
+    with OpenAIServer([Reply(status=status, message=message)]) as server:
+        async with model_at(server.base_url, retries=2, timeout=0.4) as model:
+            with pytest.raises(errors.ModelLoading):
+                await model.complete(HELLO)
+    assert len(server.requests) == 1  # the next one would have been after the timeout
 
 
 async def test_a_stream_that_breaks_before_its_first_word_is_begun_again() -> None:

@@ -107,6 +107,11 @@ TABLE: list[tuple[ModelError, str, str]] = [
         f"{URL} sent nothing for 2.5 s.",
         "Ask again; a slow machine may need a larger model.timeout_seconds.",
     ),
+    (
+        errors.ModelLoading(URL, 120.0),
+        f"{URL} is still loading its model.",
+        "Ask again in a while; a large model may need a larger model.timeout_seconds.",
+    ),
     (errors.ModelRefused(URL, 422, "no"), f"{URL} refused the request (422): no.", ""),
     (
         errors.ModelBroken(URL, "500, oops"),

@@ -764,7 +764,22 @@ async def test_an_error_of_the_model_ends_the_turn() -> None:
         await model_turn("Why?", ListMemory([SKY]), Reply(status=429))
 
 
-async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stopped_meanwhile() -> None:
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            Reply(status=429, retry_after=60),
+            "accepts no more requests for now: Rate limit reached. Trying again in 60 s.",
+        ),
+        (
+            Reply(status=503, message="Loading model"),
+            "is still loading its model. Waiting for it, for at most 10 s.",
+        ),
+    ],
+)
+async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stopped_meanwhile(
+    reply: Reply, said: str
+) -> None:
     told: list[str] = []
 
     def stop_at_notice(event: Event) -> None:
@@ -773,15 +788,13 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
             scope.cancel()
 
     memory = ListMemory([SKY])
-    with OpenAIServer([Reply(status=429, retry_after=60)]) as server, anyio.fail_after(30):
+    with OpenAIServer([reply]) as server, anyio.fail_after(30):
         model = Model(ModelEndpoint("test-model", server.base_url), settings(retries=1))
         with anyio.CancelScope() as scope:
             await asked(memory, Answerer(model, PROMPTS, make_toolbox(memory, "Query")), stop_at_notice)
         await model.aclose()
     assert scope.cancelled_caught
-    assert told == [
-        f"{server.base_url} accepts no more requests for now: Rate limit reached. Trying again in 60 s."
-    ]
+    assert told == [f"{server.base_url} {said}"]
 
 
 async def test_an_answer_that_the_user_stops_is_what_was_written_and_says_so() -> None:
