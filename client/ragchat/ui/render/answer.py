@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragchat.answer import Answer
@@ -31,12 +29,11 @@ from ragchat.turn.types import Turn
 from ragchat.turn.why import summary
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.sources import plain_sources, sources
-from ragchat.ui.render.stream import MAX_BLOCK, AnswerStream
+from ragchat.ui.render.stream import MAX_BLOCK, THINKING, AnswerStream, Wait
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
-    from rich.text import Text
 
     from ragchat.ui.render.screen import Screen
 
@@ -136,7 +133,7 @@ class AnswerView:
                 self._stream.highlight = Highlight(query)
                 self._spinner.wait("Searching")
             case Retrieved():
-                self._spinner.wait("Thinking")
+                self._spinner.wait(THINKING)
             case Reasoning(text):
                 self._add_reasoning(text)
             case Delta(text):
@@ -153,7 +150,7 @@ class AnswerView:
                 self.has_called_tools = True
                 self.pause()
                 self._screen.note(f"{name}: {one_line(summary)}", "notice" if ok else "warning")
-                self._spinner.wait("Thinking")
+                self._spinner.wait(THINKING)
             case Notice(text):
                 self._stream.finish()
                 self._screen.note(text)  # above the spinner, which keeps running
@@ -188,20 +185,6 @@ class AnswerView:
         self._screen.note(summary(turn) + more)
 
 
-@dataclass
-class _Wait:
-    """`Thinking 12 s`, with the seconds since `started` whenever it is drawn."""
-
-    what: str
-    started: float
-
-    def __rich__(self) -> Text:
-        from rich.text import Text
-
-        passed = int(time.monotonic() - self.started)
-        return Text(f"{self.what} {passed} s" if passed else self.what, "notice")
-
-
 class _Spinner:
     """Shows on stderr what the user waits for, until `stop`. Silent unless stderr can be redrawn."""
 
@@ -210,7 +193,7 @@ class _Spinner:
         self._animated = is_styled(console.file)
         self._timer: asyncio.TimerHandle | None = None
         self._status: Status | None = None
-        self._wait = _Wait("", 0.0)
+        self._wait = Wait("")
 
     @property
     def what(self) -> str:
@@ -224,12 +207,12 @@ class _Spinner:
 
     def wait(self, what: str) -> None:
         self.stop()
-        self._wait = _Wait(one_line(what), time.monotonic())
+        self._wait = Wait(one_line(what))
         if self._animated:
             self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, self._wait)
 
     def stop(self) -> None:
-        self._wait = _Wait("", 0.0)
+        self._wait = Wait("")
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -237,7 +220,7 @@ class _Spinner:
             self._status.stop()
             self._status = None
 
-    def _start(self, wait: _Wait) -> None:
+    def _start(self, wait: Wait) -> None:
         from rich.status import Status
 
         self._timer = None

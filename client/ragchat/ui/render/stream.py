@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.live import Live
@@ -14,6 +16,7 @@ from ragchat.ui.render.markdown import Markdown
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
 
 # Deltas are collected for this long before they are drawn, because models send single words.
 DRAW_DELAY_SECONDS = 0.05
@@ -23,6 +26,26 @@ MAX_BLOCK = 8_000
 _OPENING_LINES = {"fence": 1, "table_open": 2}
 # The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
 _RESERVED_ROWS = 2
+THINKING = "Thinking"
+# A model that sends nothing for so long in the middle of an answer is waited for visibly.
+STALL_SECONDS = 3
+
+
+@dataclass
+class Wait:
+    """`Thinking 12 s`, with the seconds since `started` whenever it is drawn."""
+
+    what: str
+    started: float = field(default_factory=lambda: time.monotonic())
+
+    def __rich__(self) -> Text:
+        from rich.text import Text
+
+        return Text(f"{self.what} {self.seconds} s" if self.seconds else self.what, "notice")
+
+    @property
+    def seconds(self) -> int:
+        return int(time.monotonic() - self.started)
 
 
 class AnswerStream:
@@ -30,7 +53,7 @@ class AnswerStream:
 
     If `animated` is false, a block is printed when it is finished and nothing is redrawn. A pipe gets the
     text as the model wrote it, which is what other programs can use. What `highlight` finds in quotations
-    stands out on a terminal.
+    stands out on a terminal. A pause of the model is shown below the text.
     """
 
     def __init__(self, console: Console, *, animated: bool) -> None:
@@ -50,6 +73,8 @@ class AnswerStream:
                 redirect_stderr=False,
             )
         self._timer: asyncio.TimerHandle | None = None
+        self._wait: Wait | None = None  # since the last piece
+        self._clock: asyncio.TimerHandle | None = None  # draws the seconds of a pause
 
     def feed(self, text: str) -> None:
         """Take `text` and draw it within DRAW_DELAY_SECONDS.
@@ -57,6 +82,9 @@ class AnswerStream:
         A large text is drawn at once, so that text cannot arrive faster than the terminal shows it.
         """
         self.take(text)
+        self._wait = Wait(THINKING)
+        if self._live is not None and self._clock is None:
+            self._clock = asyncio.get_running_loop().call_later(1.0, self._draw_seconds)
         if len(self._rest) > MAX_BLOCK:
             self.draw()
         elif self._timer is None:
@@ -68,6 +96,10 @@ class AnswerStream:
     def finish(self) -> None:
         """Print the rest, even if the answer is incomplete. The stream can be fed again."""
         self._stop_timer()
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+        self._wait = None
         rest, self._rest = self._rest, ""
         if self._live is not None and self._live.is_started:
             self._live.stop()
@@ -85,6 +117,11 @@ class AnswerStream:
             self._print(part, within=True)
         if self._live is not None:
             self._live.refresh()
+
+    def _draw_seconds(self) -> None:
+        self._clock = asyncio.get_running_loop().call_later(1.0, self._draw_seconds)
+        if self._wait is not None and self._wait.seconds >= STALL_SECONDS:
+            self.draw()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -108,14 +145,16 @@ class AnswerStream:
         self._printed, self._within = True, within
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The unfinished block, or as many of its last lines as fit on the screen."""
+        """The unfinished block, or as many of its last lines as fit on the screen, and a pause."""
         from rich.segment import Segment
 
-        if not self._rest.strip():
-            return
-        lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
-        if self._printed and not self._within:
-            lines.insert(0, [])
+        lines = []
+        if self._rest.strip():
+            lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
+            if self._printed and not self._within:
+                lines.insert(0, [])
+        if self._wait is not None and self._wait.seconds >= STALL_SECONDS:
+            lines += console.render_lines(self._wait, options, pad=False)
         for line in lines[-max(1, console.height - _RESERVED_ROWS) :]:
             yield from line
             yield Segment.line()

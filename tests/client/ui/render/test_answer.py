@@ -215,7 +215,7 @@ async def test_the_spinner_shows_seconds_and_continues_after_a_notice(
     out, _ = terminal(80)
     err, file = terminal(80)
     now = 0.0
-    monkeypatch.setattr("ragchat.ui.render.answer.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("ragchat.ui.render.stream.time", SimpleNamespace(monotonic=lambda: now))
 
     async def wait(emit: Emit) -> Turn:
         nonlocal now

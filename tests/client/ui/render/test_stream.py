@@ -5,6 +5,9 @@ Covers `markdown`.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import anyio
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -114,6 +117,28 @@ async def test_deltas_are_gathered_before_they_are_drawn() -> None:
     assert file.getvalue() == ""
     stream.finish()
     assert file.shown == "many small words"
+
+
+async def test_a_pause_in_the_middle_of_an_answer_shows_its_seconds_until_the_next_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("ragchat.ui.render.stream.time", SimpleNamespace(monotonic=lambda: now))
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    stream.feed("The first block.\n\nThe second")
+    with anyio.fail_after(60):
+        await file.until("The second")
+        assert "Thinking" not in file.shown
+        now += 5
+        await file.until("Thinking 5 s")
+    assert file.shown == "The first block.\n\nThe second\nThinking 5 s"
+    stream.feed(" goes on")
+    stream.draw()
+    assert file.shown == "The first block.\n\nThe second goes on"
+    now += 5
+    stream.finish()
+    assert file.shown == "The first block.\n\nThe second goes on"
 
 
 async def test_without_animation_no_cursor_is_moved() -> None:
