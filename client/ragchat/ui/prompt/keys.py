@@ -20,6 +20,7 @@ KEY_HELP = (
     ("Tab", "complete commands, paths, documents, models, sessions, @files and @server:resources"),
     ("Up, Down, Ctrl-R", "earlier messages, search in them"),
     ("Ctrl-C", "stop the answer; at the prompt, clear the line"),
+    ("Typing ahead", "keys during an answer wait for the next prompt, also Enter; Ctrl-C drops them"),
     ("Ctrl-X Ctrl-E", "write the message in $EDITOR, then send it"),
     ("Ctrl-L", "clear the screen"),
     ("Ctrl-D", "leave the chat"),
