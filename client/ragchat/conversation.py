@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from ragchat.turn.rounds import Stopping
 
 
+CHOSEN = (
+    "{model} answers, the first of {number} chat models of the server. Set model.name to choose another one."
+)
 IMAGES_NOT_SAVED = (
     "The images of this question are not sent: conversations are saved without them. "
     "To attach them again, type the question."
@@ -190,6 +193,9 @@ class Conversation:
         model = await self.model.find()
         if model is None:
             return None
+        if model.others:
+            emit(Notice(CHOSEN.format(model=one_line(model.name), number=model.others + 1)))
+            model.others = 0
         self._start_servers(emit)
         if self.servers.user is not None:
             return model

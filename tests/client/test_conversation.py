@@ -57,6 +57,23 @@ async def test_what_a_real_memory_does_not_hold_is_not_answered(tmp_path: Path) 
     assert "Nothing in your documents" in answered.answer.text
 
 
+async def test_a_model_that_nobody_chose_is_named_once(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with OpenAIServer(models=["bge-m3", "llama3.2", "mistral"]) as server:
+        async with conversation_in(
+            tmp_path, model__name="auto", model__base_url=server.base_url
+        ) as conversation:
+            await conversation.ask("Why is the sky blue?", events.append)
+            assert notices(events)[0].startswith(
+                "llama3.2 answers, the first of 2 chat models of the server."
+            )
+            events.clear()
+            await conversation.ask("Why is the sky blue?", events.append)
+            await conversation.model.select("mistral")
+            await conversation.ask("Why is the sky blue?", events.append)
+    assert not [notice for notice in notices(events) if "chat models" in notice]
+
+
 async def test_a_turn_is_in_the_store_when_it_is_returned(tmp_path: Path) -> None:
     async with conversation_in(tmp_path) as conversation:
         answered = await conversation.ask("Why is the sky blue?")

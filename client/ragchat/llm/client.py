@@ -86,6 +86,8 @@ class Model:
         self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
         self.takes_images = True
         """False once the server has refused images."""
+        self.others = 0
+        """How many other chat models the server lists, if none was chosen and the user does not know yet."""
         self.context: int | None = None
         """The context length in tokens, if the server reports it."""
 

@@ -69,13 +69,15 @@ async def _at(endpoint: ModelEndpoint, settings: ModelSettings) -> Model:
     model = Model(endpoint, settings)
     if endpoint.name == AUTO:
         try:
-            chosen = choose(await model.names(), settings.openai_model)
+            names = await model.names()
+            chosen = choose(names, settings.openai_model)
             if chosen is None:
                 raise NoChatModel(endpoint.base_url)
         except BaseException:
             await model.aclose()
             raise
         model.endpoint = ModelEndpoint(chosen, endpoint.base_url, endpoint.key)
+        model.others = 0 if chosen == settings.openai_model else len(chat_models(names)) - 1
     return model
 
 
@@ -98,6 +100,7 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
             raise unknown_model(model.endpoint, names)
         return None
     model.endpoint = ModelEndpoint(chosen, settings.ollama_url, "")
+    model.others = len(chat_models(names)) - 1 if name == AUTO else 0
     return model
 
 
