@@ -108,7 +108,10 @@ def _tokens(answer: Answer) -> str:
 
 
 def flaws(question: str, answer: Answer) -> Iterator[str]:
-    """What the checks found in the answer of a model: a sentence for each flaw."""
+    """What the checks found in the answer of a model: a sentence for each flaw.
+
+    A grounded answer can lack a word, too: "how hot is the boiler" finds what the boiler needs.
+    """
     if answer.model == OFFLINE:
         return
     if answer.unknown_citations:
@@ -121,7 +124,7 @@ def flaws(question: str, answer: Answer) -> Iterator[str]:
     if has_passages and not answer.citations and not answer.unknown_citations and not small_talk(question):
         yield UNCITED
     rests = any(citation.verified is not False for citation in answer.citations)
-    if answer.missing and rests and not answer.grounded:
+    if answer.missing and rests:
         yield f"Not mentioned in the cited passages: {listed(answer.missing)}."
 
 

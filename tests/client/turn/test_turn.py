@@ -252,6 +252,14 @@ async def test_a_model_learns_that_the_passages_only_come_close_and_the_turn_say
     assert notices(events) == ["Not mentioned in the cited passages: sky, blue, Zagreb."]
 
 
+async def test_a_grounded_answer_says_which_words_of_the_question_its_passages_lack() -> None:
+    memory = ListMemory([TEA, SKY])
+    question = "Why is the sky blue because of Rayleigh scattering at noon?"
+    answered, events, _ = await model_turn(question, memory, Reply("Rayleigh scattering [1]."))
+    assert (answered.answer.grounded, answered.answer.missing) == (True, ["noon"])
+    assert notices(events) == ["Not mentioned in the cited passages: noon."]
+
+
 async def test_offline_an_answer_says_that_nothing_is_relevant() -> None:
     answered, _ = await offline_turn("Ferrets?", ListMemory([TEA]))
     assert (answered.answer.text, answered.answer.grounded, answered.answer.citations) == (NOTHING, False, [])
