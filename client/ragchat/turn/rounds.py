@@ -35,6 +35,7 @@ from ragchat.turn.passages import Passages, as_candidate, markers, quote
 from ragchat.turn.prompt import Prompt, Prompts
 from ragchat.turn.scope import QUERY
 from ragchat.turn.tools import CANNOT_ASK, OWN, ToolCall
+from ragchat.turn.why import STOPPED
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.text.rules import counted
 
@@ -55,7 +56,6 @@ ONLY_REASONING = (
     "It has only reasoned, which /reasoning shows in the chat. "
     "Ask again, let it use more tokens, or choose another model."
 )
-STOPPED = "The answer was stopped."
 NO_MORE_CALLS = "This was not called: you can call no more tools. Answer now, in words, with what you have."
 CUT = "[Cut here: the first {shown:,} of {size:,} characters. If you need more, ask for less at once.]"
 FAILED = "The call failed: {text}"

@@ -13,6 +13,7 @@ from ragchat.turn.passages import markers
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import counted
 
+STOPPED = "The answer was stopped."
 UNCITED = "The answer cites no passage: nothing in it was checked against your documents."
 
 
@@ -121,7 +122,9 @@ def flaws(question: str, answer: Answer) -> Iterator[str]:
     for found in answer.unsupported:
         yield f"{listed(found.facts)}: not in {markers(found.passages) or 'any passage'}."
     has_passages = any(candidate.n for candidate in answer.candidates)
-    if has_passages and not answer.citations and not answer.unknown_citations and not small_talk(question):
+    cites = answer.citations or answer.unknown_citations
+    # The citation of a sentence is at its end, which an answer that was stopped may not have reached.
+    if has_passages and not cites and not small_talk(question) and answer.cut_off != STOPPED:
         yield UNCITED
     rests = any(citation.verified is not False for citation in answer.citations)
     if answer.missing and rests:
