@@ -110,7 +110,7 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
             parts.append(f"{sentence} [{len(citations)}]")
         lines.append(f"{'  ' * levels.index(entry.level)}- {': '.join(parts)}")
     if len(shown) < len(entries):
-        lines.append(f"\n{len(shown)} of {len(entries):,} shown. /open 1 opens the whole document.")
+        lines.append(f"\n{len(shown)} of {len(entries):,} shown: the source of [1] has them all.")
     return _answer("\n".join(lines), citations, hits, retrieval)
 
 

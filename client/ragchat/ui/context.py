@@ -68,7 +68,7 @@ class ChatContext:
         """Take a turn and show it. Raises what the turn raises."""
         from ragchat.ui.render.answer import AnswerView
 
-        self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning)
+        self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning, in_chat=True)
         turn = await self._view.show(take_turn)
         self._shown_cards = {turn.turn_id: self._view.shown}
         self.update_session_status()

@@ -136,4 +136,4 @@ async def test_of_very_many_headings_it_says_how_to_see_the_others(memory: Memor
     parts = "".join(f"# Part {n}\n\nIt has the number {n}.\n\n" for n in range(MAX_POINTS + 1))
     await memory.inject(parts, {"uri": "file:///notes/parts.md"})
     answer = await ask("Summarise parts.md", memory)
-    assert answer.text.endswith(f"{MAX_POINTS} of {MAX_POINTS + 1} shown. /open 1 opens the whole document.")
+    assert answer.text.endswith(f"{MAX_POINTS} of {MAX_POINTS + 1} shown: the source of [1] has them all.")

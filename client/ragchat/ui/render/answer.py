@@ -47,14 +47,16 @@ class AnswerView:
     """Shows the events of a turn. What is on the screen stays there if the turn is stopped.
 
     `reasoning` is what the model thought; with `shows_reasoning` it is shown line by line as it arrives.
+    `in_chat`: slash commands are at hand.
     """
 
-    def __init__(self, screen: Screen, *, shows_reasoning: bool = False) -> None:
+    def __init__(self, screen: Screen, *, shows_reasoning: bool = False, in_chat: bool = False) -> None:
         self.has_called_tools = False
         self.shown = 0  # cards of the answer
         self._reasoning: list[str] = []
         self._unshown_reasoning = ""  # an unfinished line of it
         self._shows_reasoning = shows_reasoning
+        self._in_chat = in_chat
         self._screen = screen
         self._spinner = _Spinner(screen.err)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
@@ -175,14 +177,14 @@ class AnswerView:
             self._screen.show(*(["", *listed] if listed else []))
             return
         if not turn.answer.cards and (table := sources(turn)) is not None:
-            if table.row_count <= MAX_SOURCES:
+            if table.row_count <= MAX_SOURCES or not self._in_chat:
                 self._screen.show("", table)
             else:
                 self._screen.note(f"/sources lists {table.row_count} sources.")
         if not turn.answer.cards:
             self._screen.show("")
-        more = " · /more" if self.shown < len(turn.answer.cards) or turn.answer.further else ""
-        self._screen.note(summary(turn) + more)
+        has_more = self.shown < len(turn.answer.cards) or turn.answer.further
+        self._screen.note(summary(turn) + (" · /more" if has_more and self._in_chat else ""))
 
 
 class _Spinner:

@@ -107,10 +107,10 @@ def taking(turn: Turn, *events: Event) -> Callable[[Emit], Awaitable[Turn]]:
     return take
 
 
-async def on_terminal(take_turn: Callable[[Emit], Awaitable[Turn]]) -> str:
+async def on_terminal(take_turn: Callable[[Emit], Awaitable[Turn]], *, in_chat: bool = False) -> str:
     out, file = terminal(80)
     err, err_file = terminal(80)
-    await AnswerView(Screen(out, err, animated=True)).show(take_turn)
+    await AnswerView(Screen(out, err, animated=True), in_chat=in_chat).show(take_turn)
     return file.shown + "\n" + err_file.shown
 
 
@@ -159,14 +159,15 @@ async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
     assert here.uri not in file.getvalue()
 
 
-async def test_of_very_many_sources_only_the_number_is_shown_and_how_to_see_them() -> None:
+@pytest.mark.parametrize("in_chat", [True, False])
+async def test_of_very_many_sources_the_chat_shows_only_the_number_and_how_to_see_them(in_chat: bool) -> None:
     cited = [
         Citation(n, n, "d", "file:///a/crane.md", "Crane", "", n, n, "", True)
         for n in range(1, MAX_SOURCES + 2)
     ]
-    shown = await on_terminal(taking(turn("q", cited=cited), Retrieved([])))
-    assert f"/sources lists {MAX_SOURCES + 1} sources." in shown
-    assert "crane.md" not in shown
+    shown = await on_terminal(taking(turn("q", cited=cited), Retrieved([])), in_chat=in_chat)
+    assert (f"/sources lists {MAX_SOURCES + 1} sources." in shown) is in_chat
+    assert ("crane.md" in shown) is not in_chat
 
 
 async def test_the_link_of_a_pdf_names_its_page() -> None:
