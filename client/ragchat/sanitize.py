@@ -6,7 +6,12 @@ the user.
 
 from __future__ import annotations
 
+import re
+
 REPLACEMENT = "\ufffd"
+
+# CSI and OSC of ECMA-48; the latter ends with BEL or ST.
+_SEQUENCE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 # Direction overrides and isolates can show text in a different order ("Trojan Source", CVE-2021-42574). The
 # marks U+200E and U+200F stay: right-to-left text needs them.
@@ -28,6 +33,11 @@ _REPLACEMENTS: dict[int, str] = {
 def sanitize(text: str) -> str:
     """`text` with control characters replaced by visible ones; newlines and tabs stay."""
     return text if text.isascii() and text.isprintable() else text.translate(_REPLACEMENTS)
+
+
+def without_escapes(text: str) -> str:
+    """`text` without the escape sequences of terminals, such as those of colours and titles."""
+    return _SEQUENCE.sub("", text) if "\x1b" in text or "\x9b" in text else text
 
 
 def one_line(text: str, limit: int = 0) -> str:

@@ -10,6 +10,7 @@ from ragchat.grounding.facts import unsupported
 from ragchat.grounding.judging import Closeness
 from ragchat.llm import tokens
 from ragchat.llm.images import IMAGE_TOKENS, MAX_IMAGES
+from ragchat.sanitize import without_escapes
 from ragchat.turn.events import Delta, Emit, Notice, Retrieved
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, TurnLimits
@@ -53,8 +54,9 @@ async def generate(
     hits = exchange.passages.numbered()
     asked = " ".join([question, grounding.question.text, *(word.text for word in grounding.question.carried)])
     other = _other_sources(history, exchange)
+    text = without_escapes(exchange.text)  # the numbers of a colour are no facts
     checked, wrong = await in_daemon_thread(
-        lambda: (check(exchange.text, hits), unsupported(exchange.text, hits, asked, other))
+        lambda: (check(text, hits), unsupported(text, hits, asked, other))
     )
     cited = [*dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
     judged, parts = await grounding.of({n: hits[n] for n in cited} or hits)

@@ -233,6 +233,12 @@ async def test_the_event_loop_goes_on_while_an_answer_is_checked(monkeypatch: py
     assert [cited.n for cited in answered.answer.citations] == [1]
 
 
+async def test_the_numbers_of_terminal_escapes_are_no_facts() -> None:
+    reply = Reply("Scattering is \x1b[31mblue\x1b[0m \x1b]0;pwned 7\x07\x9b32m [1].")
+    answered, _, _ = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
+    assert answered.answer.unsupported == []
+
+
 async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
     answered, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
     assert answered.answer.unknown_citations == [4]
