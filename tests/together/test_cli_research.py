@@ -99,6 +99,7 @@ def test_a_report_cites_what_was_found_and_marks_what_its_sources_do_not_hold(
     assert "## Not supported\n\n- Espresso needs" in report["answer"]
     assert TEA in done.err
     assert "Checking 4 claims against 2 sources." in done.err
+    assert report["notices"] == ["2 claims not supported: marked, and listed at the end."]
     assert report["usage"]["prompt_tokens"] > 0
 
 

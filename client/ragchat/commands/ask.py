@@ -15,7 +15,7 @@ from ragchat.commands.stdin import piped_text, read_stdin
 from ragchat.console import describe
 from ragchat.conversation import SaveMode
 from ragchat.llm.errors import ModelError
-from ragchat.turn.events import Delta, Emit, Event, Notice
+from ragchat.turn.events import Delta, Emit, Event, Notice, Step
 from ragchat.turn.types import Turn
 
 # All passages of a text that the user names are relevant; the budget of the prompt limits them.
@@ -80,7 +80,7 @@ async def show_turn(
 
     def note(event: Event) -> None:
         run.note_event(event)
-        if isinstance(event, Notice):
+        if isinstance(event, Notice) and not isinstance(event, Step):
             notices.append(event.text)
         elif isinstance(event, Delta):
             parts.append(event.text)

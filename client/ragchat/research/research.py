@@ -34,7 +34,7 @@ from ragchat.research.requests import Metered, TokensUsedUp
 from ragchat.research.search import fused
 from ragchat.research.state import Finding, ResearchState, StateFile, SubQuestion
 from ragchat.turn.approval import untrusted_texts
-from ragchat.turn.events import Delta, Emit, Event, Notice, Retrieved, Retrieving
+from ragchat.turn.events import Delta, Emit, Event, Notice, Retrieved, Retrieving, Step
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.passages import Passages, number, quote
 from ragchat.turn.retrieval import Retrieval, retrieve_all
@@ -222,7 +222,7 @@ class Research:
                 state.sub_questions = [SubQuestion(state.question)]
             self._step(model)
         for position, sub in enumerate(state.sub_questions, 1):
-            self._emit(Notice(f"{position}. {sub.text}"))
+            self._emit(Step(f"{position}. {sub.text}"))
         unread = [sub for sub in state.sub_questions if not sub.read]
         found = await self._search(unread)
         limiter = anyio.CapacityLimiter(READ_AT_ONCE)
@@ -261,7 +261,7 @@ class Research:
             except ModelError as error:
                 self._emit(Notice(f"Not read: {sub.text} {error}"))
                 return
-            self._emit(Notice(f"{_found(sub)}: {sub.text}"))
+            self._emit((Step if sub.read else Notice)(f"{_found(sub)}: {sub.text}"))
             self._step(model)
 
     def _step(self, model: Metered) -> None:
@@ -283,7 +283,7 @@ class Research:
         """Write the draft, unless an earlier run has. Raises ModelError, TokensUsedUp."""
         if self._state.draft:
             return
-        self._emit(Notice(f"Writing the report from {counted(len(passages.numbered()), 'passage')}."))
+        self._emit(Step(f"Writing the report from {counted(len(passages.numbered()), 'passage')}."))
         quoted = f"{self._context.prompts.passages}\n\n{quote(passages.numbered())}"
         completion = await model.complete(
             [
@@ -302,9 +302,7 @@ class Research:
         """The draft with its claims checked, also by the model if there is time."""
         draft, hits = self._state.draft, passages.numbered()
         claims = claims_of(draft)
-        self._emit(
-            Notice(f"Checking {counted(len(claims), 'claim')} against {counted(len(hits), 'source')}.")
-        )
+        self._emit(Step(f"Checking {counted(len(claims), 'claim')} against {counted(len(hits), 'source')}."))
         flaws = check_words(claims, hits, self._state.question)
         judged = None
         with self._context.toolbox.clock.until(deadline), suppress(TokensUsedUp, ModelError):

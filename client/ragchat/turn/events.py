@@ -61,6 +61,10 @@ class Notice(Struct, frozen=True):
     text: str
 
 
+class Step(Notice, frozen=True):
+    """A sentence about progress, which is no part of the result."""
+
+
 Event = Rephrasing | Retrieving | Retrieved | Reasoning | Delta | Shown | ToolStarted | ToolFinished | Notice
 Emit = Callable[[Event], None]
 
