@@ -58,9 +58,13 @@ def test_comments_are_no_headings_in_a_file_whose_name_does_not_say_its_format(
 
 
 def test_the_source_of_a_manual_page_is_named() -> None:
-    source = '\'\\" t\n.\\" Generated\n.TH "CUP" "1"\n.SH NAME\ncup \\- a \\fBcup\\fR\n'
-    assert "is the source of a manual page" in read(Path("cup.1"), source.encode()).note
-    assert not read(Path("cup.1"), b"A page begins with .TH NAME.\n").note
+    page = '.TH "CUP" "1"\n.SH NAME\ncup \\- a \\fBcup\\fR\n'
+    for before in ('\'\\" t\n.\\" Generated\n', ".\n.if n .nh\n.de EX\nany text\n..\n"):
+        note = read(Path("cup.1"), f"{before}{page}".encode()).note
+        assert "the source of a manual page" in note
+        assert "`man cup | col -b > cup.txt`" in note
+    assert not read(Path("cup.1"), f"A page of cups:\n{page}".encode()).note
+    assert not read(Path("cup.1"), b"'Twas a page.\n.TH begins it.\n").note
 
 
 def test_the_data_of_images_in_markdown_is_left_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 
 from ragcommon.files.decoding import decode
 from ragmemory.files.formats.file_text import FileText
@@ -11,8 +12,13 @@ from ragmemory.ingest.documents import first_heading, is_markdown
 from ragmemory.ingest.headings import has_markdown
 
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
-# Comments, and the first macro of a manual page: "." or "'" begins a line of roff.
-ROFF = re.compile(r"(?:[.'](?:\\\"|[ \t]*\n|\\).*\n?|[ \t]*\n)*\.(?:TH|Dd)[ \t]+\S")
+# The source of a manual page begins with a request or comment of roff, and has a title and sections. It may
+# define macros before them.
+ROFF = (
+    re.compile(r"\s*[.'][ \t]*(?:[\\A-Za-z]|\n)"),
+    re.compile(r"^\.[ \t]*(?:TH|Dd)[ \t]+\S", re.MULTILINE),
+    re.compile(r"^\.[ \t]*S[Hh]\b", re.MULTILINE),
+)
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
@@ -25,8 +31,11 @@ def read(path: Path, data: bytes) -> FileText:
     text, notes = decoded.text, [decoded.note]
     if is_markdown(path.name):
         text = IMAGE_DATA.sub(r"\1", text)
-    if ROFF.match(text):
-        notes.append("is the source of a manual page, with its markup: load what `man` shows instead")
+    begins, title, section = ROFF
+    if begins.match(text) and title.search(text) and section.search(text):
+        name = quote(path.stem)
+        shown = f"`man {name} | col -b > {name}.txt`"
+        notes.append(f"is the source of a manual page, with its markup: load what {shown} writes instead")
     # A name says nothing about the text of a file without a known extension.
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
     note = "; ".join(filter(None, notes))
