@@ -292,7 +292,7 @@ def test_a_model_that_quotes_nothing_is_not_taken_for_documents_without_anything
     rules = script(**{"green tea brewed": nothing, "espresso pressed": nothing})
     with OpenAIServer(rules=rules) as server:
         done = program(tmp_path, server)("research", "--json", QUESTION)
-    answer = "The model found nothing on this question in the 2 passages that it was given."
+    answer = "The model found nothing on this question in what it was given: 2 passages."
     assert done.json["answer"] == answer
     assert f"0 findings in 1 passage: {TEA}" in done.err
 

@@ -48,7 +48,7 @@ from ragcommon.text.rules import counted
 GATHERING_SHARE = 0.75
 # Sub-questions that are read concurrently: local servers handle few requests at once.
 READ_AT_ONCE = 3
-NOTHING_FOUND = "The model found nothing on this question in the {passages} that it was given."
+NOTHING_FOUND = "The model found nothing on this question in what it was given: {passages}."
 UNREADABLE = "{passages} as a whole, because the model's findings could not be read"
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
 
