@@ -25,6 +25,8 @@ class Memory:
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
         self.service = make_service(load_settings(config, flags))
         """The full service, for everything beyond the methods here."""
+        # A worker process would import the script, and so run it again if it does not test `__name__`.
+        self.service.writer.preparation.worker = None
 
     async def __aenter__(self) -> Self:
         await self.service.__aenter__()

@@ -67,7 +67,7 @@ class MemoryService:
         self._store = store
         self.engine = store.engine
         self._embedder = embedder
-        self._indexing = indexing
+        self.indexing = indexing
         self._ocr = ocr
         self.follower = Follower(store, indexing, lambda *change: self.on_change(*change))
         store.engine.on_opening, store.engine.on_open = self._prepare, self._wake
@@ -103,14 +103,14 @@ class MemoryService:
         self.sources = Sources(self._store, self.writer, self.ingestions)
         self._tasks.start_soon(self.writer.queue.run)
         self._tasks.start_soon(self.writer.sweeper.run)
-        self._tasks.start_soon(self._indexing.follow, self.writer.queue.idle)
-        self._tasks.start_soon(self._indexing.maintain)
+        self._tasks.start_soon(self.indexing.follow, self.writer.queue.idle)
+        self._tasks.start_soon(self.indexing.maintain)
         self._tasks.start_soon(self.ingestions.run)
         self._tasks.start_soon(self.follower.run)
         return self
 
     async def __aexit__(self, *error: Any) -> bool | None:
-        self._indexing.stop()
+        self.indexing.stop()
         self._tasks.cancel_scope.cancel()
         try:
             # An error of the body must not be wrapped in an exception group.
@@ -126,11 +126,11 @@ class MemoryService:
         # The file is closed whatever fails: its threads would keep the program from exiting.
         async with AsyncExitStack() as closing:
             closing.push_async_callback(self._store.engine.close)
-            closing.push_async_callback(self._indexing.close)
+            closing.push_async_callback(self.indexing.close)
             closing.push_async_callback(self._embedder.aclose)
 
     def _prepare(self) -> None:
-        self._indexing.check()
+        self.indexing.check()
         self._tasks.start_soon(self.search.load_embedder)
 
     async def _wake(self) -> None:
@@ -145,7 +145,7 @@ class MemoryService:
 
     async def warm_up(self) -> None:
         """Open and load what the first query needs; the model is loaded a little later."""
-        await self._indexing.bring_up_to_date()
+        await self.indexing.bring_up_to_date()
 
     def _note_blocks(self, document_ids: Sequence[str]) -> None:
         if document_ids:

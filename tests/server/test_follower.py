@@ -74,9 +74,9 @@ async def test_the_index_reads_what_another_process_wrote_before_a_query_asks_fo
         await memory.search.query("fox", 8)
         async with service_for(tmp_path, url=memory_url) as other:
             await put(other, PIE, uri="pie")
-        unknown = (await memory._indexing.searcher("pie")).retriever.word_weights(["unknown"])
+        unknown = (await memory.indexing.searcher("pie")).retriever.word_weights(["unknown"])
         # Not `query`, which would read it itself.
-        while (await memory._indexing.searcher("pie")).retriever.word_weights(["pie"]) == unknown:
+        while (await memory.indexing.searcher("pie")).retriever.word_weights(["pie"]) == unknown:
             await anyio.lowlevel.checkpoint()
 
 

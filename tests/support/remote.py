@@ -45,7 +45,7 @@ async def _nothing() -> None:
 
 
 def remote_index(memory: MemoryService) -> RemoteIndex:
-    index = memory._indexing
+    index = memory.indexing
     assert isinstance(index, RemoteIndex)
     return index
 

@@ -56,6 +56,14 @@ def test_the_script_remembers_and_finds(examples: Path) -> None:
     assert printed(examples, "notes.py") == MEMORY_OUTPUT
 
 
+def test_a_script_that_stores_much_runs_once(examples: Path) -> None:
+    (examples / "much.py").write_text(
+        EXAMPLES["notes.py"].replace("# Roses\n\n", '# Roses\n\n" + "A thorn. " * 80_000 + "\n\n'),
+        encoding="utf-8",
+    )
+    assert printed(examples, "much.py").splitlines()[:2] == MEMORY_OUTPUT.splitlines()[:2]
+
+
 def test_every_name_is_imported_when_it_is_first_used() -> None:
     code = "import sys, ragmcp, ragmemory; print(*(name for name in sys.modules if name.startswith('ragm')))"
     assert printed(Path(), "-c", code).split() == ["ragmcp", "ragmemory"]

@@ -1,4 +1,4 @@
-"""Split and embed the texts of a batch, in a worker process while much is written.
+"""Split, embed and index the texts of a batch, in a worker process while much is written.
 
 In threads the interpreter's lock would let a core wait. Only for the embedder `local`: the others spend their
 time elsewhere, and hold connections or large models that cannot be passed on.
@@ -13,13 +13,20 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
 from ragcommon.text.rules import passage_names
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.ingest.chunking import ChunkerInput, TokenCounter, split
+from ragmemory.search.indexing import BuiltSegment
+from ragmemory.types.changes import Changes, Checkpoint
 from ragmemory.types.writes import Chunk, Embedding
+
+if TYPE_CHECKING:
+    from ragmemory.search.index.chunk_index import ChunkIndex
+    from ragmemory.settings import RankingSettings
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +48,13 @@ FEW = 10_000
 Embedded = tuple[list[Chunk], list[Embedding]]
 
 
+class Batch(NamedTuple):
+    """What a worker makes of a batch."""
+
+    texts: list[Embedded | None]  # None: it does not fit into the batch
+    built: BuiltSegment | None
+
+
 class BulkWorker:
     """Decides for each batch whether a worker prepares it. After a failure, none does."""
 
@@ -60,15 +74,22 @@ class BulkWorker:
         return self._is_usable and characters >= FEW and self._recent >= WORTHWHILE
 
     async def prepare(
-        self, sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
-    ) -> list[Embedded | None] | None:
+        self,
+        sources: Sequence[ChunkerInput],
+        titles: Sequence[str],
+        max_tokens: int,
+        ranking: RankingSettings | None,
+    ) -> Batch | None:
         """See `split_and_embed`; None if the worker fails, which is logged. Cancelling ends the worker."""
         from anyio import to_process
 
         try:
             with anyio.fail_after(DEADLINE_SECONDS):
                 return await to_process.run_sync(
-                    split_and_embed, sources, titles, max_tokens, cancellable=True, limiter=self._limiter
+                    split_and_embed,
+                    *(sources, titles, max_tokens, ranking),
+                    cancellable=True,
+                    limiter=self._limiter,
                 )
         except TimeoutError:  # The machine was asleep, or swaps.
             return None
@@ -79,25 +100,52 @@ class BulkWorker:
 
 
 def split_and_embed(
-    sources: Sequence[ChunkerInput], titles: Sequence[str], max_tokens: int
-) -> list[Embedded | None]:
-    """The chunks and embeddings of each text; None if it does not fit into the batch."""
+    sources: Sequence[ChunkerInput],
+    titles: Sequence[str],
+    max_tokens: int,
+    ranking: RankingSettings | None,
+) -> Batch:
+    """The chunks and embeddings of each text, and with `ranking` their segment of the index."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
     embedder = _embedder()
     batch = split_batch(sources, max_tokens, embedder.count_tokens)
-    inputs = [
-        embedder_input(source.text, title, chunk)
+    every = [
+        (source.text, title, chunk)
         for source, title, chunks in zip(sources, titles, batch, strict=True)
         for chunk in chunks or ()
     ]
-    embeddings = iter(embedder.embed([text for text, _ in inputs], [above for _, above in inputs]))
-    return [None if chunks is None else (chunks, list(islice(embeddings, len(chunks)))) for chunks in batch]
+    texts, above = zip(*(embedder_input(*one) for one in every), strict=True) if every else ((), ())
+    embeddings = embedder.embed(texts, above)
+    rest = iter(embeddings)
+    embedded = [None if chunks is None else (chunks, list(islice(rest, len(chunks)))) for chunks in batch]
+    if not (ranking and every):
+        return Batch(embedded, None)
+    changes = Changes(
+        checkpoint=Checkpoint(),
+        chunk_ids=list(range(len(every))),
+        titles=[title for _, title, _ in every],
+        headings=[chunk.heading for *_, chunk in every],
+        texts=list(texts),
+        surroundings=[chunk.surroundings for *_, chunk in every],
+        embeddings=embeddings,
+        removed=[],
+    )
+    segment = _index(embedder.dimensions, ranking).segment(0, len(every), changes)
+    return Batch(embedded, BuiltSegment(changes.digest, segment))
 
 
 @cache
 def _embedder() -> LocalEmbedder:
     """The embedder of this worker."""
     return LocalEmbedder()
+
+
+@cache
+def _index(dimensions: int, ranking: RankingSettings) -> ChunkIndex:
+    """What builds the segments in this worker."""
+    from ragmemory.search.index.chunk_index import ChunkIndex
+
+    return ChunkIndex(dimensions, ranking)
 
 
 def split_batch(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio import from_thread, to_thread
@@ -26,6 +26,9 @@ from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
+
+if TYPE_CHECKING:
+    from ragmemory.search.indexing import Indexing
 
 # A longer text almost certainly exceeds a batch. One with more lines may not, but splitting it would delay
 # other documents by 0.1 s or more.
@@ -47,7 +50,6 @@ class ChunkPage(NamedTuple):
 class Preparation:
     """`max_tokens`: the size limit of a chunk, which the embedder may lower.
 
-    `on_page` is awaited with the number of chunks after each page of a long document;
     `on_abandoned` is called when hidden chunks must be swept.
     """
 
@@ -55,18 +57,19 @@ class Preparation:
         self,
         store: Store,
         embedder: Embedder,
+        indexing: Indexing,
         max_tokens: int,
-        on_page: Callable[[int], Awaitable[None]],
         on_abandoned: Callable[[], None],
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._max_tokens = max_tokens
-        self._on_page = on_page
+        self._indexing = indexing
         self._on_abandoned = on_abandoned
         # A FIFO lock: long documents take turns, page by page.
         self._turn = anyio.Lock()
-        self._worker = BulkWorker()
+        self.worker: BulkWorker | None = BulkWorker()
+        """None: everything is prepared in this process; set before the start."""
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
         """For each document: its outcome if nothing is new, its error, or the write to commit.
@@ -108,7 +111,8 @@ class Preparation:
                 if added is None:
                     return None
                 staged = added
-                await self._on_page(len(page.chunks))
+                self._indexing.note_write(len(page.chunks))
+                await self._indexing.keep_up()
         except BaseException:
             await self.abandon(staged)
             raise
@@ -161,17 +165,19 @@ class Preparation:
 
         Stored embeddings are not looked up: this embedder computes the same ones in less time.
         """
-        is_local = isinstance(self._embedder, LocalEmbedder)
+        worker = self.worker if isinstance(self._embedder, LocalEmbedder) else None
         # Embeddings that come with a document are kept.
-        if not is_local or any(write.known for write in writes) or not self._worker.takes(sources):
+        if not worker or any(write.known for write in writes) or not worker.takes(sources):
             return None
         titles = [write.document.title for write in writes]
-        batch = await self._worker.prepare(sources, titles, max_tokens)
+        batch = await worker.prepare(sources, titles, max_tokens, self._indexing.segment_settings)
         if batch is None:
             return None
+        if batch.built:
+            self._indexing.offer(batch.built)
         return [
             replace(write, chunks=one[0], embeddings=one[1]) if one else None
-            for write, one in zip(writes, batch, strict=True)
+            for write, one in zip(writes, batch.texts, strict=True)
         ]
 
     async def _with_embeddings(self, writes: Sequence[Write], known: Known) -> list[Write | Exception]:

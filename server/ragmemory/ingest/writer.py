@@ -53,8 +53,10 @@ class Writer:
         self._on_written = on_written
         self._on_whole_change = on_whole_change
         self.sweeper = Sweeper(store)
-        preparation = Preparation(store, embedder, max_tokens, self._note_page, self.sweeper.wake)
-        self.queue = WriteQueue(preparation.prepare, self._commit, preparation.build, preparation.abandon)
+        self.preparation = Preparation(store, embedder, indexing, max_tokens, self.sweeper.wake)
+        self.queue = WriteQueue(
+            self.preparation.prepare, self._commit, self.preparation.build, self.preparation.abandon
+        )
 
     async def inject(
         self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
@@ -128,10 +130,6 @@ class Writer:
         if chunks > _MANY_CHUNKS:
             await self._indexing.keep_up()
         return outcomes
-
-    async def _note_page(self, chunks: int) -> None:
-        self._indexing.note_write(chunks)
-        await self._indexing.keep_up()
 
     def _note_write(self, chunks: int = 0) -> None:
         self._indexing.note_write(chunks)

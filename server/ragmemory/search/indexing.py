@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ragmemory.errors import EmbedderMismatch
 
@@ -13,11 +13,25 @@ if TYPE_CHECKING:
 
     from ragmemory.embedders import Embedder
     from ragmemory.search.index.errors import DamagedFile
+    from ragmemory.search.index.segments import Segment
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
+    from ragmemory.settings import RankingSettings
     from ragmemory.stores.engine import Condition
     from ragmemory.stores.store import Store
+    from ragmemory.types.changes import Changes
+
+
+class BuiltSegment(NamedTuple):
+    """The segment of chunks that have no ids yet, and the digest of what it was built from."""
+
+    digest: bytes
+    segment: Segment
+
+    def segment_of(self, changes: Changes) -> Segment | None:
+        """The segment, if it was built from the same chunks."""
+        return self.segment if changes.digest == self.digest else None
 
 
 class Searcher(Protocol):
@@ -58,6 +72,13 @@ class Indexing(Protocol):
 
     def note_write(self, chunks: int = 0) -> None:
         """Note a commit, which `follow` will read."""
+
+    @property
+    def segment_settings(self) -> RankingSettings | None:
+        """The settings to build the segment of a batch with, before it is committed; None: not worthwhile."""
+
+    def offer(self, built: BuiltSegment) -> None:
+        """Take the segment of a batch that is about to be committed."""
 
     def note_change(self) -> None:
         """Note that there may be commits of other processes, which `follow` will read."""

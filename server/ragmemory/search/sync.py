@@ -6,7 +6,9 @@ Threads work on the index, one at a time; files are written concurrently.
 from __future__ import annotations
 
 import logging
+import math
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,7 @@ from msgspec.structs import replace
 from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.indexing import embedder_of, usable
+from ragmemory.search.indexing import BuiltSegment, embedder_of, usable
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -58,6 +60,11 @@ FLUSHED_ROWS = 1 << 14
 MANY, FEW = 5, 1
 # Rows in memory above which reading waits until files are written: more than arrive during a large merge.
 _MAX_UNSAVED = 8 * FLUSHED_ROWS
+# Segments of batches that are not committed yet: 2 MB each.
+_MAX_BUILT = 8
+# Seconds after a search in which others are expected: meanwhile the worker that embeds a batch also builds
+# its segment, which takes it a third of its time. It would delay a load during which nobody searches.
+_SEARCHED_SECONDS = 10.0
 # Equals no version of a store.
 _UNKNOWN = (0, 0)
 
@@ -88,6 +95,8 @@ class IndexSync:
         self._indexed = 0
         self._write_debounce: anyio.CancelScope | None = None
         self._idle_wait: anyio.CancelScope | None = None
+        self._built: deque[BuiltSegment] = deque(maxlen=_MAX_BUILT)
+        self._searched_at = -math.inf
         self._has_written = False  # a process that only reads exits at once
         self._shared: SharedIndex | None = None
         if store.engine.machine and not read_only:
@@ -108,6 +117,16 @@ class IndexSync:
         self._written.set()
         if self._write_debounce is not None and self._is_far_behind:
             self._write_debounce.cancel()
+
+    @property
+    def segment_settings(self) -> RankingSettings | None:
+        """See `Indexing.segment_settings`."""
+        is_searched = anyio.current_time() - self._searched_at < _SEARCHED_SECONDS
+        return self.ranking if is_searched else None
+
+    def offer(self, built: BuiltSegment) -> None:
+        """See `Indexing.offer`."""
+        self._built.append(built)
 
     def note_change(self) -> None:
         """Note that there may be commits of other processes, which `follow` will read."""
@@ -194,13 +213,19 @@ class IndexSync:
         if gap:
             await self._fill(index, *gap)
             return False
-        changes = await self._store.changes.since(index.checkpoint, _PAGE)
+        built = self._built[0] if self._built else None
+        limit = len(built.segment) if built else _PAGE
+        changes = await self._store.changes.since(index.checkpoint, limit)
         if await self._is_switched():
             return False
+        is_whole = len(changes.chunk_ids) < limit
+        segment = None
+        if built and not is_whole:  # Otherwise its batch is not committed yet.
+            self._built.popleft()
+            segment = await to_thread.run_sync(built.segment_of, changes)
         if changes.checkpoint != index.checkpoint or changes.hidden != index.hidden:
-            await to_thread.run_sync(index.apply, changes)
+            await to_thread.run_sync(index.apply, changes, segment)
         self._note_indexed(self._indexed + len(changes.chunk_ids))
-        is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
             self._version = version
         return is_whole
@@ -382,8 +407,9 @@ class IndexSync:
         from ragmemory.search.index.vectors import ALL_EXACT
 
         allowed = await self._store.passages.allowed(filter) if filter else None
+        self._searched_at = anyio.current_time()
         if self._idle_wait is not None:
-            self._idle_wait.deadline = anyio.current_time() + _IDLE_SECONDS
+            self._idle_wait.deadline = self._searched_at + _IDLE_SECONDS
         async with self._index_lock:
             if self._index is None:
                 return []

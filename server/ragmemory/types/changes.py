@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import msgspec
 from msgspec import Struct
 
 from ragmemory.types.writes import Embedding
@@ -32,3 +35,9 @@ class Changes(Struct, frozen=True):
     embeddings: list[Embedding]
     removed: list[int]  # chunk ids, some of which the index may never have seen
     hidden: list[tuple[int, int]] = []  # ranges of ids, inclusive, that no search may return
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the chunks without their ids: 16 bytes."""
+        chunks = [self.titles, self.headings, self.texts, self.surroundings, self.embeddings]
+        return hashlib.blake2b(msgspec.msgpack.encode(chunks), digest_size=16).digest()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -12,15 +13,21 @@ import pytest
 from anyio import to_process
 from msgspec.structs import replace
 
+from ragmemory.app import make_service
 from ragmemory.embedders import Embedder
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.ingest.bulk import BulkWorker, embedder_input
 from ragmemory.ingest.chunking import ChunkerInput
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation, input_digest
+from ragmemory.search.index.chunk_index import ChunkIndex
+from ragmemory.search.index.segments import Segment
+from ragmemory.search.indexing import BuiltSegment
+from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
+from ragmemory.types.changes import Changes
 from ragmemory.types.writes import Write
-from tests.support.memories import ORIGIN, SwitchableEmbedder
+from tests.support.memories import FOX, ORIGIN, PIE, SwitchableEmbedder, put, settings_for, uris
 from tests.support.stores import opened
 
 # `Preparation` in threads: it is not an instance of LocalEmbedder.
@@ -53,10 +60,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 def preparation(store: Store, embedder: Embedder) -> Preparation:
-    async def ignore(_: int) -> None:
-        pass
-
-    return Preparation(store, embedder, 512, ignore, lambda: None)
+    indexing = make_service(settings_for(Path(store.path).parent), embedder).indexing
+    return Preparation(store, embedder, indexing, 512, lambda: None)
 
 
 def bulk() -> list[Write]:
@@ -104,7 +109,8 @@ async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_
     outcomes.append(await preparing.prepare(writes))
     expected = await preparation(store, IN_THREADS).prepare(writes)
     assert outcomes == [expected, expected]
-    assert not preparing._worker.takes([source(900_000)])
+    assert preparing.worker
+    assert not preparing.worker.takes([source(900_000)])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
@@ -121,7 +127,7 @@ async def test_cancelling_a_batch_ends_its_worker(store: Store, embedder: LocalE
 
 async def given(preparing: Preparation) -> None:
     """Return when a worker has a batch."""
-    while not preparing._worker._limiter.borrowed_tokens:
+    while not (preparing.worker and preparing.worker._limiter.borrowed_tokens):
         await anyio.lowlevel.checkpoint()
 
 
@@ -134,6 +140,47 @@ async def test_embeddings_that_come_with_a_document_are_kept(store: Store, embed
     [written, *_] = await preparation(store, embedder).prepare([replace(first, known=known), *others])
     assert isinstance(written, Write)
     assert [one == bytes(512) for one in written.embeddings[:2]] == [True, False]
+
+
+async def test_what_a_worker_indexes_is_found_as_if_this_process_had_indexed_it(
+    tmp_path: Path, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragmemory.ingest.bulk.WORTHWHILE", 10_000)
+    settings = settings_for(tmp_path, memory__path=str(tmp_path / "memory.db"))
+    build, built_here = ChunkIndex.segment, list[int]()
+
+    def note_and_build(self: ChunkIndex, after: int, upto: int, changes: Changes) -> Segment:
+        built_here.append(len(changes.chunk_ids))
+        return build(self, after, upto, changes)
+
+    monkeypatch.setattr(ChunkIndex, "segment", note_and_build)
+    async with make_service(settings, embedder) as memory:
+        await put(memory, FOX, uri="fox")
+        assert memory.indexing.segment_settings is None  # Nobody searches.
+        assert await uris(memory, "fox") == ["fox"]
+        async with anyio.create_task_group() as tasks:
+            for write in bulk()[:-1]:
+                tasks.start_soon(memory.writer.queue.submit, write)
+        asked = ("bolt 12", "Kessel", "蒸気", "fox")
+        found = [await memory.search.query(text, 20) for text in asked]
+        assert built_here == [1]
+    shutil.rmtree(tmp_path / "memory.db-index")
+    async with make_service(settings, embedder) as memory:
+        assert [await memory.search.query(text, 20) for text in asked] == found
+        assert len(built_here) > 1
+
+
+async def test_a_segment_of_other_chunks_is_not_used(tmp_path: Path, embedder: LocalEmbedder) -> None:
+    async with make_service(settings_for(tmp_path), embedder) as memory:
+        await put(memory, FOX, uri="fox")
+        assert await uris(memory, "fox") == ["fox"]
+        assert isinstance(memory.indexing, IndexSync)
+        assert memory.indexing._index
+        [segment] = memory.indexing._index.segments
+        memory.indexing.offer(BuiltSegment(b"", segment))
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "apple pie"))[0] == "pie"
+        assert not memory.indexing._built
 
 
 def test_only_much_text_within_a_short_time_pays_a_worker() -> None:

@@ -42,10 +42,8 @@ async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[
     store = store_at(tmp_path / "memory.db", 5, 100)
     await store.engine.ensure_open()
 
-    async def ignore(_: int) -> None:
-        pass
-
-    yield Preparation(store, embedder, 512, ignore, lambda: None)
+    indexing = service_for(tmp_path, embedder).indexing
+    yield Preparation(store, embedder, indexing, 512, lambda: None)
     await store.engine.close()
 
 

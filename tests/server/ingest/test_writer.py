@@ -25,6 +25,7 @@ from ragmemory.errors import (
 )
 from ragmemory.search import sync
 from ragmemory.search.index.chunk_index import ChunkIndex
+from ragmemory.search.index.segments import Segment
 from ragmemory.service import MemoryService
 from ragmemory.types.changes import Changes
 from tests.support.memories import (
@@ -217,10 +218,10 @@ async def test_a_large_write_returns_when_the_index_has_almost_caught_up(
     reached, gate, returned = anyio.Event(), threading.Event(), anyio.Event()
     apply = ChunkIndex.apply
 
-    def wait(index: ChunkIndex, changes: Changes) -> None:
+    def wait(index: ChunkIndex, changes: Changes, built: Segment | None) -> None:
         from_thread.run_sync(reached.set)
         gate.wait()
-        apply(index, changes)
+        apply(index, changes, built)
 
     async def write() -> None:
         await put(memory, "".join(f"# Part {number}\n\nIt is alone.\n\n" for number in range(300)))

@@ -84,11 +84,16 @@ class ChunkIndex:
 
     # Follow the store
 
-    def apply(self, changes: Changes) -> None:
-        """Apply what the store has written since `checkpoint`."""
+    def apply(self, changes: Changes, built: Segment | None = None) -> None:
+        """Apply what the store has written since `checkpoint`; `built` has the same chunks, without ids."""
         self.hidden = changes.hidden
         removed = union(self.removed.ids, np.array(changes.removed, np.int64))
-        self._insert(self.checkpoint.chunk_id, changes.checkpoint.chunk_id, changes, removed)
+        after, upto = self.checkpoint.chunk_id, changes.checkpoint.chunk_id
+        if built is not None:
+            built = built.numbered(after, upto, changes.chunk_ids)
+        elif after < upto:
+            built = self.segment(after, upto, changes)
+        self._insert(built, removed)
         self.checkpoint = changes.checkpoint
 
     def gaps(self) -> Iterator[tuple[int, int]]:
@@ -103,13 +108,13 @@ class ChunkIndex:
 
     def fill(self, after: int, upto: int, changes: Changes) -> None:
         """Fill a gap with what the store holds of it."""
-        self._insert(after, upto, changes, self.removed.ids)
+        self._insert(self.segment(after, upto, changes), self.removed.ids)
 
-    def _insert(self, after: int, upto: int, changes: Changes, removed: NDArray[np.int64]) -> None:
+    def _insert(self, new: Segment | None, removed: NDArray[np.int64]) -> None:
         segments = list(self.segments)
-        if after < upto:
-            at = sum(segment.after < after for segment in segments)
-            segments.insert(at, self.segment(after, upto, changes))
+        if new is not None:
+            at = sum(segment.after < new.after for segment in segments)
+            segments.insert(at, new)
             while at and _can_be_merged(segments[at - 1], segments[at]):
                 at -= 1
                 segments[at : at + 2] = [Segment.merge(segments[at : at + 2], [None, None])]

@@ -6,7 +6,7 @@ New chunks become small segments in memory, which are merged into larger ones an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,10 @@ class Segment:
         for column in (segment.vectors, segment.words):
             column.expect_single_rows()
         return segment
+
+    def numbered(self, after: int, upto: int, chunk_ids: Sequence[int]) -> Segment:
+        """The same chunks with these ids."""
+        return replace(self, after=after, upto=upto, chunk_ids=Column(np.array(chunk_ids, np.int64)))
 
     def total_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """(d,) the sum of the vectors of some rows, exactly.

@@ -23,7 +23,7 @@ from ragmemory.search.index.candidates import CandidateIndex, Collection, term_i
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.search.indexing import embedder_of, usable
+from ragmemory.search.indexing import BuiltSegment, embedder_of, usable
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
 from ragmemory.search.retriever import Retriever
@@ -111,6 +111,13 @@ class RemoteIndex:
 
     def note_write(self, chunks: int = 0) -> None:  # noqa: ARG002
         self._has_written = True
+
+    @property
+    def segment_settings(self) -> None:
+        """The tail is short."""
+
+    def offer(self, built: BuiltSegment) -> None:
+        """None is built."""
 
     def note_change(self) -> None:
         """`follow` looks by itself."""
