@@ -57,10 +57,8 @@ def test_the_script_remembers_and_finds(examples: Path) -> None:
 
 
 def test_a_script_that_stores_much_runs_once(examples: Path) -> None:
-    (examples / "much.py").write_text(
-        EXAMPLES["notes.py"].replace("# Roses\n\n", '# Roses\n\n" + "A thorn. " * 80_000 + "\n\n'),
-        encoding="utf-8",
-    )
+    much = EXAMPLES["notes.py"].replace('"# Roses', '"A thorn. " * 80_000 + "\\n\\n# Roses')
+    (examples / "much.py").write_text(much, encoding="utf-8")
     assert printed(examples, "much.py").splitlines()[:2] == MEMORY_OUTPUT.splitlines()[:2]
 
 
