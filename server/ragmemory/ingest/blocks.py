@@ -26,7 +26,7 @@ MAX_BLOCK = 250_000
 TABLE_RULE = frozenset("|:- \t\r\n")
 # A longer table header is not repeated in each chunk: it would displace the rows.
 MAX_HEADER = 300
-BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
+BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
 

@@ -12,7 +12,7 @@ from ragmemory.ingest.blocks import BLANK_LINES
 
 Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table", "key"]
 Worded: TypeAlias = Literal[
-    "label", "number", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"
+    "label", "number", "version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"
 ]
 Family: TypeAlias = Drawn | Worded
 MAX_TITLE = 90
@@ -44,6 +44,15 @@ DATED = re.compile(
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([./])[ ]?\d{1,2}\2[ ]?\d{4}"
     r"|\d{1,2}\.?[ \t]+[^\W\d_]{3,9}\.?,?[ \t]+\d{4}|[^\W\d_]{3,9}\.?[ \t]+\d{1,2},[ \t]+\d{4})"
     r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
+)
+# A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14", "ed
+# (1.19-1) unstable". A number alone needs a year: it may be that of a section.
+VERSION = re.compile(
+    r"(?:\*+[ \t]+(?=.*\b(?:release|version|changes)\b))?"
+    r"(?P<name>(?:[^\W\d_](?:[\w+-]|\.\w)*,?[ \t]+){1,6}?|(?=v\d|.*\b\d{4}\b))"
+    r"\(?v?(?P<number>\d+(?:\.\d+)+)[\w.+~:-]*(?:[ \t]+release)?"
+    r"(?:\)[^.]*|[ \t]*:?(?:[ \t]*[-–—,(\[].*|[ \t]+[^\W\d_]{3,9}[ \t]+\d{1,2},?[ \t]+\d{4}:?)?)\s*$",
+    re.IGNORECASE,
 )
 LABEL = re.compile(
     r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
@@ -105,10 +114,7 @@ def candidates(text: str) -> Iterator[Candidate]:
     for start, stop in pairwise([*starts, len(text)]):
         at = start
         while at < stop:
-            line, end = line_at(text, at)
-            if not line.strip():  # a form feed
-                at, (line, end) = end, line_at(text, end)
-            indent = _indent(line)
+            indent = _indent(line_at(text, at)[0])
             if one := _option(text, at, stop, body):
                 option = indent
             elif option is not None and indent <= option:
@@ -146,6 +152,9 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         is_alone = len(title) <= MAX_TITLE and (BULLET.match(below) or not _is_broken(line, below))
         stop, title = (end, title) if is_alone else (start, date[0])
         return Candidate(start, stop, "date", 0, squeezed(title))
+    # An underlined one that begins with a word has a place among the other underlined titles.
+    if not (rule and title[0].isalpha()) and (release := _release(start, end, line, below)):
+        return release
     one = _numbered(text, start, end, line, "" if rule else below)
     if rule and is_title(title) and not (GAP.search(title) and not one):
         one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
@@ -159,6 +168,16 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if (found := EMPHASIZED.match(line)) and is_title(found[2]) and not below.strip():
         return Candidate(start, end, "emphasis", 0, squeezed(found[2]).rstrip("."))
     return _worded(text, start, end, line, below, body)
+
+
+def _release(start: int, end: int, line: str, below: str) -> Candidate | None:
+    """A release of a changelog."""
+    found = VERSION.match(line)
+    goes_on = len(line) > SHORT_LINE / 2 and below.lstrip()[:1].islower()
+    if not found or len(line) > MAX_TITLE or goes_on:
+        return None
+    title, name = squeezed(line.lstrip("* \t")).rstrip(":"), squeezed(found["name"]).casefold()
+    return Candidate(start, end, "version", name, title, _key(found["number"]))
 
 
 def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candidate | None:

@@ -23,18 +23,27 @@ from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates,
 # Minimum headings of a kind; more are needed if only the wording identifies it.
 MIN_EQUAL = 2
 MIN_WORDED = 3
-WORDED: tuple[Family, ...] = ("date", "roman", "numeral", "capitals", "emphasis", "margin", "option")
+WORDED: tuple[Family, ...] = (
+    "version",
+    "date",
+    "roman",
+    "numeral",
+    "capitals",
+    "emphasis",
+    "margin",
+    "option",
+)
 # Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
     *("marked", "ruled", "underlined", "banner", "table", "key", "label", "number"),
-    *("date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
+    *("version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
 )
 # Maximum kinds of one family, such as different labels.
 MAX_KINDS = 8
 # This many of one kind without text between them are a list.
 LISTED = 3
-# Maximum step between consecutive numbers: a heading between them may have been missed.
-MAX_STEP = 2
+# Maximum step between consecutive numbers: some headings, such as whole sentences, are not recognised.
+MAX_STEP = 4
 # A title that occurs this often is a running header, or a remark such as "NOTE".
 MAX_REPEATED = 3
 # Labels of the lowest level.
@@ -168,6 +177,8 @@ def _recurring(
         kinds = {rank: _counted(of_kind, None) for rank, of_kind in kinds.items()}
         if family == "numeral":
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
+    if family == "version":
+        kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_ordered(of_kind)}
     if family in ("capitals", "margin", "key"):
         titles = [one.title if family == "key" else DIGITS.sub("0", one.title) for one in members]
         times = Counter(titles)
@@ -217,6 +228,13 @@ def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> 
     if last > len(above) or key[:last] != above[:last]:
         return False
     return key[last] <= MAX_STEP if last == len(above) else 0 < key[last] - above[last] <= MAX_STEP
+
+
+def _is_ordered(members: Sequence[Candidate]) -> bool:
+    """Whether most of the numbers that differ from the one before rise, or most of them fall."""
+    steps = [one.key < other.key for one, other in pairwise(members) if one.key != other.key]
+    rises = sum(steps)
+    return len(steps) > 1 and 5 * max(rises, len(steps) - rises) >= 4 * len(steps)
 
 
 def _is_between_sentences(text: str, members: Sequence[Candidate]) -> bool:

@@ -295,6 +295,63 @@ def test_terms_in_the_margin_are_those_of_a_definition_list() -> None:
     assert paths(text) == ["Ascender", "Bleed", "Kern"]
 
 
+@pytest.mark.parametrize(
+    "releases",
+    [
+        ["Version 2.36.1", "Version 2.36", "Version 2.35"],
+        [
+            "* Noteworthy changes in release 9.1 (2022-04-15) [stable]",
+            "* Noteworthy changes in release 9.0",
+            "* Noteworthy changes in release 8.32, 2020-03-05",
+        ],
+        ["v2.9.14: May 02 2022:", "v2.9.13: Feb 19 2022:", "v2.9.12: May 13 2021:"],
+        ["5.4.1 (2023-01-11)", "5.4.0 (2022-12-13)", "5.3.5beta (2022-12-01)"],
+        [
+            "ed (1.19-1) unstable; urgency=medium",
+            "ed (1.18-1) unstable; urgency=low",
+            "ed (1.9-1) unstable; urgency=low",
+        ],
+        [
+            "NEWS for the Nettle 3.8.1 release",
+            "NEWS for the Nettle 3.8 release",
+            "NEWS for the Nettle 3.7 release",
+        ],
+        ["Kettle, 1.2.0 - 3 May 2021", "Kettle, 1.1.0 - 2 May 2021", "Kettle, 1.0.0 - 1 May 2021"],
+    ],
+)
+def test_the_releases_of_a_changelog_are_headings(releases: list[str]) -> None:
+    text = "".join(f"{one}\n\n- Works with Python 3.8\n\n- A bug is mended.\n\f\n" for one in releases)
+    assert [one.title for one in headings(text)] == [one.lstrip("* ").rstrip(":") for one in releases]
+
+
+def test_releases_may_be_underlined() -> None:
+    releases = ["5.4.1 (2023-01-11)", "5.4.0 (2022-12-13)", "5.3.5beta (2022-12-01)"]
+    text = "".join(f"{one}\n{'-' * len(one)}\n* A bug is mended.\n\n\n" for one in releases)
+    assert [one.title for one in headings(text)] == releases
+
+
+def test_lines_with_version_numbers_in_no_order_are_no_headings() -> None:
+    lines = [
+        "Python 3.8 (2019)",
+        "Python 2.7 (2010)",
+        "Python 3.9 (2020)",
+        "Python 2.6 (2008)",
+        "Python 3.1 (2009)",
+    ]
+    assert not headings("".join(f"{line}\n\nIt is installed.\n\n" for line in lines))
+
+
+def test_numbering_goes_on_below_questions_that_are_no_titles() -> None:
+    faq = (
+        " 1. Is it safe?\n\n    Yes.\n\n 2. Is it free?\n\n    Yes.\n\n 3. Is it fast?\n\n    Yes.\n\n"
+        " 4. open() fails.\n\n    Close it.\n\n 5. close() fails.\n\n    Open it.\n\n"
+        " 6. Can it read archives?\n\n    No.\n\n"
+    )
+    assert [one.title for one in headings(faq)] == [
+        *("1. Is it safe?", "2. Is it free?", "3. Is it fast?", "6. Can it read archives?"),
+    ]
+
+
 def test_the_chapters_of_a_book_may_be_numbers_alone() -> None:
     said = "It rained all day, and nobody went out.\n\n“Well,” said she.\n\n“Well,” said he.\n\n"
     text = f"1\n\nThe Inn\n\n{said}2\n\nThe Sea\n\n{said}3\n\nThe Isle\n\n{said}"
