@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from ragchat.grounding.words import (
+    SNAKE_CASE,
     content_words,
     folded,
     index_terms,
@@ -115,6 +116,9 @@ def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> li
         if terms := frozenset(index_terms(word)):
             weight *= GENERAL_FACTOR if general else factor
             found.setdefault(terms, Word(word, terms, weight, general, word in names))
+    for word in SNAKE_CASE.findall(text):  # Each of its parts is another name.
+        terms = frozenset(index_terms(word)[:1])
+        found.setdefault(terms, Word(word, terms, USUAL_WEIGHT * factor, is_name=True))
     return list(found.values())
 
 

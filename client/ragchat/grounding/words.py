@@ -25,7 +25,7 @@ _WORD = re.compile(
     rf"|[^\W_{UNSPACED}]+(?:['’.-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*"
 )
 _PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
-_SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
+SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
@@ -108,7 +108,7 @@ def index_terms(text: str) -> list[str]:
     So retry_after and retryAfter have the same terms. A hyphen separates words. Scripts without spaces give
     pairs of characters.
     """
-    found = [_stem(name.replace("_", "")) for name in _SNAKE_CASE.findall(text)] if "_" in text else []
+    found = [_stem(name.replace("_", "")) for name in SNAKE_CASE.findall(text)] if "_" in text else []
     for word in _WORD.findall(without_elisions(text)):
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]

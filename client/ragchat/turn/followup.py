@@ -63,6 +63,9 @@ _REFERENCE = re.compile(
 _UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
 _UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
 
+# "May 2024", "mai de 2024"
+_MONTH = re.compile(r"([^\W\d_]{3,})\.?,?(?: de| of)? (\d{4})\b")
+
 # A question with at most this many content words (characters in scripts without spaces) may be incomplete.
 FEW_WORDS = 3
 FEW_CHARACTERS = 8
@@ -79,11 +82,11 @@ CARRIED_WORDS = 12
 def search_text(question: str, history: Sequence[Turn]) -> str:
     """The query for a question after the turns in `history`. A question of many pages is not a follow-up.
 
-    Days are repeated as journals and files have them in their names: "9 March 2025" as "2025-03-09".
+    Days and months are repeated as journals, files and tables have them: "9 March 2025" as "2025-03-09".
     """
     if len(question) > MAX_QUERY_CHARACTERS:
         return question
-    days = _iso_days(question)
+    days = _iso_dates(question)
     if not history or not depends(question):
         return " ".join([question, *days])
     own = [*content_words(question), *days]
@@ -93,10 +96,13 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     return " ".join([question.strip(), *own, *_carried(before, own)])
 
 
-def _iso_days(text: str) -> list[str]:
-    """The days that a text names with their year, as 2025-03-09. Of 9/3/2025, both readings."""
-    found = [day for date in DATE.finditer(folded(text)) for day in _days(date)]
-    return [day for day in dict.fromkeys(found) if day not in text]
+def _iso_dates(text: str) -> list[str]:
+    """The days, as 2025-03-09, and months that a text names with their year. Of 9/3/2025, both readings."""
+    text = folded(text)
+    found = [day for date in DATE.finditer(text) for day in _days(date)]
+    months = _MONTH.findall(text) if not found else ()
+    found += [f"{year}-{MONTHS[word]:02}" for word, year in months if word in MONTHS]
+    return [date for date in dict.fromkeys(found) if date not in text]
 
 
 def _days(date: re.Match[str]) -> Iterator[str]:

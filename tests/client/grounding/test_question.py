@@ -101,6 +101,8 @@ def test_names_numbers_and_acronyms_are_those_that_only_the_same_word_holds(
         ("What happened on 2023-04-12?", "2023-04-13", True),
         ("Which NASA-group was it?", "NASA", False),
         ("What did the US sell?", "U.S. exports", False),
+        ("What is api_host?", "api_token and db_host", True),
+        ("What is api_host?", "the apiHost", False),
     ],
 )
 def test_a_name_is_missing_if_no_text_holds_it(question: str, text: str, *, is_missing: bool) -> None:
