@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 KIND = "Excel"
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
+# Number formats that are followed: zeros, decimals and a percent sign. Larger numbers are shown without them.
+NUMBER_FORMAT = re.compile(r"""0{1,20}(?:\.(0{1,9}))?([\\"\s]*%)?""")
+QUOTING = dict.fromkeys(map(ord, '\\"'))
+MAX_FORMATTED = 1e15
 
 
 class Unknown:
@@ -44,8 +50,8 @@ def read(path: Path, data: bytes) -> FileText:
         rows: list[list[str]] = []
         places: list[str] = []
         for number, values in _rows(workbook, sheet):
-            unknown += [cell_label(name, at, number) for at, value in values.items() if value is UNKNOWN]
-            shown = {at: text for at, value in values.items() if (text := _shown(value)).strip()}
+            unknown += [cell_label(name, at, number) for at, (value, _) in values.items() if value is UNKNOWN]
+            shown = {at: text for at, cell in values.items() if (text := _shown(*cell)).strip()}
             if any(column >= MAX_COLUMNS for column in shown):
                 notes.append(f"only its first {MAX_COLUMNS} columns were read")
             filled = [column for column in shown if column < MAX_COLUMNS]
@@ -80,12 +86,15 @@ def _open(file: IO[bytes]) -> Workbook:
         raise Damaged(KIND) from None
 
 
-def _rows(workbook: Workbook, sheet: ReadOnlyWorksheet) -> Iterator[tuple[int, dict[int, object]]]:
-    """The rows present in a sheet: their numbers, from 1, and their values by column, from 0.
+def _rows(
+    workbook: Workbook, sheet: ReadOnlyWorksheet
+) -> Iterator[tuple[int, dict[int, tuple[object, str]]]]:
+    """The rows present in a sheet: their numbers, from 1, and values with number formats by column, from 0.
 
     openpyxl's own iterator also yields missing rows and cells, a million of them if only the last one exists,
     and trusts the dimensions that the file declares.
     """
+    from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
     from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
     class Parser(WorkSheetParser):  # type: ignore[misc]
@@ -96,18 +105,36 @@ def _rows(workbook: Workbook, sheet: ReadOnlyWorksheet) -> Iterator[tuple[int, d
             return cell
 
     with sheet._get_source() as source:
-        formats = workbook._date_formats, workbook._timedelta_formats
-        parser = Parser(source, sheet._shared_strings, True, workbook.epoch, *formats)
+        dates = workbook._date_formats, workbook._timedelta_formats
+        parser = Parser(source, sheet._shared_strings, True, workbook.epoch, *dates)
+        codes = BUILTIN_FORMATS | dict(enumerate(workbook._number_formats, BUILTIN_FORMATS_MAX_SIZE))
+        formats = {at: codes.get(style.numFmtId, "") for at, style in enumerate(workbook._cell_styles)}
         for number, cells in parser.parse():
-            yield number, {cell["column"] - 1: cell["value"] for cell in cells}
+            yield (
+                number,
+                {cell["column"] - 1: (cell["value"], formats.get(cell["style_id"], "")) for cell in cells},
+            )
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, number_format: str) -> str:
+    """A value as the sheet shows it, dates in ISO 8601."""
     match value:
         case None | Unknown():
             return ""
         case bool():
             return str(value).upper()
+        case timedelta():
+            minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
+            shown = f"{'-' if value < timedelta() else ''}{minutes // 60}:{minutes % 60:02}"
+            return f"{shown}:{seconds:02}" if "s" in number_format.lower() else shown
+        case int() | float() if abs(value) < MAX_FORMATTED and (
+            found := NUMBER_FORMAT.fullmatch(number_format)
+        ):
+            decimals, percent = found[1] or "", found[2] or ""
+            number = Decimal(repr(value)) * (100 if percent else 1)
+            rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+            width = len(number_format) - len(percent) + (value < 0)
+            return f"{rounded:0{width}f}{percent.translate(QUOTING)}"
         case float():
             return f"{value:.15g}"
         case datetime():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,30 @@ def test_one_wide_row_does_not_make_all_rows_wide() -> None:
     header, rule, *rows, wide = found.text.strip().split("\n")[2:]
     assert rows == ["| 1 | 2 |"] * 7
     assert {line.count("|") for line in (header, rule, wide)} == {101}
+
+
+def test_durations_shares_and_zeros_are_written_as_the_sheet_shows_them() -> None:
+    workbook = openpyxl.Workbook()
+    cells: list[tuple[object, str, str]] = [
+        (timedelta(hours=41, minutes=15), "[h]:mm", "41:15"),
+        (timedelta(minutes=90, seconds=30), "[mm]:ss", "1:30:30"),
+        (-timedelta(hours=2), "[h]:mm", "-2:00"),
+        (0.19, "0%", "19%"),
+        (0.075, '0.0" "%', "7.5 %"),
+        (0.07, "0.00\\ %", "7.00 %"),
+        (7, "0000", "0007"),
+        (-7, "0000", "-0007"),
+        (4.5, "0.00", "4.50"),
+        (2.675, "0.00", "2.68"),
+        (4.5, "#,##0.00 €", "4.5"),
+        (7e20, "0.00", "7e+20"),
+        (date(2026, 11, 22), "dd.mm.yy", "2026-11-22"),
+    ]
+    for row, (value, number_format, _) in enumerate(cells, 1):
+        workbook.active.cell(row, 1, value).number_format = number_format
+        workbook.active.cell(row, 2, row)
+    lines = read(FILE, saved(workbook)).text.strip().split("\n")
+    assert [line.split("|")[1].strip() for line in (lines[2], *lines[4:])] == [shown for *_, shown in cells]
 
 
 def test_a_hidden_sheet_is_read_and_named_as_hidden() -> None:
