@@ -86,6 +86,7 @@ BANNERS = frozenset((
     "toc", "topbar",
 ))
 # fmt: on
+UNSEEN = re.compile(r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.IGNORECASE)
 NOT_LETTERS = re.compile("[^a-z]+")
 NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
 WORD_END = re.compile(r"\w\Z")
@@ -145,8 +146,8 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     turning = {block.mem_id: block for block in map(_block_of, root.css(TURNING))}
     for block in [one for one in turning.values() if _turns(one) and not _is_within(one, turning)]:
         block.decompose()
-    for deleted in root.css("del, s, strike"):
-        deleted.replace_with("")
+    for unseen in [*root.css("del, s, strike"), *filter(_is_unseen, root.css("[hidden], [style]"))]:
+        unseen.replace_with("")
     _write_shifted(root)
     blocks = _Blocks(len(root.text() or "") if is_page else 0)
     blocks.walk(root, 0)
@@ -354,11 +355,15 @@ def _is_item(block: str) -> bool:
     return re.match(r"[> ]*(?:- |\d+\. )", block) is not None
 
 
+def _is_unseen(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return "hidden" in attributes or UNSEEN.search(attributes.get("style") or "") is not None
+
+
 def _is_hidden(node: LexborNode) -> bool:
     attributes = node.attributes
     return (
-        "hidden" in attributes
-        or attributes.get("aria-hidden") == "true"
+        attributes.get("aria-hidden") == "true"
         or attributes.get("role") in NAVIGATION
         or (node.tag == "header" and node.css_first("h1, h2") is None)
     )

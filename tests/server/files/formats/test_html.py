@@ -45,6 +45,18 @@ def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_o
     )
 
 
+def test_what_a_style_hides_is_left_out_also_in_tables_and_headings() -> None:
+    assert (
+        text_of(
+            "<div style='color: red; DISPLAY : none !important'>no <b style='display:none'>no</b></div>"
+            "<h1>Codes<span style='visibility:hidden;'> no</span></h1><p style='display:block'>Seen "
+            "<i style='--display:none'>too</i>.</p><table><tr><td>A<td>B<tr style='display:none'><td>no<td>no"
+            "<tr><td>C<div style='display: none'>no</div><td>D</table>"
+        )
+        == "# Codes\n\nSeen too.\n\n| A | B |\n| --- | --- |\n| C | D |\n"
+    )
+
+
 def test_contents_and_links_to_the_neighbours_of_a_section_are_left_out() -> None:
     contents = "".join(f"<dt><a href=#s{n}>Section {n}</a></dt>" for n in range(5))
     turning = "<a href=#s1 rel=prev>Sea</a>, Next: <a href=#s3 accesskey=n>Land</a>"
