@@ -14,7 +14,7 @@ from anyio import from_thread, to_thread
 
 from ragcommon.errors import os_reason
 from ragcommon.files.folder import Folder
-from ragcommon.files.writing import appearing
+from ragcommon.files.writing import PRIVATE, appearing
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import BackupFailed, MemoryUnusable, NotAMemory
 from ragmemory.stores.engine import OnCopied
@@ -53,6 +53,7 @@ def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int,
         with Folder(target.parent) as folder, TemporaryDirectory(prefix=".backup-", dir=place) as staging:
             _check(source, folder, target.name, force)
             copy = Path(staging, target.name)
+            copy.touch(PRIVATE)
             _copy(source, copy, report)
             with copy.open("r+b") as written:
                 os.fsync(written.fileno())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from pathlib import Path
 
 import anyio
@@ -39,6 +42,18 @@ async def test_a_backup_during_writes_is_a_whole_memory(tmp_path: Path) -> None:
             assert (await restored.maintenance.verify(ignore)).ok
             assert (await restored.search.query("fox 7", 1)).hits[0].uri == "07"
             assert (await restored.history.restore("00", None, ORIGIN)).status == "added"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no file modes")
+async def test_only_its_owner_may_read_a_backup(tmp_path: Path) -> None:
+    usual = os.umask(0o022)
+    try:
+        async with service_for(tmp_path, roots=["*"]) as memory:
+            await memory.writer.inject("Fox.", {"uri": "fox"}, ORIGIN)
+            await memory.maintenance.backup(str(tmp_path / "copy.db"), ignore)
+    finally:
+        os.umask(usual)
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
 
 
 async def test_a_backup_replaces_only_a_memory_that_is_not_in_use_and_if_forced(tmp_path: Path) -> None:
