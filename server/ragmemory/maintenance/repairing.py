@@ -29,6 +29,10 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     before = await store.engine.verify(on_progress)
     if before.ok:
         return Repaired(True, [])
+    try:
+        await store.engine.ensure_open()
+    except MemoryDamaged:
+        return Repaired(False, before.problems)
     copy = ""
     if store.engine.is_file:
         name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"

@@ -111,6 +111,25 @@ async def test_a_damaged_text_is_named_and_left_alone(folder: Path) -> None:
         assert (await memory.documents.read("u2"))[1].endswith("!")
 
 
+async def test_a_repair_of_what_cannot_be_opened_names_the_damage_and_what_to_do(folder: Path) -> None:
+    change(
+        folder,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET name = CAST(x'ba' AS TEXT), sql = 'no' WHERE name = 'chunks'",
+    )
+    before = (folder / "memory.db").read_bytes()
+    async with service_for(folder) as memory:
+        verified = await memory.maintenance.verify(ignore)
+        done = await memory.maintenance.repair(ignore)
+    assert verified.problems == [
+        f"{folder}/memory.db cannot be opened: the description of its tables is damaged. Nothing can be read "
+        "or repaired in it. Move it away and load the documents again, or put a backup of the file in its "
+        "place."
+    ]
+    assert (done.ok, done.problems, done.backup) == (False, verified.problems, "")
+    assert (folder / "memory.db").read_bytes() == before
+
+
 async def test_a_sound_memory_is_not_changed_or_copied(folder: Path) -> None:
     async with service_for(folder) as memory:
         done = await memory.maintenance.repair(ignore)

@@ -42,6 +42,10 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 _BACKUP = "Put a backup of the file in its place."
 _REBUILD = "`ragchat memory verify --repair` builds it again."
+_START_AGAIN = (
+    "Nothing can be read or repaired in it. Move it away and load the documents again, or put a backup of "
+    "the file in its place."
+)
 
 # "Tree 5 page 7 cell 1: …" from SQLite 3.42 on, "Page 7: …" and "On tree page 7 cell 1: …" before.
 _PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
@@ -73,7 +77,7 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
     except PermissionError as error:
         raise MemoryUnusable(str(path), "your user may not read it") from error
     except (*_DAMAGE, OSError) as error:
-        problems.append(f"{path} cannot be opened: {_message(error)}. {_BACKUP}")
+        problems.append(f"{path} cannot be opened: {_message(error)}. {_START_AGAIN}")
     return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
 
 
@@ -311,4 +315,6 @@ def _message(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) 
         if is_memory_short():
             raise error
         return connections.OUT_OF_BOUNDS
+    if isinstance(error, UnicodeDecodeError):  # Texts are read as bytes: it is in a message of SQLite.
+        return "the description of its tables is damaged"
     return os_reason(error)
