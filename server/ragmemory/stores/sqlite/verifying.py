@@ -47,6 +47,8 @@ _START_AGAIN = (
     "the file in its place."
 )
 
+# Findings about an index, which is built again from its table.
+_OF_AN_INDEX = re.compile(r"row \d+ missing from index|wrong # of entries in index")
 # "Tree 5 page 7 cell 1: …" from SQLite 3.42 on, "Page 7: …" and "On tree page 7 cell 1: …" before.
 _PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
 
@@ -122,14 +124,15 @@ async def _file(connection: aiosqlite.Connection, report: _Report) -> None:
     named = False
     async for table, finding in _damaged_tables(connection, "integrity_check"):
         named = True
-        report(f"The table {table} is damaged: {finding}. {_BACKUP}")
+        remedy = _REBUILD if _OF_AN_INDEX.match(finding) else _BACKUP
+        report(f"The table {table} is damaged: {finding}. {remedy}")
     if not named:
         for finding in findings:
             report(f"The file is damaged: {finding}. {_BACKUP}")
 
 
 async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> AsyncIterator[tuple[str, str]]:
-    """Each damaged table with the first finding of SQLite's check."""
+    """Each damaged table with the first finding of SQLite's check, about an index only if all are."""
     rows = await connection.execute_fetchall(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     )
@@ -137,7 +140,7 @@ async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> Async
         quoted = _text(name).replace("'", "''")
         found = await _findings(connection, f"{check}('{quoted}')")
         if found != ["ok"]:
-            yield _text(name), found[0]
+            yield _text(name), min(found, key=lambda finding: _OF_AN_INDEX.match(finding) is not None)
 
 
 async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:

@@ -141,6 +141,15 @@ async def test_a_damaged_table_is_named_and_the_others_are_checked_all_the_same(
     assert any(problem.startswith("The document u4 is damaged.") for problem in found.problems)
 
 
+async def test_a_damaged_index_is_named_as_what_a_repair_builds_again(path: Path) -> None:
+    overwrite(path, root_page(path, "journal_undoable"), b"\x0a\0\0\0\0\x10\0\0")  # a page without entries
+    [problem] = (await verified(path)).problems
+    assert problem.startswith("The table journal is damaged: row ")
+    assert problem.endswith(
+        "missing from index journal_undoable. `ragchat memory verify --repair` builds it again."
+    )
+
+
 @pytest.mark.parametrize(
     "damage",
     [
