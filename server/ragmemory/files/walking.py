@@ -24,7 +24,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import Parser, parser_for
+from ragmemory.files.formats.detection import HIDDEN, Parser, parser_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -278,7 +278,7 @@ def _walk(
 def _is_hidden(path: Path, memory: Path | None) -> bool:
     """Whether a walk passes over it in silence: it is hidden, a token of ours, or a file of the memory."""
     is_own = memory is not None and path.parent == memory.parent and path.name.startswith(memory.name)
-    return path.name.startswith(".") or path.name in OWN_SECRETS or is_own
+    return path.name.startswith(HIDDEN) or path.name in OWN_SECRETS or is_own
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
@@ -310,7 +310,7 @@ def is_walked(root: Path, path: Path) -> bool:
     ignored, folder = Gitignore.above(root), root
     for name in path.relative_to(root).parts:
         ignored, folder = ignored.at(folder), folder / name
-        if name.startswith(".") or ignored.matches(folder, is_folder(folder)):
+        if name.startswith(HIDDEN) or ignored.matches(folder, is_folder(folder)):
             return False
     return True
 
@@ -321,7 +321,7 @@ def has_files(root: Path) -> bool:
     while pending:
         with suppress(OSError), Folder(pending.pop(), listed=True) as folder:
             for entry in folder.entries():
-                if entry.name.startswith("."):
+                if entry.name.startswith(HIDDEN):
                     continue
                 if not entry.is_dir(follow_symlinks=False):
                     return True

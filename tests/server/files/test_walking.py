@@ -39,7 +39,7 @@ def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) ->
 
 
 def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
-    write(tmp_path, {".secret.md": "x", ".git/config": "x", "seen.md": "x"})
+    write(tmp_path, {".secret.md": "x", ".git/config": "x", "seen.md": "x", "~$seen.docx": "x"})
     found = find_files([tmp_path])
     assert names(found, tmp_path) == ["seen.md"]
     assert not found.refusals

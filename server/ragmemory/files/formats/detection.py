@@ -42,6 +42,8 @@ _MODULES = {
     for extension in (f".{name}" for name in extensions.split())
 }
 TEXT = "text"
+# How the names of files begin that folders and archives hide; the last are those that Office has open.
+HIDDEN = (".", "~$")
 # Binary formats, which are recognised by their first bytes.
 KINDS = {
     **{"bundles": "an archive", "docx": "a Word file", "epub": "an EPUB file"},

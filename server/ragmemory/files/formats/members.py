@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
-from ragmemory.files.formats.detection import Parser, parser_for, read
+from ragmemory.files.formats.detection import HIDDEN, Parser, parser_for, read
 from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN_NAMES
@@ -59,7 +59,7 @@ class Members:
         """Add a file of `size` bytes at `place`. Raises TooMuchText; other failures end up in `note`."""
         path = PurePosixPath(name.replace("\\", "/"))
         shown = one_line(str(path))[:MAX_NAME]
-        if any((part.startswith(".") and part != "..") or part == METADATA for part in path.parts):
+        if any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in path.parts):
             return  # Hidden, as in folders.
         try:
             if not path.name or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
