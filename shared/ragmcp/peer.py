@@ -113,7 +113,10 @@ class Waiter:
 
 
 class Peer:
-    """Runs one connection: `handle` answers a request or raises; `on_notification` gets notifications."""
+    """Runs one connection: `handle` answers a request or raises; `on_notification` gets notifications.
+
+    `on_stray` gets the beginning of each line that is no message.
+    """
 
     def __init__(
         self,
@@ -121,12 +124,14 @@ class Peer:
         connection: Connection[Waiter],
         handle: Callable[[Request], Coroutine[Any, Any, Any]],
         on_notification: Callable[[Notification], None] = lambda _: None,
+        on_stray: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.connection = connection
         self.closed = anyio.Event()
         self._stream = stream
         self._handle = handle
         self._notifications = Notifications(on_notification)
+        self._on_stray = on_stray
         self._todo: deque[Request] = deque()
         self._running: dict[Id, anyio.CancelScope] = {}
         # Workers, as _work explains: the idle ones, and the number of those that handle a request or read.
@@ -281,7 +286,9 @@ class Peer:
                     self._stream.write(line)
                 case Cancelled(id):
                     self._cancel(id)
-                case Unusable(error):
+                case Unusable(error, line):
+                    if line and isinstance(error, RemoteProtocolError):
+                        self._on_stray(line.decode(errors="replace"))
                     self._ignore(error)
 
     def _ignore(self, error: RagMcpError) -> None:

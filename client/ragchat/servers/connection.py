@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import anyio
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady, ToolChanged
 from ragchat.log import ServerLog
-from ragchat.sanitize import one_line
+from ragchat.sanitize import one_line, without_escapes
 from ragchat.servers.asking import User, make_handlers
 from ragchat.servers.bounded_log import bounded_log
 from ragchat.servers.clock import Clock
@@ -52,6 +53,8 @@ _UNSAFE = re.compile(r"[^\w-]")
 MAX_PAUSE_SECONDS = 300.0
 # The pause after listing tools again: some servers send change notifications endlessly.
 RELIST_SECONDS = 0.5
+# Characters that are shown of a line that is no message.
+MAX_STRAY = 100
 
 
 class Connection(ManagedServer):
@@ -86,7 +89,9 @@ class Connection(ManagedServer):
         self._user = user
         self._clock = Clock(clock)
         self._visits = Visits(config.name, user, self._clock)
-        self._handlers = make_handlers(config.name, user, self._clock, self._visits.complete, self.log)
+        self._stray = ""  # the first line of the current start that is no message
+        handlers = make_handlers(config.name, user, self._clock, self._visits.complete, self.log)
+        self._handlers = replace(handlers, on_stray=self._note_stray)
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
@@ -164,6 +169,7 @@ class Connection(ManagedServer):
         """Start the server or connect to it, list its tools, and follow their changes."""
         if self.failure is None:  # Otherwise the failure stays visible during the restart.
             self.state = ServerState.STARTING
+        self._stray = ""
         listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
@@ -192,9 +198,14 @@ class Connection(ManagedServer):
             from ragchat.servers.recipes import PROGRAMS
 
             error.hint = PROGRAMS.get(error.command[0], "")
+        elif isinstance(error, RequestTimedOut) and self._stray:
+            error.hint = f"It printed what is no JSON-RPC message: {self._stray}"
         self.state = ServerState.LOGIN if isinstance(error, LoginRequired) else ServerState.FAILED
         self.failure = error
         self._start_finished.set()
+
+    def _note_stray(self, line: str) -> None:
+        self._stray = self._stray or one_line(without_escapes(line), MAX_STRAY)
 
     @asynccontextmanager
     async def _start(self) -> AsyncIterator[Client]:

@@ -245,6 +245,7 @@ async def connect(
         Connection(message_bytes, refuses=False),
         lambda request: client.answer(request),
         lambda notification: client.handle_notification(notification),
+        handlers.on_stray,
     )
     client = Client(peer, identity, handlers)
     async with background_task(peer.run):

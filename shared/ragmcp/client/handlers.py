@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
-    """Each handler may be None."""
+    """The first five may be None."""
 
     elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
@@ -30,6 +30,8 @@ class Handlers(Struct, frozen=True, kw_only=True):
     on_log: Callable[[LogMessage], None] | None = None
     # The user is done with the page of the elicitation that has this id.
     on_visited: Callable[[str], None] | None = None
+    # The server printed a line that is no message, which begins like this.
+    on_stray: Callable[[str], None] = lambda _: None
 
     def capabilities(self) -> dict[str, Any]:
         """The capabilities that the client declares."""

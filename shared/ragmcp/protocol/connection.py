@@ -26,6 +26,8 @@ CANCELLED = "notifications/cancelled"
 
 # Over stdio a host may pipe many requests at once; HTTP clients get a lower limit.
 MAX_IN_PROGRESS = 100_000
+# The beginning of an unusable line that is kept.
+SHOWN_BYTES = 200
 
 
 class Answered(Struct, Generic[Waiter], frozen=True):
@@ -48,9 +50,10 @@ class Reply(Struct, frozen=True):
 
 
 class Unusable(Struct, frozen=True):
-    """An unusable message that answers no request; to be logged."""
+    """An unusable message that answers no request; to be logged. `line`: its beginning, if it was a line."""
 
     error: RagMcpError
+    line: bytes = b""
 
 
 Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Unusable
@@ -92,7 +95,10 @@ class Connection(Generic[Waiter]):
                 error = MessageTooLarge(line.size, self.decoder.limit)
                 events += self._receive(jsonrpc.salvaged(line.head, line.tail, error), None)
             else:
-                events += self.receive_message(line)
+                found = self.receive_message(line)
+                if found and isinstance(found[-1], Unusable):
+                    found[-1] = Unusable(found[-1].error, bytes(line[:SHOWN_BYTES]))
+                events += found
         return events
 
     def receive_message(self, message: Line) -> list[Event[Waiter]]:

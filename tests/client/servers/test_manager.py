@@ -46,6 +46,14 @@ CHATTY = {
     "command": sys.executable,
     "args": ["-c", "while True: print('this is not JSON-RPC', flush=True)"],
 }
+# It prints a line to stdout, and then never anything.
+GREETING = {
+    "command": sys.executable,
+    "args": [
+        "-c",
+        r"import sys; print('\x1b[31m[INFO] ready\x00 ' + 'x' * 300, flush=True); sys.stdin.read()",
+    ],
+}
 
 
 # It announces a log whose level it does not let clients set.
@@ -104,14 +112,22 @@ async def test_a_server_called_memory_is_not_taken_for_the_memory(tmp_path: Path
 
 @pytest.mark.full
 async def test_servers_that_hang_or_write_rubbish_do_not_disturb_the_others(tmp_path: Path) -> None:
-    write(tmp_path, good=GOOD, silent=SILENT, chatty=CHATTY)
+    write(tmp_path, good=GOOD, silent=SILENT, chatty=CHATTY, greeting=GREETING)
     async with managed(tmp_path, start_seconds=8.0) as manager:
         states = {name: connection.state for name, connection in manager.connections.items()}
         assert states == {
             "good": ServerState.READY,
             "silent": ServerState.FAILED,
             "chatty": ServerState.FAILED,
+            "greeting": ServerState.FAILED,
         }
+        failures = [manager.connections[name].failure for name in ("silent", "greeting")]
+        late = "The server did not answer its start within 8 s."
+        assert [str(failure) for failure in failures] == [late, late]
+        assert [failure.hint for failure in failures if failure] == [
+            "",
+            f"It printed what is no JSON-RPC message: [INFO] ready␀ {'x' * 85}…",
+        ]
         add = tool(manager, "good__Add")
         assert (await add.call({"a": 1, "b": 2})).ok
 
