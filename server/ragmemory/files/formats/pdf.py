@@ -26,6 +26,7 @@ from ragmemory.files.formats.pdf_headings import (
     Line,
     headings,
     repeated,
+    running_heads,
     with_headings,
     without_repeated,
 )
@@ -67,7 +68,13 @@ def read(path: Path, data: bytes) -> FileText:
     count = len(document)
     scanned = ScannedPages(data)
     pages = [_page(document, number, scanned) for number in range(min(count, MAX_PAGES))]
-    found = headings([page.lines for page in pages], list(_outline(document)))
+    blank = [
+        number for number, page in enumerate(pages, 1) if not page.text.strip() and number not in scanned
+    ]
+    outline = list(_outline(document))
+    for number, head in running_heads([page.text for page in pages], outline):
+        pages[number] = _without(pages[number], head)
+    found = headings([page.lines for page in pages], outline)
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
     heads = repeated([page.text for page in pages])
     builder = TextBuilder()
@@ -75,9 +82,6 @@ def read(path: Path, data: bytes) -> FileText:
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
         builder.add(without_repeated(text, heads), f"p. {number + 1}{mark}")
-    blank = [
-        number for number, page in enumerate(pages, 1) if not page.text.strip() and number not in scanned
-    ]
     unsure = [number for number, page in enumerate(pages, 1) if not page.is_sure]
     notes = [_without_text(blank, count) + scanned.reason] if blank else []
     if read_by_ocr := scanned.note():
@@ -129,6 +133,11 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
         return _Page(_joined(plain), True, lines)
     text, unknown = arranged(list(_characters(page)))
     return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
+
+
+def _without(page: _Page, head: str) -> _Page:
+    text = "\n".join(line for line in page.text.split("\n") if line != head)
+    return page._replace(text=text, lines=[line for line in page.lines if line.text != head.strip()])
 
 
 def _drawn(page: pypdfium2.PdfPage) -> Image:

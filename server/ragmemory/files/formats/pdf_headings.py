@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from ragmemory.files.formats.file_text import not_a_heading
@@ -34,6 +35,8 @@ MAX_LISTED = 3
 NUMBER = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?\s")
 # In the text, a number may precede the title of an outline entry.
 LEADING_NUMBER = re.compile(r"[\W\d_]*|(?:appendix|chapter|part|kapitel|anhang)?[\W\d_]*[a-z]?[\W\d_]*")
+LEADING_DIGITS = re.compile(r"(?:appendix|chapter|part|kapitel|anhang)?\d*")
+PAGE = re.compile(r"\d{1,5}", re.ASCII)
 
 
 class Line(NamedTuple):
@@ -72,6 +75,32 @@ def without_repeated(text: str, keys: set[str]) -> str:
     lines = text.split("\n")
     edges = {number for number in _edge_numbers(lines) if _key(lines[number]) in keys}
     return "\n".join(line for number, line in enumerate(lines) if number not in edges)
+
+
+def running_heads(pages: Sequence[str], outline: Sequence[Bookmark]) -> Iterator[tuple[int, str]]:
+    """Running headers and footers whose text changes by section, with their pages: number and title.
+
+    The title is one of the outline. Its only line on its own page is the heading, which may have a number.
+    """
+    entries = Counter((entry.page, _unnumbered(entry.title)) for entry in outline[:MAX_ENTRIES])
+    titles = {title for _, title in entries if title}
+    shifts = Counter[int]()
+    for page, text in enumerate(pages):
+        ends = (word for line in _edges(text) for word in (line.split()[0], line.split()[-1]))
+        numbers = {word for word in ends if PAGE.fullmatch(word)}
+        shifts.update(int(number) - page for number in numbers)
+    shift, times = max(shifts.items(), key=itemgetter(1), default=(0, 0))
+    if times < max(MIN_PAGES, REPEATED * len(pages)):
+        return
+    for page, text in enumerate(pages):
+        for line in _edges(text):
+            number, words = str(page + shift), line.split()
+            if number not in (words[0], words[-1]):
+                continue
+            title = _unnumbered(" ".join(words[1:] if words[0] == number else words[:-1]))
+            others = (_unnumbered(other) for other in text.split("\n") if other != line)
+            if title in titles and list(others).count(title) >= entries[page, title]:
+                yield page, line
 
 
 def headings(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> list[Heading]:
@@ -209,6 +238,11 @@ def _edge_numbers(lines: Sequence[str]) -> set[int]:
 
 def _key(line: str) -> str:
     return DIGITS.sub("0", squeezed(line).casefold())
+
+
+def _unnumbered(title: str) -> str:
+    """The letters of a title without the number before them."""
+    return LEADING_DIGITS.sub("", _letters(title), count=1)
 
 
 def _letters(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import pdf as module
 from ragmemory.files.formats.pdf import read
-from ragmemory.files.formats.pdf_headings import Bookmark, Line, headings
+from ragmemory.files.formats.pdf_headings import Bookmark, Line, headings, running_heads
 from tests.support.documents import pdf
 
 pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
@@ -179,6 +179,20 @@ def test_running_headers_and_footers_are_removed() -> None:
     said = [f"Of the {word} kite." for word in ("first", "second", "third", "last")]
     pages = [f"The Kite Review\n{one}\nPage {number}" for number, one in enumerate(said)]
     assert read(PAPER, pdf(pages)).text == "\n\n".join(said) + "\n"
+
+
+def test_running_heads_of_sections_are_a_page_number_and_a_title_that_is_there_already() -> None:
+    pages = [
+        f"On kites\n{SAID}\n1",
+        f"2 Chapter 1. FLYING\n{SAID}",
+        f"1.2. Strings 3\n{SAID}\n1.2 Strings\n{SAID}",
+        f"4 Building\n{SAID}",
+        f"6 Building\n{SAID}",
+        f"6 kites\n{SAID}",
+    ]
+    outline = [Bookmark(0, 1, "1 Flying"), Bookmark(2, 2, "1.2 Strings"), Bookmark(3, 1, "Building")]
+    assert [*running_heads(pages, outline)] == [(1, "2 Chapter 1. FLYING"), (2, "1.2. Strings 3")]
+    assert not [*running_heads(pages[:2], outline)]
 
 
 def test_an_outline_names_the_headings() -> None:
