@@ -86,7 +86,12 @@ BANNERS = frozenset((
     "toc", "topbar",
 ))
 # fmt: on
-UNSEEN = re.compile(r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.IGNORECASE)
+# What is not displayed may still be unfolded by the reader; what has no size either, is never to be seen.
+UNSEEN = re.compile(
+    r"(?=.*(?<![\w-])display\s*:\s*none\b)"
+    r".*(?<![\w-])(?:mso-hide\s*:\s*all|(?:max-height|max-width|height|width|font-size|line-height)\s*:\s*0)",
+    re.IGNORECASE | re.DOTALL,
+)
 NOT_LETTERS = re.compile("[^a-z]+")
 NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
 WORD_END = re.compile(r"\w\Z")
@@ -357,7 +362,7 @@ def _is_item(block: str) -> bool:
 
 def _is_unseen(node: LexborNode) -> bool:
     attributes = node.attributes
-    return "hidden" in attributes or UNSEEN.search(attributes.get("style") or "") is not None
+    return "hidden" in attributes or UNSEEN.match(attributes.get("style") or "") is not None
 
 
 def _is_hidden(node: LexborNode) -> bool:

@@ -45,15 +45,15 @@ def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_o
     )
 
 
-def test_what_a_style_hides_is_left_out_also_in_tables_and_headings() -> None:
+def test_what_is_never_to_be_seen_is_left_out_also_in_tables_and_headings() -> None:
     assert (
         text_of(
-            "<div style='color: red; DISPLAY : none !important'>no <b style='display:none'>no</b></div>"
-            "<h1>Codes<span style='visibility:hidden;'> no</span></h1><p style='display:block'>Seen "
-            "<i style='--display:none'>too</i>.</p><table><tr><td>A<td>B<tr style='display:none'><td>no<td>no"
-            "<tr><td>C<div style='display: none'>no</div><td>D</table>"
+            "<div style='max-height: 0px; DISPLAY : none !important'>no <b style='display:none'>no</b></div>"
+            "<h1>Codes<span style='display:none;mso-hide:all'> no</span></h1><p style='width:0'>Seen "
+            "<i style='--display:none;height:0'>too</i>.</p><p style='display:none'>Unfolded</p>"
+            "<table><tr><td>A<td>B<tr style='display:none;font-size:0'><td>no<td>no<tr><td>C<td>D</table>"
         )
-        == "# Codes\n\nSeen too.\n\n| A | B |\n| --- | --- |\n| C | D |\n"
+        == "# Codes\n\nSeen too.\n\nUnfolded\n\n| A | B |\n| --- | --- |\n| C | D |\n"
     )
 
 
