@@ -98,6 +98,25 @@ def test_a_server_that_is_lost_meanwhile_is_named_and_completed_when_it_is_back(
         assert total(ragchat) == FILES
 
 
+def test_watching_loads_what_changed_while_the_server_was_away(
+    tmp_path: Path, embedder: EmbeddingsServer
+) -> None:
+    pytest.importorskip("watchfiles", reason="the environment was set up before watchfiles was needed")
+    with serving(tmp_path, embedder) as server:
+        ragchat = client_of(server, tmp_path)
+        (ragchat.folder / "tea.md").write_text("Tea.", encoding="utf-8")
+        assert ragchat("inject", ".").code == 0
+        with ragchat.started("watch", ".", "--json") as watch:
+            assert json.loads(watch.line())["status"] == "watching"
+            server.process.kill()
+            server.process.wait(LONGEST_SECONDS)
+            (ragchat.folder / "tea.md").write_text("Tea with milk.", encoding="utf-8")
+            assert json.loads(watch.line())["status"] == "failed"
+            with serving(tmp_path, embedder, int(server.told["port"])):
+                event = json.loads(watch.line())
+    assert (event["status"], Path(event["uri"]).name) == ("updated", "tea.md")
+
+
 def test_sources_and_changes_of_this_machine_reach_the_server(
     tmp_path: Path, embedder: EmbeddingsServer
 ) -> None:

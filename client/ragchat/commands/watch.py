@@ -1,7 +1,8 @@
 """`ragchat watch`: keep memory in step with folders while their files change.
 
-The operating system reports changes. A burst of them becomes one sync of the changed files. A folder that
-disappears keeps its documents, and is synced when it is back. Web pages are asked for from time to time.
+The operating system reports changes. A burst of them becomes one sync of the changed files. A sync that fails
+is tried again. A folder that disappears keeps its documents, and is synced when it is back. Web pages are
+asked for from time to time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often the paths are checked: a remounted disk reports no change.
 POLL_MS = 500
+# Seconds until a sync that has failed is tried again, unless something changes before.
+RETRY_SECONDS = 5.0
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "missing", "failed")
@@ -95,6 +99,7 @@ class Watch:
         self._run = run
         self._memory = memory
         self._roots = roots
+        self._failure: str | None = None  # of the last sync
         own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
         self._memory_file = own.resolve()
 
@@ -133,21 +138,28 @@ class Watch:
             yield_on_timeout=True,
             ignore_permission_denied=True,
         )
-        is_synced = False
+        # Kept until a sync has succeeded. The first one is of everything.
+        changed: dict[Path, None] = {}
+        is_whole, due, is_watched = True, 0.0, False
         async with aclosing(rounds):
             # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
-                if not is_synced:
-                    await self._sync(roots, (), may_fail=bool(before))
-                    for root in roots:
-                        if before.get(root) != now[root]:
-                            self._show("watching", root.as_uri())
-                    is_synced = True
-                elif self._identities() != now:
+                if is_watched and self._identities() != now:
                     return
-                elif within := self._relevant(Path(path) for _, path in changes):
-                    is_whole = len(within) > MAX_CHANGES or any(one.name == ".gitignore" for one in within)
-                    await self._sync(roots, () if is_whole else within, may_fail=True)
+                new = self._relevant(Path(path) for _, path in changes)
+                if not new and anyio.current_time() < due:
+                    continue
+                changed |= dict.fromkeys(new)
+                is_whole |= len(changed) > MAX_CHANGES or any(one.name == ".gitignore" for one in new)
+                within = () if is_whole else [*changed]
+                if await self._sync(roots, within, may_fail=is_watched or bool(before)):
+                    changed, is_whole, due = {}, False, inf
+                else:
+                    due = anyio.current_time() + RETRY_SECONDS
+                for root in roots if not is_watched else ():
+                    if before.get(root) != now[root]:
+                        self._show("watching", root.as_uri())
+                is_watched = True
 
     async def poll(self, pages: Sequence[str]) -> None:
         """Sync web pages every PAGES_SECONDS, until cancelled."""
@@ -157,10 +169,10 @@ class Watch:
             await self._sync(pages, (), may_fail=True)
             await anyio.sleep(PAGES_SECONDS)
 
-    async def _sync(self, roots: Sequence[Path | str], within: Sequence[Path], *, may_fail: bool) -> None:
-        """Sync the roots, or what is `within` them, and print what has changed."""
+    async def _sync(self, roots: Sequence[Path | str], within: Sequence[Path], *, may_fail: bool) -> bool:
+        """Sync the roots, or what is `within` them, and print what has changed. Returns whether it ended."""
         if not roots:
-            return
+            return True
         report, failure = InjectReport(), None
         try:
             await sync_files(self._memory, roots, report=report, within=within)
@@ -177,8 +189,10 @@ class Watch:
         for skipped in report.skipped:
             if Path(skipped.path) in roots:  # such as one without files
                 self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)
-        if failure:
+        if failure and failure != self._failure:  # Each attempt fails until its cause has gone.
             self._show("failed", "", error=failure)
+        self._failure = failure
+        return failure is None
 
     def _relevant(self, paths: Iterable[Path]) -> list[Path]:
         """The changed paths without those that no walk reaches. The memory server knows the other rules."""
