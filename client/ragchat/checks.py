@@ -168,15 +168,17 @@ def database(name: str, path: Path) -> Check:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
     except OSError as error:
         return Check(name, "fault", f"{path} cannot be read: {os_reason(error)}")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         return Check(name, "fault", f"{path} {_problem(error)}", DAMAGED_HINT)
     if verdict != "ok":
         return Check(name, "fault", f"{path} is damaged", DAMAGED_HINT)
     return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
-def _problem(error: sqlite3.Error) -> str:
+def _problem(error: sqlite3.Error | UnicodeDecodeError) -> str:
     """What is wrong with a SQLite file, as the end of a sentence that begins with its path."""
+    if isinstance(error, UnicodeDecodeError):  # Even the name of a table in an error message can be damaged.
+        return "is damaged"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_NOTADB:
             return "is not a SQLite database"
@@ -207,6 +209,8 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
     size = f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}"
     way = f"the one that runs at {memory.url}, ready" if memory.url else "a process of our own, started"
     times = f"in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
+    if settings.tables["memory"]["read_only"] and not memory.url:
+        times += f"; read-only by memory.read_only (from {settings.origins['memory.read_only']})"
     yield Check("memory server", "ok", f"{size}; {way} {times}")
     yield sources_check(sources)
     if found.notice:

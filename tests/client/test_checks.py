@@ -56,6 +56,15 @@ def test_a_whole_database_is_well_and_a_damaged_one_is_a_fault(tmp_path: Path) -
     assert checks.database("memory file", path).detail == f"{path} is not a SQLite database"
 
 
+def test_a_database_whose_tables_have_damaged_names_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE tea (x)")
+    path.write_bytes(path.read_bytes().replace(b"tea", b"t\xbaa", 1))
+    check = checks.database("memory file", path)
+    assert (check.status, check.detail) == ("fault", f"{path} is damaged")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
 def test_a_database_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "memory.db")
