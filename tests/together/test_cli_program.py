@@ -195,6 +195,26 @@ def test_the_doctor_finds_a_damaged_memory_and_an_unreachable_model(tmp_path: Pa
     assert "Traceback" not in done.out + done.err
 
 
+def test_a_read_only_memory_says_so_to_every_write_and_in_the_doctor(ragchat: Program) -> None:
+    (ragchat.folder / "tea.md").write_text("Tea is hot.\n", encoding="utf-8")
+    assert ragchat("inject", ".").code == 0
+    reader = program_in(ragchat.folder.parent, RAGCHAT_MEMORY_READ_ONLY="true")
+    for words in (
+        ("inject", "."),
+        ("inject", "-"),
+        ("source", "add", "."),
+        ("memory", "rm", "tea.md"),
+        ("memory", "undo"),
+        ("memory", "verify", "--repair"),
+    ):
+        refused = reader(*words, stdin="Tea.")
+        assert refused.code == 1
+        assert "Memory is read-only.\n  Its setting memory.read_only" in refused.err
+    doctor = reader("doctor")
+    assert doctor.code == 0
+    assert "read-only by memory.read_only (from the environment variable" in doctor.out
+
+
 def test_the_doctor_finds_an_embedder_that_is_away_also_while_memory_is_empty(tmp_path: Path) -> None:
     ragchat = program_in(
         tmp_path,

@@ -29,9 +29,11 @@ T = TypeVar("T")
 
 UNAUTHORIZED, TOO_LARGE = 401, 413
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
+READ_ONLY_HINT = "Its setting memory.read_only (see `ragchat config show`), or --read-only, makes it so."
 RIGHT_HINT = "Use one with that right, in RAGMEMORY_TOKEN or the file that memory_server.token_file names."
 # A shared server may offer fewer toolsets than our own process, which has those of all tools that we call.
 TOOLS_BY_TOOLSET = {
+    "memory": {"Query", "Inject"},
     "search": {"compare_texts"},
     "documents": {"list_documents", "list_folders", "get_document", "delete_document", "map_documents"},
     "history": {"list_journal", "list_versions", "diff_versions", "restore_version", "undo_writes"},
@@ -93,8 +95,9 @@ def mapped_errors(tool: str) -> Iterator[None]:
     try:
         yield
     except WireError as error:
-        hint = _toolset_hint(tool) if error.error_code == "TOOL_NOT_FOUND" else ""
-        raise MemoryRefused(error.error_code or str(error.code), str(error), hint) from error
+        if error.error_code == "TOOL_NOT_FOUND":
+            raise _not_offered(tool, error) from error
+        raise MemoryRefused(error.error_code or str(error.code), str(error)) from error
     except LocalProtocolError as error:
         raise MemoryRefused(error.code, str(error), error.hint) from error
     except RequestTimedOut as error:
@@ -113,9 +116,15 @@ def mapped_errors(tool: str) -> Iterator[None]:
         raise MemoryUnavailable(str(error)) from error
 
 
-def _toolset_hint(tool: str) -> str:
-    toolset = next((name for name, tools in TOOLS_BY_TOOLSET.items() if tool in tools), "")
-    return f'The setting memory.toolsets of that server must have "{toolset}".' if toolset else ""
+def _not_offered(tool: str, error: WireError) -> MemoryRefused:
+    """The error for a tool that a server lacks: it is read-only, or has not its toolset."""
+    toolset, tools = next((one for one in TOOLS_BY_TOOLSET.items() if tool in one[1]), ("", set[str]()))
+    offered = {*error.data.get("details", {}).get("available", ())}
+    # Without Inject a server offers no writing tool, but of each of its toolsets those that read.
+    if "Inject" not in offered and not tools.isdisjoint(offered):
+        return MemoryRefused("MEMORY_READ_ONLY", "Memory is read-only.", READ_ONLY_HINT)
+    hint = f'The setting memory.toolsets of that server must have "{toolset}".' if toolset else ""
+    return MemoryRefused(error.error_code, str(error), hint)
 
 
 def refusal(result: ToolCallResult) -> MemoryRefused:
