@@ -120,6 +120,16 @@ def test_restoring_says_what_the_next_sync_does_and_how_to_keep_the_text(ragchat
     assert ragchat("sync").out == "2 unchanged (2 chunks).\n"
 
 
+def test_the_restored_text_of_a_file_without_a_suffix_is_kept_in_its_file(ragchat: Program) -> None:
+    makefile = ragchat.folder / "notes" / "Makefile"
+    makefile.write_text("all:\n\techo tea\n", encoding="utf-8")
+    ragchat("source", "add", "notes")
+    makefile.unlink()
+    ragchat("sync")
+    keep = f"To keep it: ragchat memory show {makefile} > {makefile}\n"
+    assert ragchat("memory", "restore", "notes/Makefile").err.endswith(keep)
+
+
 def test_keeping_the_restored_text_of_a_converted_document_spares_its_file(ragchat: Program) -> None:
     page = ragchat.folder / "notes" / "page.html"
     page.write_text("<h1>Tea</h1><p>Steep it for three minutes.</p>", encoding="utf-8")
