@@ -18,6 +18,7 @@ from ragchat.grounding.judging import Closeness
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.small_talk import is_searched_first, small_talk
+from ragchat.offline.views import asks_for_outline
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import depends, search_text
 from ragchat.turn.generation import generate
@@ -131,7 +132,9 @@ async def _retrieve(
     record.time("retrieval")
     if retrieval.failure and is_needed:
         raise retrieval.failure
-    if retrieval.corrections:
+    # "Summarise" is the word of a command: documents that have only "summarize" do not correct it.
+    asked = asks_for_outline(question)[0] or question
+    if with_words_replaced(asked, retrieval.corrections) != asked:
         record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
     if retrieval.notice:
         record.emit(Notice(retrieval.notice))

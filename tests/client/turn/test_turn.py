@@ -133,6 +133,21 @@ async def test_offline_a_turn_quotes_memory_and_traces_where_from() -> None:
     assert [candidate.used for candidate in answered.answer.candidates][::2] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("question", "corrections", "noted"),
+    [
+        ("Summarise Lecture 2", {"summarise": "summarize"}, []),
+        ("Summarise Lectre 2", {"lectre": "lecture"}, ["Searched for: Summarise Lecture 2"]),
+        ("How is the skye?", {"skye": "sky"}, ["Searched for: How is the sky?"]),
+    ],
+)
+async def test_corrected_words_are_named_but_not_that_of_a_command(
+    question: str, corrections: Mapping[str, str], noted: list[str]
+) -> None:
+    _, events = await offline_turn(question, ListMemory([SKY], corrections=corrections))
+    assert [note for note in notices(events) if note.startswith("Searched")] == noted
+
+
 async def test_a_model_gets_the_passages_and_its_citations_are_checked() -> None:
     reply = Reply('It is "blue because of Rayleigh scattering" [1].', prompt_tokens=500)
     answered, events, server = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
