@@ -37,7 +37,7 @@ from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.uris import exact_glob
 from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit
-from ragcommon.text.places import file_name
+from ragcommon.text.places import file_name, within
 
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
@@ -147,7 +147,7 @@ def _passage(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequen
         end_line=last,
         text=document.text[start:end],
         context="",
-        places=[],
+        places=list(within(document.places, first, last)),
         headings=[],
     )
     return next((hit for hit in chunks if hit.start_line <= first <= hit.end_line), unknown)
