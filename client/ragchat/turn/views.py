@@ -132,7 +132,8 @@ async def _document(
 def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
     folders = len(re.findall(r"[^/]*\w[^/]*", name))
     file = "/".join(PurePosixPath(unquote(urlsplit(one.uri).path)).parts[-folders:])
-    return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
+    titles = one.title, one.title.partition(":")[0]  # "Lecture 2: Estimation"
+    return any(is_name(name, other) for other in (*titles, file, file.rpartition(".")[0], one.uri))
 
 
 def _passage(n: int, document: DocumentText, entry: OutlineEntry, chunks: Sequence[Hit]) -> Hit:

@@ -89,6 +89,8 @@ def test_questions_for_one_fact(question: str) -> None:
         ("Give me a short overview of my bee notes", "bee", True),
         ("Fasse das Dokument Heizung kurz zusammen", "Heizung", True),
         ("Eine Zusammenfassung von heizung.md", "heizung.md", True),
+        ("Résume la Fiche Révolution", "Fiche Révolution", True),
+        ("总结中文笔记", "中文笔记", True),
         ("What is in the file boiler.md?", "boiler.md", True),
         ("What is in the boiler manual?", "boiler manual", False),
         ("Worum geht es in heizung.md?", "heizung.md", False),

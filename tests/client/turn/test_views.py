@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.answer import Answer
+from ragchat.ingest.loading import load_files
 from ragchat.memory.client import MemoryClient
 from ragchat.offline.views import MAX_ROWS
 from ragchat.turn.limits import RetrievalLimits
@@ -15,6 +16,7 @@ from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.turn.scope import Scope
 from ragchat.turn.views import MAX_POINTS
+from tests.support.documents import pdf
 from tests.support.memory import memory_of
 
 LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
@@ -58,6 +60,24 @@ async def test_an_outline_of_a_document_by_its_name_or_title(memory: MemoryClien
             (2, 7, True),
         ]
         assert all(found.chunk_id for found in answer.citations)
+
+
+async def test_the_title_before_a_colon_names_a_document_in_every_wording(memory: MemoryClient) -> None:
+    text = "# Lecture 2: Estimation\n\nIt is on bias.\n\n## Tests\n\nThey follow.\n"
+    await memory.inject(text, {"uri": "file:///notes/02.md"})
+    for question in ("Summarise Lecture 2", "What is in Lecture 2?"):
+        assert (await ask(question, memory)).text.startswith("- **Lecture 2: Estimation**")
+
+
+async def test_passages_that_memory_does_not_return_are_cited_by_their_page(
+    memory: MemoryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = ["\n".join(f"{name} {n} is kept in the barn." for n in range(60)) for name in ("Tent", "Boat")]
+    (tmp_path / "barn.pdf").write_bytes(pdf(pages))
+    await load_files(memory, [tmp_path / "barn.pdf"])
+    monkeypatch.setattr("ragchat.turn.views.MAX_CHUNKS", 1)
+    answer = await ask("Summarise barn.pdf", memory)
+    assert [found.location for found in answer.citations] == ["barn.pdf p. 1", "barn.pdf p. 2"]
 
 
 async def test_a_document_that_the_question_shares_no_word_with_has_an_outline(memory: MemoryClient) -> None:
