@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often the paths are checked: a remounted disk reports no change.
 POLL_MS = 500
-# Seconds until a sync that has failed is tried again, unless something changes before.
-RETRY_SECONDS = 5.0
+# Seconds until a sync that has failed is tried again, unless something changes before; they double each time.
+FIRST_PAUSE, MAX_PAUSE = 5.0, 300.0
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "missing", "failed")
@@ -99,7 +99,6 @@ class Watch:
         self._run = run
         self._memory = memory
         self._roots = roots
-        self._failure: str | None = None  # of the last sync
         own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
         self._memory_file = own.resolve()
 
@@ -140,7 +139,7 @@ class Watch:
         )
         # Kept until a sync has succeeded. The first one is of everything.
         changed: dict[Path, None] = {}
-        is_whole, due, is_watched = True, 0.0, False
+        is_whole, due, pause, is_watched = True, 0.0, FIRST_PAUSE, False
         async with aclosing(rounds):
             # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
@@ -151,11 +150,13 @@ class Watch:
                     continue
                 changed |= dict.fromkeys(new)
                 is_whole |= len(changed) > MAX_CHANGES or any(one.name == ".gitignore" for one in new)
-                within = () if is_whole else [*changed]
-                if await self._sync(roots, within, may_fail=is_watched or bool(before)):
-                    changed, is_whole, due = {}, False, inf
+                if is_whole:
+                    changed = {}
+                if await self._sync(roots, [*changed], may_fail=is_watched or bool(before)):
+                    changed, is_whole, due, pause = {}, False, inf, FIRST_PAUSE
                 else:
-                    due = anyio.current_time() + RETRY_SECONDS
+                    due = anyio.current_time() + pause
+                    pause = min(2 * pause, MAX_PAUSE)
                 for root in roots if not is_watched else ():
                     if before.get(root) != now[root]:
                         self._show("watching", root.as_uri())
@@ -170,7 +171,7 @@ class Watch:
             await anyio.sleep(PAGES_SECONDS)
 
     async def _sync(self, roots: Sequence[Path | str], within: Sequence[Path], *, may_fail: bool) -> bool:
-        """Sync the roots, or what is `within` them, and print what has changed. Returns whether it ended."""
+        """Sync the roots, or what is `within` them, and print what has changed; False if it failed."""
         if not roots:
             return True
         report, failure = InjectReport(), None
@@ -189,9 +190,8 @@ class Watch:
         for skipped in report.skipped:
             if Path(skipped.path) in roots:  # such as one without files
                 self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)
-        if failure and failure != self._failure:  # Each attempt fails until its cause has gone.
+        if failure:
             self._show("failed", "", error=failure)
-        self._failure = failure
         return failure is None
 
     def _relevant(self, paths: Iterable[Path]) -> list[Path]:

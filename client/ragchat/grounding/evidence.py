@@ -81,14 +81,14 @@ class Evidence:
 
     def _mean(self, values: Sequence[Matches], words: Sequence[Word] | None) -> float:
         best = [max(column) for column in zip(*values, strict=True)]
-        weights = [word.weight * (not words or word in words) for word in self.question.all_words]
+        weights = [word.weight * (words is None or word in words) for word in self.question.all_words]
         total = sum(weights)
         return sum(map(mul, weights, best)) / total if total else 0.0
 
     @cached_property
     def _shares(self) -> Sequence[float]:
-        weights = [word.weight for word in self.question.all_words]
-        return [weight / (sum(weights) or 1.0) for weight in weights]
+        total = sum(word.weight for word in self.question.all_words) or 1.0
+        return [word.weight / total for word in self.question.all_words]
 
     def weigh(self, piece: Piece, coverage: float) -> Sequence[float]:
         """How a piece matches each word, then how it contains it times `coverage`; weighted.

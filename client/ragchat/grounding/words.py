@@ -25,7 +25,7 @@ _WORD = re.compile(
     rf"|[^\W_{UNSPACED}]+(?:['’.-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*"
 )
 _PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
-SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
+SNAKE_CASE = re.compile(r"(?<![^\W_])[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")

@@ -31,7 +31,6 @@ from ragchat.llm.errors import (
     NoApi,
     PromptNotTaken,
     ServerHungUp,
-    SessionOverflow,
     mapped,
     message_in,
     not_json,
@@ -53,7 +52,7 @@ CONNECT_SECONDS = 5.0
 FIRST_PAUSE, MAX_PAUSE = 0.5, 8.0
 # There is no further attempt if the server asks for a longer pause: the user decides.
 MAX_RETRY_AFTER = 120.0
-# The longest pause while a model is loading.
+# The pause while a model is loading.
 LOADING_PAUSE = 2.0
 # Fields that are omitted for servers that refuse them; max_tokens is renamed instead.
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
@@ -164,7 +163,7 @@ class Model:
 
         `images` are omitted for a model without image input. A request that fails with a temporary error
         before the first piece is repeated: `on_retry` gets the error and the seconds until the next attempt.
-        A model that is loading is waited for, for at most model.timeout_seconds.
+        With it, a model that is loading is waited for, for at most model.timeout_seconds.
         After `seconds`, and at the limits of the settings, the answer is cut off.
         """
         started = anyio.current_time()
@@ -189,16 +188,16 @@ class Model:
                 if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
                     continue
-                pause = error.retry_after or backoff.next()
                 longest = min(MAX_RETRY_AFTER, deadline - anyio.current_time())
-                if isinstance(error, ModelLoading):
-                    retries += 1
-                    pause = min(pause, LOADING_PAUSE)
+                if isinstance(error, ModelLoading) and on_retry is not ignore_retry:
+                    retries, pause = retries + 1, LOADING_PAUSE
                     longest = min(longest, started + error.seconds - anyio.current_time())
+                else:
+                    pause = error.retry_after or backoff.next()
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the failure had another cause
                     if isinstance(error, ContextOverflow):
-                        raise _overflow(error, messages) from error
+                        error.tokens = tokens.prompt_at_most(messages)
                     if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
                         raise await self._explained(error, messages) from error
                     raise
@@ -340,13 +339,6 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
         http_client=bounded_client(endpoint.name, endpoint.base_url, settings.message_bytes),
     )
-
-
-def _overflow(error: ContextOverflow, messages: Sequence[Message]) -> ContextOverflow:
-    """The error with our estimate of the tokens, and as SessionOverflow where earlier turns were sent."""
-    has_history = sum(message["role"] == "user" for message in messages) > 1
-    kind = SessionOverflow if has_history else ContextOverflow
-    return kind(error.model, error.message, tokens.prompt_at_most(messages))
 
 
 def _may_be_images(error: ModelError) -> bool:

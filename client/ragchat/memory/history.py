@@ -65,7 +65,7 @@ async def next_sync(memory: MemoryClient, done: Restored) -> str:
     file = str(path_of(done.uri))
     metadata = (await memory.show(done.document_id)).metadata
     # The text of another format would destroy its file. A plain text without a suffix is its file.
-    is_file = format_uri(done.uri, metadata) or metadata["media_type"] == "text/plain"
+    is_file = format_uri(done.uri, metadata) or metadata.get("media_type") == "text/plain"
     target = file if is_file else f"{file}.md"
     command = f"ragchat memory show {shlex.quote(file)} > {shlex.quote(target)}"
     return f"The next sync {effect}. To keep it: {command}"

@@ -100,7 +100,7 @@ def _iso_dates(text: str) -> list[str]:
     """The days, as 2025-03-09, and months that a text names with their year. Of 9/3/2025, both readings."""
     text = folded(text)
     found = [day for date in DATE.finditer(text) for day in _days(date)]
-    months = _MONTH.findall(text) if not found else ()
+    months = _MONTH.findall(DATE.sub(" ", text))
     found += [f"{year}-{MONTHS[word]:02}" for word, year in months if word in MONTHS]
     return [date for date in dict.fromkeys(found) if date not in text]
 

@@ -46,14 +46,15 @@ DATED = re.compile(
     r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
 )
 # A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14", "ed
-# (1.19-1) unstable". A number alone needs a year: it may be that of a section.
+# (1.19-1) unstable". A number alone needs a year, as it may be that of a section.
 VERSION = re.compile(
     r"(?:\*+[ \t]+(?=.*\b(?:release|version|changes)\b))?"
     r"(?P<name>(?:[^\W\d_](?:[\w+-]|\.\w)*,?[ \t]+){1,6}?|(?=v\d|.*\b\d{4}\b))"
-    r"\(?v?(?P<number>\d+(?:\.\d+)+)[\w.+~:-]*(?:[ \t]+release)?"
-    r"(?:\)[^.]*|[ \t]*:?(?:[ \t]*[-–—,(\[].*|[ \t]+[^\W\d_]{3,9}[ \t]+\d{1,2},?[ \t]+\d{4}:?)?)\s*$",
+    r"\(?(?P<v>v?)(?P<number>\d++(?:\.\d++)++)[\w.+~:-]*(?:[ \t]+release)?"
+    r"(?P<rest>\)[^.]*|[ \t]*:?(?:[ \t]*[-–—,(\[].*|[ \t]+[^\W\d_]{3,9}[ \t]+\d{1,2},?[ \t]+\d{4}:?)?)\s*$",
     re.IGNORECASE,
 )
+RELEASE = re.compile(r"\b(?:release|version|changes)\b", re.IGNORECASE)
 LABEL = re.compile(
     r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
     r"(?P<number>\d{1,4}[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
@@ -172,12 +173,15 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
 
 def _release(start: int, end: int, line: str, below: str) -> Candidate | None:
     """A release of a changelog."""
-    found = VERSION.match(line)
-    goes_on = len(line) > SHORT_LINE / 2 and below.lstrip()[:1].islower()
-    if not found or len(line) > MAX_TITLE or goes_on:
+    found = VERSION.match(line) if len(line) <= MAX_TITLE else None
+    if not found or (len(line) > SHORT_LINE / 2 and below.lstrip()[:1].islower()):
         return None
-    title, name = squeezed(line.lstrip("* \t")).rstrip(":"), squeezed(found["name"]).casefold()
-    return Candidate(start, end, "version", name, title, _key(found["number"]))
+    name, number = squeezed(found["name"]).casefold(), found["number"]
+    # "Anna 10.30" and "Server 10.0.0.1" are none.
+    is_one = RELEASE.search(line) or found["v"] or found["rest"].strip(" :") or number.count(".") == 2
+    if not is_one or COUNTED.fullmatch(name):
+        return None
+    return Candidate(start, end, "version", name, squeezed(line.lstrip("* \t")).rstrip(":"), _key(number))
 
 
 def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candidate | None:

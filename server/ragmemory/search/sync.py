@@ -220,11 +220,14 @@ class IndexSync:
             return False
         is_whole = len(changes.chunk_ids) < limit
         segment = None
-        if built and not is_whole:  # Otherwise its batch is not committed yet.
-            self._built.popleft()
-            segment = await to_thread.run_sync(built.segment_of, changes)
+        if built and changes.chunk_ids:
+            segment = None if is_whole else await to_thread.run_sync(built.segment_of, changes)
+            if segment is None:  # Its batch was not committed, or not next: neither may those after it be.
+                self._built.clear()
         if changes.checkpoint != index.checkpoint or changes.hidden != index.hidden:
             await to_thread.run_sync(index.apply, changes, segment)
+        if segment and self._built and self._built[0] is built:
+            self._built.popleft()
         self._note_indexed(self._indexed + len(changes.chunk_ids))
         if is_whole:
             self._version = version

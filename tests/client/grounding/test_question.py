@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ragchat.grounding.question import Question
@@ -107,3 +109,9 @@ def test_names_numbers_and_acronyms_are_those_that_only_the_same_word_holds(
 )
 def test_a_name_is_missing_if_no_text_holds_it(question: str, text: str, *, is_missing: bool) -> None:
     assert bool(Question.of(question).missing_names(terms(text))) is is_missing
+
+
+def test_a_long_word_takes_no_time() -> None:
+    began = time.process_time()
+    Question.of("what is " + "x" * 8_000)
+    assert time.process_time() - began < 0.5

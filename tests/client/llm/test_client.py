@@ -415,8 +415,12 @@ async def test_an_overloaded_server_is_asked_again() -> None:
 
 async def test_a_model_that_is_loading_is_waited_for_even_without_retries() -> None:
     loading = Reply(status=503, code="unavailable_error", message="Loading model")
+    told: list[errors.ModelError] = []
     with OpenAIServer([loading, Reply("There.")]) as server:
-        assert (await answer(server.base_url)).text == "There."
+        async with model_at(server.base_url, retries=0) as model:
+            done = await model.complete(HELLO, on_retry=lambda error, _: told.append(error))
+    assert done.text == "There."
+    assert [type(error) for error in told] == [errors.ModelLoading]
 
 
 @pytest.mark.parametrize(
@@ -431,7 +435,7 @@ async def test_a_model_that_takes_too_long_to_load_is_said_to_be_loading(status:
     with OpenAIServer([Reply(status=status, message=message)]) as server:
         async with model_at(server.base_url, retries=2, timeout=0.4) as model:
             with pytest.raises(errors.ModelLoading):
-                await model.complete(HELLO)
+                await model.complete(HELLO, on_retry=lambda *_: None)
     assert len(server.requests) == 1  # the next one would have been after the timeout
 
 

@@ -5,6 +5,7 @@ Covers `candidates` and `banners`.
 
 from __future__ import annotations
 
+import time
 from textwrap import dedent
 
 import pytest
@@ -330,15 +331,29 @@ def test_releases_may_be_underlined() -> None:
     assert [one.title for one in headings(text)] == releases
 
 
-def test_lines_with_version_numbers_in_no_order_are_no_headings() -> None:
-    lines = [
-        "Python 3.8 (2019)",
-        "Python 2.7 (2010)",
-        "Python 3.9 (2020)",
-        "Python 2.6 (2008)",
-        "Python 3.1 (2009)",
-    ]
-    assert not headings("".join(f"{line}\n\nIt is installed.\n\n" for line in lines))
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "Python 3.8 (2019)",
+            "Python 2.7 (2010)",
+            "Python 3.9 (2020)",
+            "Python 2.6 (2008)",
+            "Python 3.1 (2009)",
+        ],
+        ["Anna 10.30", "Anna 10.45", "Anna 11.05"],
+        ["Server 10.0.0.1", "Server 10.0.0.2", "Server 10.0.0.3"],
+        ["Figure 2.1: A boat", "Figure 2.2: A ship", "Figure 2.3: A raft"],
+    ],
+)
+def test_other_lines_with_numbers_are_no_releases(lines: list[str]) -> None:
+    assert not headings("".join(f"{line}\n\nIt is there.\n\n" for line in lines))
+
+
+def test_a_hostile_line_takes_no_time() -> None:
+    began = time.process_time()
+    headings("".join(f"v1{'.11' * 60}!\n\n*{' ' * 190}x\n\n" for _ in range(200)))
+    assert time.process_time() - began < 1
 
 
 def test_numbering_goes_on_below_questions_that_are_no_titles() -> None:

@@ -23,7 +23,7 @@ KIND = "Excel"
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
 # Number formats that are followed: zeros, decimals and a percent sign. Larger numbers are shown without them.
-NUMBER_FORMAT = re.compile(r"""0{1,20}(?:\.(0{1,9}))?([\\"\s]*%)?""")
+NUMBER_FORMAT = re.compile(r"""0{1,20}(?:\.(0{1,9}))?((?:\\?\s|"\s*")*%)?""")
 QUOTING = dict.fromkeys(map(ord, '\\"'))
 MAX_FORMATTED = 1e15
 
@@ -126,7 +126,7 @@ def _shown(value: object, number_format: str) -> str:
         case timedelta():
             minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
             shown = f"{'-' if value < timedelta() else ''}{minutes // 60}:{minutes % 60:02}"
-            return f"{shown}:{seconds:02}" if "s" in number_format.lower() else shown
+            return f"{shown}:{seconds:02}" if "ss" in number_format.lower() else shown
         case int() | float() if abs(value) < MAX_FORMATTED and (
             found := NUMBER_FORMAT.fullmatch(number_format)
         ):
