@@ -108,7 +108,8 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
             hits.append(_passage(len(hits) + 1, document, entry, chunks))
             citations.append(_citation(len(hits), hits[-1], document, entry))
             parts.append(f"{sentence} [{len(citations)}]")
-        lines.append(f"{'  ' * levels.index(entry.level)}- {': '.join(parts)}")
+        between = " " if entry.heading.endswith("?") else ": "
+        lines.append(f"{'  ' * levels.index(entry.level)}- {between.join(parts)}")
     if len(shown) < len(entries):
         lines.append(f"\n{len(shown)} of {len(entries):,} shown: the source of [1] has them all.")
     return _answer("\n".join(lines), citations, hits, retrieval)

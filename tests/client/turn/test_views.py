@@ -63,10 +63,12 @@ async def test_an_outline_of_a_document_by_its_name_or_title(memory: MemoryClien
 
 
 async def test_the_title_before_a_colon_names_a_document_in_every_wording(memory: MemoryClient) -> None:
-    text = "# Lecture 2: Estimation\n\nIt is on bias.\n\n## Tests\n\nThey follow.\n"
+    text = "# Lecture 2: Estimation\n\nIt is on bias.\n\n## And tests?\n\nThey follow.\n"
     await memory.inject(text, {"uri": "file:///notes/02.md"})
     for question in ("Summarise Lecture 2", "What is in Lecture 2?"):
-        assert (await ask(question, memory)).text.startswith("- **Lecture 2: Estimation**")
+        assert (await ask(question, memory)).text == (
+            "- **Lecture 2: Estimation**: It is on bias. [1]\n  - **And tests?** They follow. [2]"
+        )
 
 
 async def test_passages_that_memory_does_not_return_are_cited_by_their_page(
