@@ -31,6 +31,7 @@ from ragchat.llm.errors import (
     NoApi,
     PromptNotTaken,
     ServerHungUp,
+    SessionOverflow,
     mapped,
     message_in,
     not_json,
@@ -197,7 +198,7 @@ class Model:
                 if assembly.begun or not retries or not error.is_temporary or pause > longest:
                     self.takes_images = took_images  # the failure had another cause
                     if isinstance(error, ContextOverflow):
-                        error.tokens = tokens.prompt_at_most(messages)
+                        raise _overflow(error, messages) from error
                     if assembly.is_empty and isinstance(error, (ServerHungUp, BrokenStream)):
                         raise await self._explained(error, messages) from error
                     raise
@@ -339,6 +340,13 @@ def _make_client(endpoint: ModelEndpoint, settings: ModelSettings) -> openai.Asy
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
         http_client=bounded_client(endpoint.name, endpoint.base_url, settings.message_bytes),
     )
+
+
+def _overflow(error: ContextOverflow, messages: Sequence[Message]) -> ContextOverflow:
+    """The error with our estimate of the tokens, and as SessionOverflow where earlier turns were sent."""
+    has_history = sum(message["role"] == "user" for message in messages) > 1
+    kind = SessionOverflow if has_history else ContextOverflow
+    return kind(error.model, error.message, tokens.prompt_at_most(messages))
 
 
 def _may_be_images(error: ModelError) -> bool:

@@ -110,7 +110,13 @@ class ContextOverflow(ModelError):
     tokens: int = 0  # our estimate; `mapped` does not know the messages
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The prompt of about {tokens} tokens is more than {model} can hold: {message}."
-    hint = "Lower model.context_tokens to what the model holds. Earlier turns of a session are in it, too."
+    hint = "Lower model.context_tokens to what the model holds."
+
+
+class SessionOverflow(ContextOverflow):
+    """Earlier turns are in the prompt."""
+
+    hint = "Lower model.context_tokens to what the model holds, or ask without -c and --session."
     chat_hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
 
 

@@ -75,7 +75,12 @@ TABLE: list[tuple[ModelError, str, str]] = [
     (
         errors.ContextOverflow("m", "you requested 9801 tokens", 9000),
         "The prompt of about 9000 tokens is more than m can hold: you requested 9801 tokens.",
-        "Lower model.context_tokens to what the model holds. Earlier turns of a session are in it, too.",
+        "Lower model.context_tokens to what the model holds.",
+    ),
+    (
+        errors.SessionOverflow("m", "you requested 9801 tokens", 9000),
+        "The prompt of about 9000 tokens is more than m can hold: you requested 9801 tokens.",
+        "Lower model.context_tokens to what the model holds, or ask without -c and --session.",
     ),
     (
         errors.QuestionTooLong(900, 10),
@@ -173,4 +178,4 @@ def test_a_pause_may_be_given_as_a_date() -> None:
 
 
 def test_the_table_holds_every_error() -> None:
-    assert {type(error) for error, _, _ in TABLE} == {*ModelError.__subclasses__()}
+    assert {type(error) for error, _, _ in TABLE} == {*ModelError.__subclasses__(), errors.SessionOverflow}
