@@ -29,6 +29,7 @@ from ragcommon.files.uris import is_address, path_of
 from ragcommon.sqlite.wal import Identity, identity
 from ragcommon.text.rules import counted
 from ragconfig.home import user_path
+from ragmcp.backoff import Backoff
 from ragmcp.concurrency import background_task
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often the paths are checked: a remounted disk reports no change.
 POLL_MS = 500
-# Seconds until a sync that has failed is tried again, unless something changes before; they double each time.
+# Seconds until a sync that has failed is tried again, unless something changes before: at first, and at most.
 FIRST_PAUSE, MAX_PAUSE = 5.0, 300.0
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
@@ -139,7 +140,8 @@ class Watch:
         )
         # Kept until a sync has succeeded. The first one is of everything.
         changed: dict[Path, None] = {}
-        is_whole, due, pause, is_watched = True, 0.0, FIRST_PAUSE, False
+        is_whole, due, is_watched = True, 0.0, False
+        pauses = Backoff(FIRST_PAUSE, MAX_PAUSE)
         async with aclosing(rounds):
             # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
@@ -153,10 +155,10 @@ class Watch:
                 if is_whole:
                     changed = {}
                 if await self._sync(roots, [*changed], may_fail=is_watched or bool(before)):
-                    changed, is_whole, due, pause = {}, False, inf, FIRST_PAUSE
+                    changed, is_whole, due = {}, False, inf
+                    pauses.reset()
                 else:
-                    due = anyio.current_time() + pause
-                    pause = min(2 * pause, MAX_PAUSE)
+                    due = anyio.current_time() + max(FIRST_PAUSE, pauses.next())
                 for root in roots if not is_watched else ():
                     if before.get(root) != now[root]:
                         self._show("watching", root.as_uri())
