@@ -384,8 +384,9 @@ def _block_of(link: LexborNode) -> LexborNode:
 
 def _turns(block: LexborNode) -> bool:
     """Whether a block has little but links to the neighbours of a page or section."""
-    is_line = block.tag == "p" or (block.tag in ("div", "table") and block.css_first(TEXTS) is None)
-    return is_line and len(block.css("a")) > 1 and len(block.text() or "") < MAX_TURNING
+    if block.tag != "p" and (block.tag not in ("div", "table") or block.css_first(TEXTS) is not None):
+        return False
+    return len(block.css("a")) > 1 and len(block.text() or "") < MAX_TURNING
 
 
 def _is_within(node: LexborNode, others: Container[int]) -> bool:
