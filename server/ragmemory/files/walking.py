@@ -24,7 +24,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import HIDDEN, Parser, parser_for
+from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -211,6 +211,8 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     if status.st_size > MAX_FILE_BYTES:
         reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
         return Refusal(path, reason, named)
+    if not named and SECRETS.fullmatch(path.name):
+        return Refusal(path, "may hold keys or passwords, and is read only if you name it", failed=False)
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:

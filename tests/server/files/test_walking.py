@@ -53,6 +53,17 @@ def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
     assert find_files([tmp_path / "m.db"], tmp_path / "m.db").refusals
 
 
+def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: Path) -> None:
+    secret = ("id_ed25519", "prod.env", "Server.PEM", "vault.kdbx")
+    write(tmp_path, dict.fromkeys((*secret, "id_ed25519.pub", "environment.md", "key"), "x"))
+    found = find_files([tmp_path])
+    assert names(found, tmp_path) == ["environment.md", "id_ed25519.pub", "key"]
+    assert reasons(found) == dict.fromkeys(
+        secret, ("may hold keys or passwords, and is read only if you name it", False)
+    )
+    assert names(find_files([tmp_path / "prod.env"]), tmp_path) == ["prod.env"]
+
+
 @pytest.mark.parametrize("name", ["notes", "notes-wal", "link"])
 def test_a_file_of_the_memory_that_is_named_is_refused(tmp_path: Path, name: str) -> None:
     write(tmp_path, {"notes": "x", "notes-wal": "x"})

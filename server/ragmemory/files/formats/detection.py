@@ -44,6 +44,10 @@ _MODULES = {
 TEXT = "text"
 # How the names of files begin that folders and archives hide; the last are those that Office has open.
 HIDDEN = (".", "~$")
+# Files in which programs keep keys and passwords. They are read only if the user names them.
+SECRETS = re.compile(
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|kdbx?)", re.IGNORECASE
+)
 # Binary formats, which are recognised by their first bytes.
 KINDS = {
     **{"bundles": "an archive", "docx": "a Word file", "epub": "an EPUB file"},

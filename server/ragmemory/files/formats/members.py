@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
-from ragmemory.files.formats.detection import HIDDEN, Parser, parser_for, read
+from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN_NAMES
@@ -64,6 +64,8 @@ class Members:
         try:
             if not path.name or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
                 raise NotText("its name leads elsewhere")
+            if SECRETS.fullmatch(path.name):
+                raise NotText("may hold keys or passwords")
             found = self._read(path.name, size, content)
         except MemoryError:
             raise
