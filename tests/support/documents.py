@@ -94,15 +94,74 @@ def epub_members(title: str, chapters: Sequence[str]) -> dict[str, str]:
 
 def odt_members(body: str) -> dict[str, str]:
     """The members of an OpenDocument text with this body."""
+    return odf_members("text", f"<office:text>{body}</office:text>")
+
+
+def odf_members(kind: str, body: str, styles: str = "") -> dict[str, str]:
+    """The members of an OpenDocument file of a kind with this body and these automatic styles."""
     names = "".join(
         f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "text", "table")
+        for name in ("office", "text", "table", "style", "presentation", "drawing")
     )
     return {
-        "mimetype": "application/vnd.oasis.opendocument.text",
-        "content.xml": f"<office:document-content{names}><office:body><office:text>{body}</office:text>"
-        "</office:body></office:document-content>",
+        "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+        "content.xml": f"<office:document-content{names}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body>{body}</office:body></office:document-content>",
     }
+
+
+def xls(sheets: dict[str, list[list[str | float]]]) -> bytes:
+    """A workbook of Excel 97 to 2003: BIFF8 records as the stream of an OLE file. Hidden if named "(…)"."""
+
+    def record(kind: int, data: bytes) -> bytes:
+        return pack("<HH", kind, len(data)) + data
+
+    def beginning(kind: int) -> bytes:
+        return record(0x809, pack("<HHHHII", 0x600, kind, 0, 0, 0, 0))
+
+    def cell(row: int, column: int, value: str | float) -> bytes:
+        at = pack("<HHH", row, column, 0)
+        if isinstance(value, str):
+            return record(0x204, at + pack("<HB", len(value), 1) + value.encode("utf-16-le"))
+        return record(0x203, at + pack("<d", value))
+
+    end = record(0x0A, b"")
+    bodies = [
+        beginning(0x10)
+        + b"".join(cell(y, x, value) for y, row in enumerate(rows) for x, value in enumerate(row))
+        + end
+        for rows in sheets.values()
+    ]
+    stream = beginning(5) + record(0xE0, bytes(20))  # One format of cells.
+    at = len(stream) + sum(12 + len(name) for name in sheets) + len(end)
+    for name, body in zip(sheets, bodies, strict=True):
+        about = pack("<IBBBB", at, name.startswith("("), 0, len(name), 0)
+        stream += record(0x85, about + name.encode("latin-1"))
+        at += len(body)
+    return _ole("Workbook", stream + end + b"".join(bodies))
+
+
+def _ole(name: str, stream: bytes) -> bytes:
+    """An OLE file with one stream, of less than 120 sectors of 512 bytes."""
+    free, last, table, none = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD, 0xFFFFFFFF
+    size = max(len(stream), 4_096)  # Smaller ones would be stored in another way.
+    sectors = -(-size // 512)
+
+    def entry(title: str, kind: int, child: int, start: int, length: int) -> bytes:
+        shown = title.encode("utf-16-le").ljust(64, b"\0")
+        links = pack("<HBBIII", 2 * len(title) + 2, kind, 1, none, none, child)
+        return shown + links + bytes(36) + pack("<IQ", start, length)
+
+    chain = [table, last, *range(3, sectors + 2), last]
+    head = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6)
+    head += bytes(10) + pack("<IIIIIIIII", 1, 1, 0, 4_096, last, 0, last, 0, 0)
+    folder = entry("Root Entry", 5, 1, last, 0) + entry(name, 2, none, 2, size)
+    return (
+        head.ljust(512, b"\xff")
+        + pack("<128I", *chain, *[free] * (128 - len(chain)))
+        + folder.ljust(512, b"\0")
+        + stream.ljust(sectors * 512, b"\0")
+    )
 
 
 def drawn(page: bytes, dpi: int = 150) -> tuple[int, int, bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import archive, epub_members, odt_members, pdf
+from tests.support.documents import archive, epub_members, odt_members, pdf, xls
 from tests.support.program import program_in
 
 for name in ("selectolax", "pypdfium2", "docx", "pptx", "openpyxl"):
@@ -65,6 +65,7 @@ def library(folder: Path) -> Path:
         "transport.pptx": slides(),
         "kitchen.xlsx": workbook(),
         "glacier.odt": archive(odt_members("<text:p>The Vernagt glacier lost 23 metres last year.</text:p>")),
+        "coal.xls": xls({"1998": [["Pit", "Tonnes"], ["Zollern", 48_211.0]]}),
         "novel.epub": archive(
             epub_members("A novel", ["<p>It was night.", "<p>Captain Morra sailed to Lisbon on a Tuesday."])
         ),
@@ -103,7 +104,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
     loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")
     outcomes = {one["uri"].rpartition("/")[2]: one for one in loaded.json["documents"]}
     assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
-    assert len(outcomes) == 16
+    assert len(outcomes) == 17
     assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
         "broken.pdf": "is a damaged PDF file, or not one at all",
         "old.doc": "is in a format that is not read: save it as .docx",
@@ -122,6 +123,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
         "Where did Ada leave the ladder?": "data.json message 2",
         "When does the tide turn?": "tide.txt:1",
         "How many metres did the Vernagt glacier lose?": "glacier.odt ¶ 1",
+        "How many tonnes came from Zollern?": "coal.xls sheet 1998 row 2",
         "When did Captain Morra sail to Lisbon?": "novel.epub chapter 2",
         "When does the bakery in Elm Street open?": "page.html Bakery ¶ 1",
         "When was the seismometer calibrated?": "study.ipynb cell 1",

@@ -54,8 +54,8 @@ SAVE_AS = {
     f".{name}": f".{target}"
     for target, names in {
         "docx": "doc dot pages wpd wps",
-        "xlsx": "xls xlt xlsb ods numbers",
-        "pptx": "ppt pps odp",
+        "xlsx": "xlsb numbers",
+        "pptx": "ppt pps",
         "eml": "msg",
         "epub": "mobi azw azw3",
         "pdf": "djvu xps",

@@ -173,7 +173,7 @@ DOCX = archive({"word/document.xml": "<x/>"})
         ("a.xlsx", DOCX, "docx"),
         ("a.docx", archive({"a.txt": "A"}), "docx"),
         ("a.md", archive(epub_members("Tea", [])), "epub"),
-        ("a.txt", archive(odt_members("")), "odt"),
+        ("a.txt", archive(odt_members("")), "odf"),
         ("a.docx", b"Dear Ada,", "text"),
         ("a.txt", b"{\\rtf1\\ansi Hello.}", "rtf"),
         ("a.txt", b"{\\rtf is how RTF begins", "text"),

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 ORIGINAL = "--original"
 # Files that are safe to hand to a viewer: the system would execute others, and any program can add to memory.
 _VIEWED = IMAGES | {
-    *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".odt", ".rtf", ".epub", ".eml"),
+    *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xls", ".odt", ".ods", ".odp"),
+    *(".rtf", ".epub", ".eml"),
     *(".html", ".htm", ".xhtml", ".mhtml", ".mht"),
 }
 _UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")

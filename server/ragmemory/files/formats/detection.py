@@ -30,13 +30,14 @@ _MODULES = {
         "latex": "tex latex",
         "mail": "eml mbox mhtml mht",
         "notebook": "ipynb",
-        "odt": "odt",
+        "odf": "odt ods odp",
         "org": "org",
         "pdf": "pdf",
         "pptx": "pptx pptm",
         "rst": "rst rest",
         "rtf": "rtf",
         "subtitles": "srt vtt",
+        "xls": "xls xlt",
         "xlsx": "xlsx xlsm",
     }.items()
     for extension in (f".{name}" for name in extensions.split())
@@ -52,8 +53,8 @@ SECRETS = re.compile(
 KINDS = {
     **{"bundles": "an archive", "docx": "a Word file", "epub": "an EPUB file"},
     **{"image": "an image"},
-    **{"odt": "an OpenDocument file", "pdf": "a PDF file", "pptx": "a PowerPoint file"},
-    **{"rtf": "an RTF file", "xlsx": "an Excel file"},
+    **{"odf": "an OpenDocument file", "pdf": "a PDF file", "pptx": "a PowerPoint file"},
+    **{"rtf": "an RTF file", "xls": "an older Excel file", "xlsx": "an Excel file"},
 }
 # Text formats that also occur in files named .txt.
 MARKUP = {"html": "a web page", "mail": "an e-mail"}
@@ -61,7 +62,7 @@ PLAIN = frozenset(("", ".txt", ".text"))
 # Members that identify formats based on ZIP.
 MEMBERS = {
     **{"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"},
-    **{"META-INF/container.xml": "epub", "content.xml": "odt"},
+    **{"META-INF/container.xml": "epub", "content.xml": "odf"},
 }
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 COMPRESSED = re.compile(rb"\x1f\x8b\x08|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\xfd7zXZ\0")
@@ -121,7 +122,7 @@ def module_of(path: Path, data: bytes) -> str:
     if COMPRESSED.match(data) or data[TAR_AT : TAR_AT + len(TAR)] == TAR:
         return "bundles"
     if data.startswith(OLE):
-        return named if named in MEMBERS.values() else "bundles"
+        return named if named == "xls" or named in MEMBERS.values() else "bundles"
     if PDF.match(beginning) or (named == "pdf" and PDF_MARK in beginning[:PDF_WITHIN]):
         return "pdf"
     if RTF.match(beginning):

@@ -86,7 +86,7 @@ def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
 def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_left_out() -> None:
     outside = {"../../up.txt": "x", "/etc/passwd": "x", "C:\\x.txt": "x"}
     hidden = {".git/config": "x", "__MACOSX/._a": "x", "a/.env": "x", "a/~$b.docx": "x"}
-    files = {"a.txt": "Read.", "b.png": b"\x89PNG\0\0", "c.key": "x"}
+    files: dict[str, str | bytes] = {"a.txt": "Read.", "b.png": b"\x89PNG\0\0", "c.key": "x"}
     found = read(Path("a.zip"), archive({**files, **outside, **hidden}))
     assert found.text == "# a.txt\n\nRead.\n"
     assert found.note == (

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats import xlsx as module
+from ragmemory.files.formats import sheets
 from ragmemory.files.formats.xlsx import read
 from tests.support.documents import archive
 
@@ -160,7 +160,7 @@ def test_formulas_that_were_never_calculated_are_named() -> None:
 
 
 def test_only_the_first_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_ROWS", 2)
+    monkeypatch.setattr(sheets, "MAX_ROWS", 2)
     found = read(FILE, made())
     assert "Cups" not in found.text
     assert found.note == "only its first 2 rows were read"

@@ -1,4 +1,4 @@
-"""OpenDocument texts."""
+"""OpenDocument texts, spreadsheets and presentations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.odt import read
-from tests.support.documents import archive, odt_members
+from ragmemory.files.formats.odf import read
+from tests.support.documents import archive, odf_members, odt_members
 
 pytest.importorskip("defusedxml", reason="defusedxml is not installed")
 
@@ -92,3 +92,76 @@ def test_the_text_of_tables_in_tables_is_read_once() -> None:
     body = inner.format("one", inner.format("two", "") + end) + end
     found = read(Path("a.odt"), archive(odt_members(body)))
     assert found.text == "| one two |\n| --- |\n"
+
+
+def row(*cells: str, repeated: int = 1) -> str:
+    return f'<table:table-row table:number-rows-repeated="{repeated}">{"".join(cells)}</table:table-row>'
+
+
+def cell(text: str, attributes: str = "") -> str:
+    return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
+
+
+def sheet(name: str, *rows: str, style: str = "shown") -> str:
+    return f'<table:table table:name="{name}" table:style-name="{style}">{"".join(rows)}</table:table>'
+
+
+EMPTY = "<table:table-cell/>"
+
+
+def test_a_spreadsheet_is_read_as_it_is_shown_with_dates_in_iso_8601() -> None:
+    rows = [
+        row(EMPTY, cell("All in euros")),
+        row('<table:table-cell table:number-columns-repeated="16384"/>', repeated=3),
+        row(cell("Item"), cell("Share"), cell("Paid")),
+        row(
+            cell("Tea", 'table:number-columns-spanned="1"'),
+            cell("45 %", 'office:value="0.45"'),
+            cell("22.11.26", 'office:date-value="2026-11-22T00:00:00"'),
+        ),
+        row('<table:table-cell table:number-columns-repeated="16384"/>', repeated=1_048_570),
+    ]
+    hidden = '<style:style style:name="h"><style:table-properties table:display="false"/></style:style>'
+    body = sheet("Costs", *rows) + sheet("Old", row(cell("x"), EMPTY, cell("y")), style="h")
+    found = read(
+        Path("a.ods"),
+        archive(odf_members("spreadsheet", f"<office:spreadsheet>{body}</office:spreadsheet>", hidden)),
+    )
+    assert found.text == (
+        "# Costs\n\nAll in euros\n\n"
+        "| Item | Share | Paid |\n| --- | --- | --- |\n| Tea | 45 % | 2026-11-22 |\n"
+        "\n# Old (hidden)\n\n| x |  | y |\n| --- | --- | --- |\n"
+    )
+    assert found.places == [
+        *((1, "sheet Costs"), (3, "sheet Costs B1"), (5, "sheet Costs row 5"), (7, "sheet Costs row 6")),
+        *((9, "sheet Old"), (11, "sheet Old row 1")),
+    ]
+    assert (found.title, found.note) == ("a.ods", "has the hidden sheet Old")
+
+
+def test_a_cell_repeated_over_the_whole_sheet_does_not_fill_the_text() -> None:
+    filled = row(cell("x", 'table:number-columns-repeated="16384"'), repeated=1_048_576)
+    body = f"<office:spreadsheet>{sheet('S', filled)}</office:spreadsheet>"
+    assert len(read(Path("a.ods"), archive(odf_members("spreadsheet", body))).text) < 100_000
+
+
+def test_a_presentation_has_its_slides_with_titles_texts_and_notes() -> None:
+    def frame(text: str, kind: str = "outline") -> str:
+        return f'<drawing:frame presentation:class="{kind}"><text:p>{text}</text:p></drawing:frame>'
+
+    hidden = (
+        '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/>'
+        "</style:style>"
+    )
+    notes = f"<presentation:notes>{frame('Wait here.', 'notes')}</presentation:notes>"
+    slides = (
+        f"<drawing:page>{frame('Trams', 'title')}{frame('Every 7 minutes')}{notes}</drawing:page>"
+        f'<drawing:page drawing:style-name="h">{frame("Buses")}</drawing:page>'
+    )
+    found = read(
+        Path("a.odp"),
+        archive(odf_members("presentation", f"<office:presentation>{slides}</office:presentation>", hidden)),
+    )
+    assert found.text == ("# Trams\n\nEvery 7 minutes\n\nNotes: Wait here.\n\n# Slide 2 (hidden)\n\nBuses\n")
+    assert found.places == [(1, "slide 1"), (7, "slide 2")]
+    assert (found.title, found.note) == ("Trams", "has hidden slides: 2")

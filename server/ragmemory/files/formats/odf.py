@@ -1,0 +1,220 @@
+"""OpenDocument: texts, spreadsheets and presentations, as they are displayed, with dates in ISO 8601."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragmemory.files.formats.archives import attribute, local, open_archive, xml
+from ragmemory.files.formats.file_text import (
+    COMMENTS,
+    Cell,
+    FileText,
+    TextBuilder,
+    listed,
+    one_line,
+    spread,
+    stated_title,
+    table,
+)
+from ragmemory.files.formats.sheets import Sheet, add_sheets
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+KIND = "OpenDocument"
+# Nesting depth of lists, sections and frames.
+MAX_DEPTH = 100
+# More repeated cells, rows or spaces only fill the page.
+MAX_REPEATED = 100
+MAX_ROWS = 1_000_000
+ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
+HEADING = re.compile("#{1,6} ")
+CELLS = frozenset(("table-cell", "covered-table-cell"))
+LEFT_OUT = frozenset(
+    ("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content", "notes", "shapes")
+)
+
+
+def read(path: Path, data: bytes) -> FileText:
+    """The text of a document, without comments. Raises NotText."""
+    archive = open_archive(data, KIND)
+    content = xml(archive, "content.xml", KIND)
+    body = next((one for one in content.iter() if local(one.tag) == "body"), content)
+    document = next((one for one in body if local(one.tag) in ("spreadsheet", "presentation")), body)
+    hidden = {attribute(one, "name") for one in content.iter() if local(one.tag) == "style" and _hides(one)}
+    notes, first = list[str](), ""
+    if local(document.tag) == "spreadsheet":
+        builder = TextBuilder()
+        notes += add_sheets(_sheets(document, hidden), builder)
+    elif local(document.tag) == "presentation":
+        builder = TextBuilder()
+        first = _add_slides(document, hidden, builder, notes)
+    else:
+        builder = TextBuilder(by_paragraph=True, notes=_notes(content))
+        for block in _blocks(document, 0):
+            first = first or (block.lstrip("# ") if HEADING.match(block) else "")
+            builder.add(block)
+    title = ""
+    if "meta.xml" in archive.namelist():
+        about = xml(archive, "meta.xml", KIND).iter()
+        title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
+    if any(local(one.tag) == "annotation" for one in content.iter()):
+        notes.append(COMMENTS)
+    return builder.build(title or first or path.name, "; ".join(notes))
+
+
+def _hides(style: Element) -> bool:
+    """Whether sheets or slides of this style are hidden."""
+    return any(
+        attribute(one, "display") == "false" or attribute(one, "visibility") == "hidden" for one in style
+    )
+
+
+def _add_slides(document: Element, hidden: set[str], builder: TextBuilder, notes: list[str]) -> str:
+    """Add the slides of a presentation; return the first title."""
+    first, passed = "", list[str]()
+    slides = [one for one in document if local(one.tag) == "page"]
+    for number, slide in enumerate(slides, 1):
+        titles = [one for one in slide if attribute(one, "class") == "title"]
+        title = one_line(" ".join(_text(one, 0) for one in titles))
+        first = first or title
+        if attribute(slide, "style-name") in hidden:
+            passed.append(f"{number}")
+            title = f"{title or f'Slide {number}'} (hidden)"
+        parts = [f"# {title}"] if title else []
+        for part in slide:
+            if part not in titles:
+                parts += _blocks([part], 0)
+            if local(part.tag) == "notes" and (said := one_line(_text(part, 0))):
+                parts.append(f"Notes: {said}")
+        builder.add("\n\n".join(parts), f"slide {number}")
+    if passed:
+        notes.append(f"has hidden slides: {listed(passed, '')}")
+    return first
+
+
+def _sheets(document: Element, hidden: set[str]) -> Iterator[Sheet]:
+    for one in document:
+        if local(one.tag) == "table":
+            yield Sheet(attribute(one, "name"), attribute(one, "style-name") in hidden, _rows(one))
+
+
+def _rows(sheet: Element) -> Iterator[tuple[int, dict[int, str]]]:
+    number = 1
+    for row in _own_rows(sheet):
+        count = _count(row, "number-rows-repeated", MAX_ROWS)
+        values = _values(row)
+        for repeated in range(min(count, MAX_REPEATED) if values else 0):
+            yield number + repeated, values
+        number += count
+
+
+def _values(row: Element) -> dict[int, str]:
+    """The cells with text by their columns, from 0."""
+    values, column = dict[int, str](), 0
+    for cell in row:
+        if local(cell.tag) in CELLS:
+            count = _count(cell, "number-columns-repeated", MAX_ROWS)
+            text = attribute(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
+            if text := text or one_line(_text(cell, 0)):
+                values |= dict.fromkeys(range(column, column + min(count, MAX_REPEATED)), text)
+            column += count
+    return values
+
+
+def _notes(content: Element) -> dict[str, str]:
+    """The notes by their marks, which take their places in the text."""
+    notes, numbers = dict[str, str](), {"": 0, "e": 0}
+    for note in [one for one in content.iter() if local(one.tag) == "note"]:
+        letter = "e" if attribute(note, "note-class") == "endnote" else ""
+        numbers[letter] += 1
+        mark = f"[^{letter}{numbers[letter]}]"
+        parts = (_text(part, 0) for part in note if local(part.tag) != "note-citation")
+        notes[mark] = one_line(" ".join(parts))
+        note[:] = []
+        note.text = mark
+    return notes
+
+
+def _blocks(parent: Iterable[Element], depth: int) -> Iterator[str]:
+    """The headings, paragraphs, lists and tables of an element as Markdown."""
+    for element in parent:
+        name = local(element.tag)
+        if name in LEFT_OUT or depth > MAX_DEPTH:
+            continue
+        if name == "h":
+            level = attribute(element, "outline-level", "1")
+            if title := one_line(_text(element, 0)):
+                yield f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}"
+        elif name == "p":
+            yield _text(element, 0)
+        elif name == "list":
+            yield "\n".join(_items(element, 0))
+        elif name == "table":
+            yield "\n".join(table(spread(map(_cells, _own_rows(element)))))
+        else:
+            yield from _blocks(element, depth + 1)
+
+
+def _items(items: Element, depth: int) -> list[str]:
+    lines: list[str] = []
+    if depth > MAX_DEPTH:
+        return lines
+    for item in items:
+        text = " ".join(one_line(_text(part, 0)) for part in item if local(part.tag) in ("p", "h"))
+        if text:
+            lines.append(f"{'  ' * depth}- {text}")
+        for inner in item:
+            if local(inner.tag) == "list":
+                lines += _items(inner, depth + 1)
+    return lines
+
+
+def _cells(row: Element) -> Iterator[Cell]:
+    """The cells, but not those that are covered by others."""
+    for cell in row:
+        if local(cell.tag) == "table-cell":
+            text = one_line(_text(cell, 0))
+            columns = _count(cell, "number-columns-spanned")
+            rows = _count(cell, "number-rows-spanned", MAX_ROWS)
+            # Empty cells at the end only fill the sheet.
+            count = _count(cell, "number-columns-repeated") if text or cell is not row[-1] else 1
+            yield from [(text, columns, rows)] * count
+
+
+def _own_rows(grid: Element) -> Iterator[Element]:
+    """The rows of a table, but not those of nested tables, whose text is part of the cells."""
+    for part in grid:
+        if local(part.tag) == "table-row":
+            yield part
+        elif local(part.tag) in ROW_GROUPS:
+            yield from _own_rows(part)
+
+
+def _text(element: Element, depth: int) -> str:
+    """The text of an element, with the white space that ODT encodes as elements."""
+    if depth > MAX_DEPTH:
+        return "".join(element.itertext())
+    parts = [element.text or ""]
+    for child in element:
+        name = local(child.tag)
+        if name == "s":
+            parts.append(" " * _count(child, "c"))
+        elif name == "tab":
+            parts.append("\t")
+        elif name == "line-break":
+            parts.append("\n")
+        elif name in ("p", "h"):
+            parts += ("\n", _text(child, depth + 1), "\n")
+        elif name not in LEFT_OUT:
+            parts.append(_text(child, depth + 1))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _count(element: Element, name: str, most: int = MAX_REPEATED) -> int:
+    count = attribute(element, name)
+    return min(int(count), most) if count.isdecimal() else 1

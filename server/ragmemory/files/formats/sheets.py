@@ -1,0 +1,91 @@
+"""Sheets of a workbook as paragraphs and tables; the places are rows, or cells alone in their row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+from msgspec import Struct
+
+from ragcommon.text.places import cell_label, row_label
+from ragmemory.files.formats.file_text import TextBuilder, one_line
+
+MAX_ROWS = 100_000
+MAX_COLUMNS = 200
+# Number formats that are followed: zeros, decimals and a percent sign. Larger numbers are shown without them.
+NUMBER_FORMAT = re.compile(r"""0{1,20}(?:\.(0{1,9}))?((?:\\?\s|"\s*")*%)?""")
+QUOTING = dict.fromkeys(map(ord, '\\"'))
+MAX_FORMATTED = 1e15
+
+
+class Sheet(Struct):
+    """`rows` that are present: their numbers, from 1, and the shown values by column, from 0."""
+
+    name: str
+    is_hidden: bool
+    rows: Iterable[tuple[int, dict[int, str]]]
+
+
+def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
+    """Add the sheets of one workbook; returns notes. Raises TooMuchText."""
+    notes: list[str] = []
+    left = MAX_ROWS
+    for sheet in sheets:
+        name = one_line(sheet.name)
+        heading = f"# {name}"
+        if sheet.is_hidden:
+            heading += " (hidden)"
+            notes.append(f"has the hidden sheet {name}")
+        rows: list[list[str]] = []
+        places: list[str] = []
+        for number, values in sheet.rows:
+            shown = {at: text for at, text in values.items() if text.strip()}
+            if any(column >= MAX_COLUMNS for column in shown):
+                notes.append(f"only its first {MAX_COLUMNS} columns were read")
+            filled = [column for column in shown if column < MAX_COLUMNS]
+            if not filled:
+                continue
+            if not left:
+                notes.append(f"only its first {MAX_ROWS:,} rows were read")
+                break
+            left -= 1
+            builder.add(heading, f"sheet {name}")
+            heading = ""
+            place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
+            if rows or len(filled) > 1:
+                rows.append([shown.get(column, "") for column in range(max(filled) + 1)])
+                places.append(place)
+            else:
+                builder.add(shown[filled[0]], place)
+        builder.add_rows(rows, places)
+    return list(dict.fromkeys(notes))
+
+
+def shown(value: object, number_format: str = "") -> str:
+    """A value of a cell as the sheet shows it, dates in ISO 8601."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).upper()
+        case timedelta():
+            minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
+            found = f"{'-' if value < timedelta() else ''}{minutes // 60}:{minutes % 60:02}"
+            return f"{found}:{seconds:02}" if "ss" in number_format.lower() else found
+        case int() | float() if abs(value) < MAX_FORMATTED and (
+            numbers := NUMBER_FORMAT.fullmatch(number_format)
+        ):
+            decimals, percent = numbers[1] or "", numbers[2] or ""
+            number = Decimal(repr(value)) * (100 if percent else 1)
+            rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+            width = len(number_format) - len(percent) + (value < 0)
+            return f"{rounded:0{width}f}{percent.translate(QUOTING)}"
+        case float():
+            return f"{value:.15g}"
+        case datetime():
+            return value.isoformat(" ") if value.time() != time() else value.date().isoformat()
+        case date():
+            return value.isoformat()
+    return str(value)

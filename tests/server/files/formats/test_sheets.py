@@ -1,0 +1,41 @@
+"""Values of cells as a sheet shows them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+
+import pytest
+
+from ragmemory.files.formats.file_text import TextBuilder
+from ragmemory.files.formats.sheets import MAX_COLUMNS, Sheet, add_sheets, shown
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (None, "", ""),
+        (True, "0%", "TRUE"),
+        (4.5, "", "4.5"),
+        (0.1 + 0.2, "", "0.3"),
+        (0.455, "0.0%", "45.5%"),
+        (1234, "00000", "01234"),
+        (timedelta(hours=41, minutes=15), "[h]:mm", "41:15"),
+        (timedelta(seconds=-61), "[h]:mm:ss", "-0:01:01"),
+        (datetime(2026, 11, 22), "", "2026-11-22"),
+        (datetime(2026, 11, 22, 9, 30), "", "2026-11-22 09:30:00"),
+        (date(2026, 11, 22), "", "2026-11-22"),
+        (time(9, 5), "", "09:05:00"),
+        ("Tea", "0%", "Tea"),
+    ],
+)
+def test_a_value_is_shown_as_in_its_sheet_with_dates_in_iso_8601(
+    value: object, number_format: str, text: str
+) -> None:
+    assert shown(value, number_format) == text
+
+
+def test_columns_beyond_the_limit_are_left_out_with_a_note() -> None:
+    builder = TextBuilder()
+    notes = add_sheets([Sheet("S", False, [(1, {0: "a", 1: "b", MAX_COLUMNS: "c"})])], builder)
+    assert notes == [f"only its first {MAX_COLUMNS} columns were read"]
+    assert builder.build("").text == "# S\n\n| a | b |\n| --- | --- |\n"

@@ -1,0 +1,41 @@
+"""Workbooks of Excel 97 to 2003."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragcommon.files.decoding import NotText
+from ragmemory.files.formats.xls import read
+from tests.support.documents import xls
+
+pytest.importorskip("xlrd", reason="the extra `office` is not installed")
+
+FILE = Path("a.xls")
+
+
+def test_the_places_are_the_rows_and_single_cells_of_the_sheets() -> None:
+    found = read(
+        FILE, xls({"Costs": [["Paid by Ada"], ["Item", "Price"], [], ["Tee für Öl", 4.5], ["Cups", 12.0]]})
+    )
+    assert found.text == (
+        "# Costs\n\nPaid by Ada\n\n| Item | Price |\n| --- | --- |\n| Tee für Öl | 4.5 |\n| Cups | 12 |\n"
+    )
+    assert found.places == [
+        *((1, "sheet Costs"), (3, "sheet Costs A1"), (5, "sheet Costs row 2")),
+        *((7, "sheet Costs row 4"), (8, "sheet Costs row 5")),
+    ]
+
+
+def test_hidden_sheets_are_named() -> None:
+    found = read(FILE, xls({"Costs": [["Item", "Price"]], "(old)": [["x", "y"]]}))
+    assert "# (old) (hidden)\n" in found.text
+    assert found.note == "has the hidden sheet (old)"
+
+
+def test_a_damaged_workbook_is_refused() -> None:
+    data = xls({"Costs": [["Item", "Price"]]})
+    for broken in (data[:700], data[:512] + bytes(1_024) + data[1_536:]):
+        with pytest.raises(NotText, match="is a damaged Excel file, or not one at all"):
+            read(FILE, broken)
