@@ -14,10 +14,10 @@ from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.rules import searchable
 from ragmemory.blocks.labels import find_block, labels
 from ragmemory.blocks.outline import Outline, OutlineEntry, outline
-from ragmemory.blocks.tree import Format, Kind, Tree
+from ragmemory.blocks.tree import Format, Tree
 from ragmemory.errors import BlockNotFound
 from ragmemory.ingest.documents import is_csv, is_markdown
-from ragmemory.types.blocks import ShownBlock
+from ragmemory.types.blocks import BlockKind, ShownBlock
 from ragmemory.types.documents import DocumentText
 
 _WORD = re.compile(r"[^\W_]+")
@@ -39,7 +39,7 @@ class BlockView(NamedTuple):
             raise BlockNotFound(self.stored.info.uri, name)
         return index
 
-    def indexes_in(self, start_line: int, end_line: int, kind: Kind | None) -> list[int]:
+    def indexes_in(self, start_line: int, end_line: int, kind: BlockKind | None) -> list[int]:
         """The indexes of the blocks that overlap these lines: of one kind, or all but headings and lists."""
         return [
             index

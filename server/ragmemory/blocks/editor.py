@@ -32,7 +32,7 @@ from ragmemory.blocks.block_view import (
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
 from ragmemory.blocks.labels import labels
 from ragmemory.blocks.outline import changed, outline
-from ragmemory.blocks.tree import Kind, Tree
+from ragmemory.blocks.tree import Tree
 from ragmemory.errors import (
     BadArgument,
     DocumentExists,
@@ -48,7 +48,7 @@ from ragmemory.files.roots import of_stored
 from ragmemory.ingest.documents import MARKDOWN, complete, make_document
 from ragmemory.stores.outlines import StoredOutline
 from ragmemory.stores.values import check_unicode
-from ragmemory.types.blocks import EditedBlock, EditedDocument, ShownBlock
+from ragmemory.types.blocks import BlockKind, EditedBlock, EditedDocument, ShownBlock
 from ragmemory.types.documents import DocumentText
 from ragmemory.types.writes import Edit, Write
 
@@ -97,7 +97,7 @@ class BlockEditor:
         view = await self._view(document)
         return view.stored.info, view.shown(view.find(block), whole=True)
 
-    async def blocks(self, document: str, below: str = "", kind: Kind | None = None) -> list[ShownBlock]:
+    async def blocks(self, document: str, below: str = "", kind: BlockKind | None = None) -> list[ShownBlock]:
         """The blocks of a document in order: all, or one and its descendants; optionally of one kind.
 
         Raises DocumentNotFound, BlockNotFound.
@@ -107,7 +107,7 @@ class BlockEditor:
         return [view.shown(index) for index in indexes if kind in (None, view.tree.nodes[index].kind)]
 
     async def search(
-        self, query: str, document: str = "", kind: Kind | None = None, passages: int = 10
+        self, query: str, document: str = "", kind: BlockKind | None = None, passages: int = 10
     ) -> tuple[list[ShownBlock], str]:
         """The blocks in the best passages for a query, best first, and the notice of the search.
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ragmemory.blocks.tree import Kind, Tree
+from ragmemory.blocks.tree import Tree
+from ragmemory.types.blocks import BlockKind
 
 _ID_DIGITS = 12
 
@@ -21,7 +22,7 @@ class OutlineEntry(Struct, frozen=True, array_like=True, gc=False):
     """A block as stored with its document. A list has the digest of its first item."""
 
     id: str
-    kind: Kind
+    kind: BlockKind
     digest: str  # of its own text, without descendants
     depth: int
 
@@ -92,7 +93,7 @@ class _NewIds:
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
-        self._equal: Counter[tuple[Kind, str]] = Counter()
+        self._equal: Counter[tuple[BlockKind, str]] = Counter()
 
     def next(self, entry: OutlineEntry) -> str:
         while True:
@@ -120,7 +121,7 @@ def pairs(old: Outline, before: Sequence[int], new: Outline, after: Sequence[int
         found[after[-1 - last]] = before[-1 - last]
         last += 1
     before, after = before[first : len(before) - last], after[first : len(after) - last]
-    alike: defaultdict[tuple[Kind, str], deque[int]] = defaultdict(deque)
+    alike: defaultdict[tuple[BlockKind, str], deque[int]] = defaultdict(deque)
     for index in before:
         alike[old[index].kind, old[index].digest].append(index)
     for index in after:

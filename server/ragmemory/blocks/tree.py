@@ -24,9 +24,9 @@ from ragmemory.ingest.blocks import (
     markdown_blocks,
     paragraphs,
 )
+from ragmemory.types.blocks import BlockKind
 
 Format = Literal["markdown", "csv", "plain"]
-Kind = Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
 
 _READERS: dict[Format, Callable[[str], Iterator[Block]]] = {
     "markdown": markdown_blocks,
@@ -48,7 +48,7 @@ class Node(Struct, gc=False):
     heading, the first paragraph of an item, nothing of a list. Its descendants end at `stop`.
     """
 
-    kind: Kind
+    kind: BlockKind
     level: int  # of a heading, from 1; 0: not a heading
     depth: int  # from 1
     parent: int  # index of the parent; -1: none
@@ -226,7 +226,7 @@ class _Builder:
         else:
             self._append("code", block)
 
-    def _append(self, kind: Kind, block: Block, parent: int | None = None) -> int:
+    def _append(self, kind: BlockKind, block: Block, parent: int | None = None) -> int:
         if parent is None:
             parent = self._parent(block.level)
         depth = self._nodes[parent].depth + 1 if parent >= 0 else 1
@@ -264,7 +264,7 @@ class _Builder:
         """The text column of the innermost item that contains this indentation."""
         return max((one.marker.content for one in self._lists if one.marker.content <= indent), default=0)
 
-    def _kind(self, block: Block) -> Kind:
+    def _kind(self, block: Block) -> BlockKind:
         """The kind of a block other than a heading, item or indented code."""
         if block.kind not in ("paragraph", "table"):
             return "paragraph" if block.kind == "item" else block.kind

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from ragcommon.contract.documents import Status
 
+BlockKind = Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
+
 
 class ShownBlock(Struct, frozen=True, kw_only=True):
     """A block of a document. Its lines include the blocks below it, its text does not."""
@@ -19,7 +21,7 @@ class ShownBlock(Struct, frozen=True, kw_only=True):
     block_id: str
     number: int  # among the blocks of the document, from 1
     label: str  # such as "1.2.a"
-    kind: Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
+    kind: BlockKind
     level: int  # of a heading, from 1; 0: not a heading
     heading: str  # the path of headings above it
     start_line: int
@@ -33,7 +35,7 @@ class EditedBlock(Struct, frozen=True):
     block_id: str
     number: int
     label: str
-    kind: Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
+    kind: BlockKind
     start_line: int
     end_line: int
 

@@ -17,7 +17,7 @@ from ragmemory.mcp.errors import Memory, origin_of
 from ragmemory.mcp.resources import block_uri
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import Cursor, page_of, selected, start_of
-from ragmemory.types.blocks import EditedDocument, ShownBlock
+from ragmemory.types.blocks import BlockKind, EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
 
@@ -51,8 +51,7 @@ Below = Annotated[
         max_length=200,
     ),
 ]
-_Kind = Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
-Kind = Annotated[_Kind | None, Meta(description="Only blocks of this kind.", extra_json_schema=_IS_TEXT)]
+Kind = Annotated[BlockKind | None, Meta(description="Only blocks of this kind.", extra_json_schema=_IS_TEXT)]
 Position = Annotated[
     Literal["before", "after", "inside"],
     Meta(
