@@ -186,11 +186,8 @@ class Sources:
             return "removed" if is_own else ""
         except (NotText, OSError):
             return ""
-        info = await self._store.documents.find(uri)
-        is_same = isinstance(read, FileText) and read.text == await self._store.documents.text(
-            info.document_id
-        )
-        return "" if is_same else "updated"
+        _, text = await self._store.documents.read(uri)
+        return "" if isinstance(read, FileText) and read.text == text else "updated"
 
 
 def _examined(source: Source, roots: Sequence[str], own: str) -> Source:

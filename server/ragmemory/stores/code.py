@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from collections import Counter
 
 from ragmemory.stores.engine import Condition, StorePart
 from ragmemory.text.languages import EXTENSIONS, language_of
@@ -78,11 +78,8 @@ class CodeStore(StorePart):
         rows = await self._engine.read(
             f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
-        languages: dict[str, int] = {}
-        for (uri,) in rows:
-            if language := language_of(PurePosixPath(uri).name):
-                languages[language.name] = languages.get(language.name, 0) + 1
-        return dict(sorted(languages.items(), key=lambda pair: -pair[1]))
+        found = Counter(language.name for (uri,) in rows if (language := language_of(uri)))
+        return dict(found.most_common())
 
     @property
     def _matches(self) -> str:
