@@ -34,6 +34,35 @@ class BuiltSegment(NamedTuple):
         return self.segment if changes.digest == self.digest else None
 
 
+class SearchRequest(NamedTuple):
+    """What one query wants of an index."""
+
+    query: ParsedQuery
+    vector: NDArray[np.float32] | None  # (d,), of `embedder`; None: search by words alone
+    embedder: Embedder
+    filter: Condition | None
+    boosted: set[int]  # ids of the chunks that contain the quoted phrases and prefixes
+    top_k: int
+
+    def vector_for(self, identity: str, dimensions: int) -> NDArray[np.float32] | None:
+        """The vector for an index; None if the embeddings were switched since it was made.
+
+        Raises EmbedderMismatch for other dimensions.
+        """
+        if self.vector is None or self.embedder.identity != identity:
+            return None
+        if len(self.vector) != dimensions:
+            raise EmbedderMismatch(identity, dimensions, identity, len(self.vector))
+        return self.vector
+
+    def search_with(
+        self, retriever: Retriever, vector: NDArray[np.float32] | None, allowed: NDArray[np.int64] | None
+    ) -> list[Scored]:
+        """See `Retriever.search`. Blocking."""
+        scale, pieces = self.embedder.scale, self.embedder.pieces
+        return retriever.search(self.query, vector, allowed, self.boosted, self.top_k, scale, pieces)
+
+
 class Searcher(Protocol):
     """The index for one query."""
 
@@ -41,20 +70,11 @@ class Searcher(Protocol):
     def retriever(self) -> Retriever:
         """Weighs the words of the query."""
 
-    async def search(
-        self,
-        query: ParsedQuery,
-        vector: NDArray[np.float32] | None,
-        filter: Condition | None,
-        boosted: set[int],
-        top_k: int,
-        embedder: Embedder,
-        notices: list[str],
-    ) -> list[Scored]:
+    async def search(self, request: SearchRequest, notices: list[str]) -> list[Scored]:
         """Search the index as it is now; see `Retriever.search`.
 
-        `embedder` made the vector; `notices` gets what the user should know about the result. Raises
-        DamagedFile: call `repair`, then search again.
+        `notices` gets what the user should know about the result. Raises DamagedFile: call `repair`, then
+        search again.
         """
 
 
@@ -124,17 +144,3 @@ async def embedder_of(store: Store, configured: str) -> tuple[str, int] | None:
     if current and configured not in embedders:
         raise EmbedderMismatch(*current, configured)
     return current
-
-
-def usable(
-    vector: NDArray[np.float32] | None, embedder: Embedder, identity: str, dimensions: int
-) -> NDArray[np.float32] | None:
-    """The vector of a query for an index; None if the embeddings were switched since it was made.
-
-    Raises EmbedderMismatch for other dimensions.
-    """
-    if vector is None or embedder.identity != identity:
-        return None
-    if len(vector) != dimensions:
-        raise EmbedderMismatch(identity, dimensions, identity, len(vector))
-    return vector

@@ -18,6 +18,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
 from ragmemory.search.index.errors import DamagedFile
+from ragmemory.search.indexing import SearchRequest
 from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
 from ragmemory.stores.code import IS_CODE
@@ -115,8 +116,8 @@ class Search:
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
-        used = embedder or self._embedder
-        best = await searcher.search(parsed, vector, condition, boosted, wanted, used, notices)
+        request = SearchRequest(parsed, vector, embedder or self._embedder, condition, boosted, wanted)
+        best = await searcher.search(request, notices)
         scores = {one.chunk_id: one.score for one in best if one.score >= min_score}
         hits, damage = await self._store.passages.hits(scores)
         is_whole = self._state == searched and (damage or len(hits) == len(scores))

@@ -22,22 +22,16 @@ from msgspec.structs import replace
 from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.indexing import BuiltSegment, embedder_of, usable
+from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ragmemory.embedders import Embedder
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.index.saving import SavedIndex
     from ragmemory.search.publishing import SharedIndex
-    from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
-    from ragmemory.stores.engine import Condition
 
 logger = logging.getLogger(__name__)
 
@@ -394,32 +388,22 @@ class IndexSync:
         """Corrections of misspelt words; see `Retriever.corrections`."""
         return self.retriever.corrections(words, pieces)
 
-    async def search(
-        self,
-        query: ParsedQuery,
-        vector: NDArray[np.float32] | None,
-        filter: Condition | None,
-        boosted: set[int],
-        top_k: int,
-        embedder: Embedder,
-        notices: list[str],  # noqa: ARG002
-    ) -> list[Scored]:
+    async def search(self, request: SearchRequest, notices: list[str]) -> list[Scored]:  # noqa: ARG002
         """See `Searcher.search`."""
         import numpy as np
 
         from ragmemory.search.index.vectors import ALL_EXACT
 
-        allowed = await self._store.passages.allowed(filter) if filter else None
+        allowed = await self._store.passages.allowed(request.filter) if request.filter else None
         self._searched_at = anyio.current_time()
         if self._idle_wait is not None:
             self._idle_wait.deadline = self._searched_at + _IDLE_SECONDS
         async with self._index_lock:
             if self._index is None:
                 return []
-            vector = usable(vector, embedder, self.identity, self._index.dimensions)
+            vector = request.vector_for(self.identity, self._index.dimensions)
             ids = None if allowed is None else np.array(allowed, np.int64)
-            arguments = query, vector, ids, boosted, top_k, embedder.scale, embedder.pieces
-            search = partial(self.retriever.search, *arguments)
+            search = partial(request.search_with, self.retriever, vector, ids)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

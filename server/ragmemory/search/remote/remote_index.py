@@ -23,7 +23,7 @@ from ragmemory.search.index.candidates import CandidateIndex, Collection, term_i
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.search.indexing import BuiltSegment, embedder_of, usable
+from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
 from ragmemory.search.retriever import Retriever
@@ -36,7 +36,6 @@ from ragmemory.types.changes import Checkpoint
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ragmemory.embedders import Embedder
     from ragmemory.search.index.errors import DamagedFile
     from ragmemory.search.index.segments import Segment
     from ragmemory.search.queries import ParsedQuery
@@ -312,21 +311,12 @@ class RemoteSearcher:
         segments = [*candidates, *self._segments]
         return CandidateIndex(segments, self._excluded, self._index.ranking, self.collection)
 
-    async def search(
-        self,
-        query: ParsedQuery,
-        vector: NDArray[np.float32] | None,
-        filter: Condition | None,
-        boosted: set[int],
-        top_k: int,
-        embedder: Embedder,
-        notices: list[str],
-    ) -> list[Scored]:
-        index, store = self._index, self._index.store
-        vector = usable(vector, embedder, index.identity, self._dimensions)
-        found = await self._candidates(query, vector, filter, notices)
+    async def search(self, request: SearchRequest, notices: list[str]) -> list[Scored]:
+        index, store, filter = self._index, self._index.store, request.filter
+        vector = request.vector_for(index.identity, self._dimensions)
+        found = await self._candidates(request.query, vector, filter, notices)
         ids = {one for one in found if one <= self._after}
-        ids.update(sorted(one for one in boosted if one <= self._after)[: index.ranking.candidates])
+        ids.update(sorted(one for one in request.boosted if one <= self._after)[: index.ranking.candidates])
         chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
         if len(chunks.chunk_ids) < len(ids) and await store.engine.version() != index.version:
             index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
@@ -337,8 +327,7 @@ class RemoteSearcher:
 
         def search() -> list[Scored]:
             searched = self._searched([self._tail.segment(0, self._after, chunks)])
-            arguments = query, vector, allowed, boosted, top_k, embedder.scale, embedder.pieces
-            return Retriever(searched).search(*arguments)
+            return request.search_with(Retriever(searched), vector, allowed)
 
         async with index.lock:  # The tail knows the words of earlier candidates.
             return await to_thread.run_sync(search)
