@@ -11,7 +11,7 @@ from msgspec.structs import replace as with_changes
 from ragchat.answer import Answer
 from ragchat.errors import RagChatError
 from ragchat.grounding.evidence import Evidence, gather, names_of
-from ragchat.grounding.judging import Closeness
+from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
 from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs
@@ -45,11 +45,20 @@ async def answer_offline(
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     if judged.state is Closeness.NOTHING and similarity < MIN_SIMILARITY:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
-    if windows:
-        return answer_with(windows, (), retrieval.candidates, judged)
-    best, *others = grounding.windows
-    shown, further = chosen([await _with_replies(best, memory, limits), *others])
-    return answer_with(shown, further, retrieval.candidates, judged)
+    further: Sequence[Window] = ()
+    if not windows:
+        best, *others = grounding.windows
+        windows, further = chosen([await _with_replies(best, memory, limits), *others])
+    judged = _of_shown(judged, grounding.question, windows)
+    return answer_with(windows, further, retrieval.candidates, judged)
+
+
+def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) -> Judgement:
+    """The judgement of an answer that shows these windows: names must be in their passages, or it is NEAREST."""
+    terms = frozenset[str]().union(*(window.evidence.terms for window in shown))
+    grounded = judged.state is Closeness.GROUNDED and not question.missing_names(terms)
+    state = Closeness.GROUNDED if grounded else Closeness.NEAREST
+    return replace(judged, state=state, missing=question.missing(terms))
 
 
 async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits) -> Window:

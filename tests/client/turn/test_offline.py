@@ -92,6 +92,19 @@ async def test_a_name_that_stands_nowhere_makes_it_the_nearest(memory: MemoryCli
     assert answer.nearest[0].uri.endswith("crane.txt")
 
 
+async def test_a_name_that_stands_only_in_passages_that_are_not_shown_makes_it_the_nearest(
+    tmp_path: Path,
+) -> None:
+    documents = {
+        "interview.txt": "The town where I was born is Breslau. My sister was born in that town too.\n",
+        "novel.txt": "Barnaby looked at the sea, and the gulls, and the harbour, and said nothing at all.\n",
+    }
+    async with memory_of(tmp_path, documents) as memory:
+        answer = await ask("In which town was the sister of Barnaby born?", memory)
+    assert [card.location for card in answer.cards] == ["interview.txt:1"]
+    assert (answer.grounded, answer.missing) == (False, ["Barnaby"])
+
+
 @pytest.mark.parametrize("question", ["Who composed the opera Tosca?", "😀 ?!"])
 async def test_a_question_far_from_memory_has_no_card(question: str, memory: MemoryClient) -> None:
     answer = await ask(question, memory)
