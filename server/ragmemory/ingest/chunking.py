@@ -245,11 +245,13 @@ def chunk_groups(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
 
 
 def pack_sections(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """Pack each section; one that has only headings is packed with the next."""
+    """Pack each section. One with only headings is packed with the next, and so is what is short before the
+    first heading, such as front matter."""
     waiting: list[Piece] = []
     for section in sections(pieces):
         waiting += section
-        if has_text(section):
+        is_short = not section[0].block.heading and tokens_of(section) < SHORT * max_tokens
+        if has_text(section) and not is_short:
             yield from balance(one_each(waiting), max_tokens)
             waiting = []
     yield from balance(one_each(waiting), max_tokens)
