@@ -28,6 +28,8 @@ WEAK = 0.4
 MIN_SIMILARITY = 0.2
 # Passages that are compared by meaning. More of them gain little.
 WIDE_TOP_K = 60
+# Characters of a note that is shown to its end.
+SHORT_NOTE = 400
 
 
 async def answer_offline(
@@ -62,17 +64,21 @@ def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) ->
 
 
 async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits) -> Window:
-    """The window of a turn of a conversation with the turns after it, as far as they fit.
+    """The window of a turn of a conversation with the turns after it, as far as they fit, and of a short note
+    with the rest of the note.
 
-    The words of a question are often in the turn that asks it, and its answer in the next one.
+    The words of a question are often in the turn that asks it, and its answer in the next one; those of a
+    question about a day are in the title of its note.
     """
     hit = window.hit
-    room = SIZES[0] - len(hit.text)
-    if not hit.surroundings or hit.places or room <= 0:
+    room = (SIZES[0] if hit.surroundings else SHORT_NOTE) - len(hit.text)
+    if hit.places or hit.is_code or hit.context or room <= 0:
         return window
     try:
         with anyio.fail_after(limits.seconds):
             part = await memory.part(hit.document_id, hit.end_line + 1, None, "", SIZES[0])
+            if not hit.surroundings and len(part.text) > room:
+                return window
             replies = part.text if len(part.text) <= room else part.text[: part.text.rfind("\n", 0, room) + 1]
             last = hit.end_line + replies.rstrip().count("\n") + 1
             longer = with_changes(hit, text=f"{hit.text.rstrip()}\n{replies}", end_line=last)
