@@ -46,6 +46,8 @@ FEW = 10_000
 
 # The chunks of a text and their embeddings.
 Embedded = tuple[list[Chunk], list[Embedding]]
+# The title of a text that is embedded, and the one that is indexed.
+Titles = tuple[str, str]
 
 
 class Batch(NamedTuple):
@@ -76,7 +78,7 @@ class BulkWorker:
     async def prepare(
         self,
         sources: Sequence[ChunkerInput],
-        titles: Sequence[str],
+        titles: Sequence[Titles],
         max_tokens: int,
         ranking: RankingSettings | None,
     ) -> Batch | None:
@@ -101,7 +103,7 @@ class BulkWorker:
 
 def split_and_embed(
     sources: Sequence[ChunkerInput],
-    titles: Sequence[str],
+    titles: Sequence[Titles],
     max_tokens: int,
     ranking: RankingSettings | None,
 ) -> Batch:
@@ -111,7 +113,7 @@ def split_and_embed(
     batch = split_batch(sources, max_tokens, embedder.count_tokens)
     every = [
         (source.text, title, chunk)
-        for source, title, chunks in zip(sources, titles, batch, strict=True)
+        for source, (title, _), chunks in zip(sources, titles, batch, strict=True)
         for chunk in chunks or ()
     ]
     texts, above = zip(*(embedder_input(*one) for one in every), strict=True) if every else ((), ())
@@ -123,7 +125,7 @@ def split_and_embed(
     changes = Changes(
         checkpoint=Checkpoint(),
         chunk_ids=list(range(len(every))),
-        titles=[title for _, title, _ in every],
+        titles=[title for (_, title), chunks in zip(titles, batch, strict=True) for _ in chunks or ()],
         headings=[chunk.heading for *_, chunk in every],
         texts=list(texts),
         surroundings=[chunk.surroundings for *_, chunk in every],

@@ -245,12 +245,13 @@ def chunk_groups(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
 
 
 def pack_sections(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """Pack each section. One with only headings is packed with the next, and so is what is short before the
+    """Pack each section. One with only headings is packed with the next, and so is a short one before the
     first heading, such as front matter."""
     waiting: list[Piece] = []
-    for section in sections(pieces):
+    for section, below in pairwise([*sections(pieces), []]):
         waiting += section
-        is_short = not section[0].block.heading and tokens_of(section) < SHORT * max_tokens
+        is_first = below and below[0].block.heading and not section[0].block.heading
+        is_short = is_first and tokens_of(section) < SHORT * max_tokens
         if has_text(section) and not is_short:
             yield from balance(one_each(waiting), max_tokens)
             waiting = []

@@ -25,6 +25,7 @@ from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
+from ragmemory.types.changes import title_of
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ class Preparation:
         # Embeddings that come with a document are kept.
         if not worker or any(write.known for write in writes) or not worker.takes(sources):
             return None
-        titles = [write.document.title for write in writes]
+        documents = [write.document for write in writes]
+        titles = [(one.title, title_of(one.uri, one.title)) for one in documents]
         batch = await worker.prepare(sources, titles, max_tokens, self._indexing.segment_settings)
         if batch is None:
             return None

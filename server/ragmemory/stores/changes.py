@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from ragmemory.stores import journal, meta
 from ragmemory.stores.engine import Condition, Row, StorePart
-from ragmemory.types.changes import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint, title_of
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
 # Chunks are searched and embedded with their context.
-_FIELDS = "chunk_id, title, heading, context || text, surroundings, vector"
+_FIELDS = "chunk_id, title, heading, context || text, surroundings, vector, uri"
 _CHANGES = (
     f"SELECT * FROM (SELECT 'chunk', {_FIELDS}"
     " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
     " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
     " ORDER BY chunk_id LIMIT ?) AS added"
     " UNION ALL SELECT * FROM (SELECT 'removal', seq, CAST(chunk_id AS TEXT), '', '', '',"
-    " CAST(NULL AS BYTEA) FROM removals WHERE seq > ? ORDER BY seq) AS removed"
+    " CAST(NULL AS BYTEA), '' FROM removals WHERE seq > ? ORDER BY seq) AS removed"
     " UNION ALL SELECT * FROM (SELECT 'hidden', first, CAST(last AS TEXT), '', '', '',"
-    " CAST(NULL AS BYTEA) FROM documents JOIN pages ON document = number WHERE hidden <> 0"
+    " CAST(NULL AS BYTEA), '' FROM documents JOIN pages ON document = number WHERE hidden <> 0"
     " ORDER BY first) AS hidden"
 )
 
@@ -94,7 +94,7 @@ def _changes(
     return Changes(
         checkpoint=checkpoint,
         chunk_ids=[row[0] for row in rows],
-        titles=[row[1] for row in rows],
+        titles=[title_of(row[6], row[1]) for row in rows],
         headings=[row[2] for row in rows],
         texts=[row[3] for row in rows],
         surroundings=[row[4] for row in rows],

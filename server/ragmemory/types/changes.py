@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
 
+from ragcommon.text.places import file_name
 from ragmemory.types.writes import Embedding
 
 
@@ -28,7 +30,7 @@ class Changes(Struct, frozen=True):
 
     checkpoint: Checkpoint
     chunk_ids: list[int]
-    titles: list[str]
+    titles: list[str]  # each with the name of the file, see `title_of`
     headings: list[str]
     texts: list[str]  # each after its context
     surroundings: list[str]
@@ -41,3 +43,12 @@ class Changes(Struct, frozen=True):
         """The digest of the chunks without their ids: 16 bytes."""
         chunks = [self.titles, self.headings, self.texts, self.surroundings, self.embeddings]
         return hashlib.blake2b(msgspec.msgpack.encode(chunks), digest_size=16).digest()
+
+
+@lru_cache(1_000)
+def title_of(uri: str, title: str) -> str:
+    """The title by which the chunks of a document are found: with the name of its file, if that says more."""
+    if uri.startswith(("http://", "https://", "sha256:")):
+        return title
+    name = file_name(uri).rpartition(".")[0].replace("_", " ")
+    return title if name.lower() in title.lower() else f"{title} {name}".lstrip()

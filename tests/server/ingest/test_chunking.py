@@ -466,3 +466,10 @@ def test_a_sentence_that_introduces_a_list_is_not_parted_from_it(markdown: bool)
     first, second, *_ = texts(text, cut(text, 18, markdown=markdown))
     assert first.rstrip().endswith("ends.")
     assert second.startswith("Start it with this command:\n\n    kite --fly")
+
+
+def test_front_matter_is_in_the_chunk_of_the_first_section() -> None:
+    text = "---\ntags: [daily]\n---\n<< [[2024-04-04]] >>\n\n# Friday\n\nTea with Mei.\n\n# Notes\n\nNone.\n"
+    first, second = texts(text, cut(text, 100))
+    assert first.endswith("# Friday\n\nTea with Mei.\n\n")
+    assert second == "# Notes\n\nNone.\n"
