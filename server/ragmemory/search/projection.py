@@ -7,6 +7,7 @@ fuzzy sets: neighbours attract each other, a random sample of the others repels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ def layout(vectors: Floats) -> Iterator[Floats | None]:
     points = principal(vectors) + random.normal(scale=1e-3, size=(len(vectors), 2)).astype(np.float32)
     points *= WIDTH / max(1e-6, float(np.abs(points).max()))
     yield None
-    near = np.empty((len(vectors), min(NEIGHBOURS, len(vectors) - 1)), np.int64)
+    near = np.empty((len(vectors), min(NEIGHBOURS, len(vectors) - 1, math.isqrt(len(vectors)))), np.int64)
     if near.shape[1]:
         for start in range(0, len(vectors), ROWS):
             near[start : start + ROWS] = _nearest(vectors, start, near.shape[1])
