@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
@@ -74,16 +74,12 @@ async def close(connection: aiosqlite.Connection) -> None:
 
 
 @asynccontextmanager
-async def transaction(
-    connection: aiosqlite.Connection,
-    busy_seconds: float,
-    kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE",
-) -> AsyncIterator[None]:
+async def transaction(connection: aiosqlite.Connection, busy_seconds: float) -> AsyncIterator[None]:
     """Take the write lock at once (upgrading a read lock would fail); commit at the end or roll back.
 
-    "DEFERRED" takes no lock: for temporary tables. It can be cancelled until it has begun.
+    It can be cancelled until it has begun.
     """
-    await _retry_while_locked(connection, f"BEGIN {kind}", busy_seconds)
+    await _retry_while_locked(connection, "BEGIN IMMEDIATE", busy_seconds)
     with anyio.CancelScope(shield=True):
         try:
             yield
