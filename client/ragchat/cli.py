@@ -100,11 +100,11 @@ def _call(target: str, run: Invocation) -> int:
     module, _, name = target.partition(":")
     function = getattr(import_module(f"ragchat.commands.{module}"), name)
     if not inspect.iscoroutinefunction(function):
-        return int(function(run))
+        return function(run) or 0
     from ragchat.commands import stopping
 
     try:
-        return stopping.run(function(run))
+        return stopping.run(function(run)) or 0
     except stopping.Stopped:
         raise KeyboardInterrupt from None
 

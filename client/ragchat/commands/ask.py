@@ -26,7 +26,7 @@ STDIN_NOTICE = "Answering from the text on stdin, not from memory. In a loop, ad
 MAX_LISTED = 10
 
 
-async def ask(run: Invocation) -> int:
+async def ask(run: Invocation) -> None:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     words, prompt = run.arguments.question, run.arguments.prompt
     question = "" if prompt else run.words(words)
@@ -38,14 +38,15 @@ async def ask(run: Invocation) -> int:
     if text and not prompt:
         run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
-        return await _answer(run, question)
+        await _answer(run, question)
+        return
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
         # A memory of its own searches the text like any other document.
         arguments = Namespace(**{**vars(run.arguments), "memory": str(Path(folder) / "memory.db")})
-        return await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
+        await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
 
 
-async def _answer(run: Invocation, question: str, text: str = "") -> int:
+async def _answer(run: Invocation, question: str, text: str = "") -> None:
     """Answer a question; "": the prompt that is named."""
     save_mode = SaveMode.NOTHING if run.arguments.no_session else SaveMode.ONE_SHOT
     async with run.conversation(save_mode) as conversation:
@@ -65,7 +66,6 @@ async def _answer(run: Invocation, question: str, text: str = "") -> int:
             # Not only the turn's own notices: that it could not be saved is not among them.
             run.console.document({**turn.public(), "notices": notices})
         run.note_servers(conversation.servers)
-    return 0
 
 
 async def show_turn(

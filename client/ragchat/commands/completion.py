@@ -13,13 +13,13 @@ from ragconfig.prompt_files import ROLES, role_files
 _OF_SERVERS = ("rm", "enable", "disable", "test", "login", "logout")
 
 
-def completion(run: Invocation) -> int:
+def completion(run: Invocation) -> None:
     """Print the script; with words, which the script gives, the candidates for the last one."""
     shell, words = run.arguments.shell, run.arguments.words
     if not words:
         text = script(shell, "ragchat")
         run.console.result({"shell": shell, "script": text}, text.rstrip("\n"))
-        return 0
+        return
     config = run.home.config
 
     def roles() -> Iterable[str]:
@@ -43,4 +43,3 @@ def completion(run: Invocation) -> int:
     }
     for line in completed(make_parser(), words, known):
         run.console.print(line)
-    return 0

@@ -34,7 +34,7 @@ PREAMBLE = """\
 """
 
 
-def show(run: Invocation) -> int:
+def show(run: Invocation) -> None:
     """Print every key with its value and origin. Of a secret, only whether it is set is printed."""
     rows, keys = effective(run.settings), keys_set()
     cells = [(row["key"], shown(row["value"]), row["origin"]) for row in rows]
@@ -42,7 +42,6 @@ def show(run: Invocation) -> int:
     if not run.console.json:
         for variable, is_set in keys.items():
             run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
-    return 0
 
 
 def effective(settings: Settings) -> list[dict[str, Any]]:
@@ -60,7 +59,7 @@ def keys_set() -> dict[str, bool]:
     return {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
 
 
-def path(run: Invocation) -> int:
+def path(run: Invocation) -> None:
     """Print where everything is, even if it does not exist yet."""
     found = places(run.settings, run.config_file)
     run.console.listing(
@@ -68,7 +67,6 @@ def path(run: Invocation) -> int:
         ("what", "path", ""),
         [(name, place, "" if place.exists() else "(does not exist)") for name, place in found.items()],
     )
-    return 0
 
 
 def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
@@ -84,7 +82,7 @@ def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
     }
 
 
-def init(run: Invocation) -> int:
+def init(run: Invocation) -> None:
     """Write the packaged defaults, commented out. An existing file is not overwritten."""
     target = run.config_file or Home.find().config / USER_FILE
     private_folder(target.parent)
@@ -94,7 +92,6 @@ def init(run: Invocation) -> int:
     except FileExistsError:
         raise FileAlreadyExists(str(target), EXISTING_FILE_HINT) from None
     run.console.result({"path": str(target)}, f"Wrote {target}.")
-    return 0
 
 
 def template() -> str:

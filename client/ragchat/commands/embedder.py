@@ -38,7 +38,7 @@ KEYS = tuple(f"embedder.{name}" for name in EMBEDDER_KEYS)
 BACK_HINT = "`ragchat embedder use back` goes back."
 
 
-async def ls(run: Invocation) -> int:
+async def ls(run: Invocation) -> None:
     """The built-in embedder, the models of fastembed, and those of Ollama and of the configured endpoints."""
     async with run.memory() as memory:
         found = await choices(run.settings, await memory.embedders())
@@ -58,7 +58,6 @@ async def ls(run: Invocation) -> int:
         for needs in dict.fromkeys(one.needs for one in found if one.needs):
             run.console.note(f"\nFor those of fastembed, run: {needs}")
         run.console.note("\n`ragchat embedder use NAME` compares one with yours, and changes to it.")
-    return 0
 
 
 async def use(run: Invocation) -> int:

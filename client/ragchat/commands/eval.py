@@ -65,13 +65,12 @@ def _show(run: Invocation, outcome: Outcome) -> None:
             run.console.line(f"       {one_line(failure)}")
 
 
-async def ls(run: Invocation) -> int:
+async def ls(run: Invocation) -> None:
     async with EvaluationStore(sessions_path(run.settings)) as store:
         cases = await store.cases()
     rows = [(one.case_id, one.verdict, local(one.created_at), one.wanted, one.question) for one in cases]
     header = ("case", "verdict", "judged", "right place", "question")
     run.console.listing({"cases": cases}, header, rows, NO_CASES)
-    return 0
 
 
 async def rm(run: Invocation) -> int:

@@ -14,7 +14,7 @@ from ragchat.sanitize import sanitize
 DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 
 
-async def versions(run: Invocation) -> int:
+async def versions(run: Invocation) -> None:
     async with run.memory() as memory:
         found = await about_past(
             memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
@@ -30,10 +30,9 @@ async def versions(run: Invocation) -> int:
         for one in found.versions
     ]
     run.console.listing(found, ("version", "at", "what", "by", "characters"), rows)
-    return 0
 
 
-async def diff(run: Invocation) -> int:
+async def diff(run: Invocation) -> None:
     arguments = run.arguments
     async with run.memory() as memory:
         found = await about_past(
@@ -47,7 +46,6 @@ async def diff(run: Invocation) -> int:
         _print_diff(run, found.diff)
     else:
         run.console.note("The two versions are equal.")
-    return 0
 
 
 def _print_diff(run: Invocation, diff: str) -> None:
@@ -65,7 +63,7 @@ def _print_diff(run: Invocation, diff: str) -> None:
         console.print(Text(line, style), soft_wrap=True)
 
 
-async def restore(run: Invocation) -> int:
+async def restore(run: Invocation) -> None:
     async with run.memory() as memory:
         done = await about_past(
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
@@ -73,17 +71,16 @@ async def restore(run: Invocation) -> int:
         advice = await next_sync(memory, done) if done.next_sync and not run.console.json else ""
     if run.console.json:
         run.console.document(done)
-        return 0
+        return
     run.console.print(restored(done))
     if done.status != "unchanged":
         if can_restore(run.settings):
             run.console.note("`ragchat memory undo` takes it back.")
         if advice:
             run.console.note(advice)
-    return 0
 
 
-async def undo(run: Invocation) -> int:
+async def undo(run: Invocation) -> None:
     console, arguments = run.console, run.arguments
     async with run.memory() as memory:
         with run.progress("Undoing") as on_progress:
@@ -94,4 +91,3 @@ async def undo(run: Invocation) -> int:
                 since=arguments.since or "",
             )
     console.result(undone, *sentences(undone))
-    return 0

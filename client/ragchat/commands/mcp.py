@@ -40,7 +40,7 @@ from ragcommon.text.rules import counted
 NO_SERVERS = "There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one."
 
 
-def add(run: Invocation) -> int:
+def add(run: Invocation) -> None:
     """Write a server into the user's file, or into the project's; or list the recipes for servers."""
     arguments = run.arguments
     if arguments.recipe is None:
@@ -48,12 +48,14 @@ def add(run: Invocation) -> int:
         program = entry.get("command", "")
         # A variable in it is known only when the server is started.
         missing = [] if "url" in entry or "${" in program else [*missing_program(program, environ)]
-        return _add(run, arguments.name, entry, missing)
-    if not arguments.recipe:
-        return _list_recipes(run)
-    recipe_name, *folders = arguments.recipe
-    recipe = find_recipe(recipe_name)
-    return _add(run, arguments.name or recipe_name, recipe.entry(recipe_name, folders), [*recipe.missing()])
+        _add(run, arguments.name, entry, missing)
+    elif not arguments.recipe:
+        _list_recipes(run)
+    else:
+        recipe_name, *folders = arguments.recipe
+        recipe = find_recipe(recipe_name)
+        name = arguments.name or recipe_name
+        _add(run, name, recipe.entry(recipe_name, folders), [*recipe.missing()])
 
 
 def _entry(words: Sequence[str]) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def _entry(words: Sequence[str]) -> dict[str, Any]:
     return {"url": first} if is_http_url(first) else {"command": first, "args": rest}
 
 
-def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
+def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[str]) -> None:
     """`missing` are sentences about what the server still needs."""
     arguments = run.arguments
     if name == SERVER_NAME:
@@ -79,14 +81,13 @@ def _add(run: Invocation, name: str, entry: dict[str, Any], missing: Sequence[st
     if run.console.json:
         added = _described(read_file(file, ConfigScope(arguments.scope))[name])
         run.console.document({**added, "missing": list(missing)})
-        return 0
+        return
     run.console.print(f"Added {name} to {file}. `ragchat mcp test {quote(name)}` tries it.")
     for sentence in missing:
         run.console.note(f"It still needs something: {sentence}")
-    return 0
 
 
-def _list_recipes(run: Invocation) -> int:
+def _list_recipes(run: Invocation) -> None:
     recipes = read_recipes()
     described = [
         {"name": name, "description": one.description, "needs": one.needs} for name, one in recipes.items()
@@ -94,20 +95,18 @@ def _list_recipes(run: Invocation) -> int:
     rows = [(name, ", ".join(one.needs), one.description) for name, one in recipes.items()]
     header, more = ("recipe", "needs", "lends tools to"), "`ragchat mcp add --recipe RECIPE` adds its server."
     run.console.listing({"recipes": described}, header, rows, more=more)
-    return 0
 
 
-def ls(run: Invocation) -> int:
+def ls(run: Invocation) -> None:
     """The servers that are named, without starting them."""
     permissions = Permissions(run.home.config)
     configs = [*read_configs(run.home.config / USER_FILE).values()]
     rows = [(one.name, one.scope, _state(one, permissions), one.shown) for one in configs]
     header = ("name", "scope", "state", "command or address")
     run.console.listing({"servers": [*map(_described, configs)]}, header, rows, NO_SERVERS)
-    return 0
 
 
-def remove(run: Invocation) -> int:
+def remove(run: Invocation) -> None:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
     write_entry(Path(config.file), config.name, None)
@@ -120,7 +119,6 @@ def remove(run: Invocation) -> int:
     run.console.result(
         {"name": config.name, "file": config.file}, f"Removed {config.name} from {config.file}."
     )
-    return 0
 
 
 def enable(run: Invocation) -> int:
@@ -166,21 +164,20 @@ async def test(run: Invocation) -> int:
     return 1 if unready else 0
 
 
-async def login(run: Invocation) -> int:
+async def login(run: Invocation) -> None:
     """Let the user log in at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     if not config.url:
         run.console.print(f"{config.name} runs on this machine: it needs no login.")
-        return 0
+        return
     settings = run.settings.table("servers", ServerSettings)
     # With --json the caller is a program, which has no address to paste.
     read = read_line if sys.stdin.isatty() and not run.console.json else None
     await log_in(config, Credentials(run.home.data), settings, run.console.note, read)
     run.console.result({"name": config.name, "url": config.url}, f"{config.name} can be used now.")
-    return 0
 
 
-def logout(run: Invocation) -> int:
+def logout(run: Invocation) -> None:
     """Forget the login at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     credentials = Credentials(run.home.data)
@@ -190,7 +187,6 @@ def logout(run: Invocation) -> int:
     done = f"The login at {config.name} is forgotten on this machine."
     text = done if was_logged_in else f"You were not logged in at {config.name}."
     run.console.result({"name": config.name, "logged_out": was_logged_in}, text)
-    return 0
 
 
 def _test_result(connection: Connection) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ragconfig.settings import Settings
 MCP_PATH = "/mcp"
 
 
-def config(run: Invocation) -> int:
+def config(run: Invocation) -> None:
     """Print the block on stdout, and where to paste it on stderr."""
     host = HOSTS[run.arguments.host]
     run.console.note(f"Paste this into {host.where} and restart the program:")
@@ -29,7 +29,6 @@ def config(run: Invocation) -> int:
         run.console.document(settings)
     else:
         run.console.print(write(settings, host.format))
-    return 0
 
 
 def own(

@@ -22,7 +22,7 @@ from ragconfig.home import user_path
 from ragconfig.settings import is_database
 
 
-async def ls(run: Invocation) -> int:
+async def ls(run: Invocation) -> None:
     arguments = run.arguments
     async with run.memory() as memory:
         if arguments.uri is not None:
@@ -37,14 +37,12 @@ async def ls(run: Invocation) -> int:
     empty = "Memory is empty." if is_whole else "No document matches."
     more = f"{len(rows):,} of {page.total:,} documents; -n N prints more." if page.total > len(rows) else ""
     run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty, more)
-    return 0
 
 
-async def show(run: Invocation) -> int:
+async def show(run: Invocation) -> None:
     async with run.memory() as memory:
         document = await about_one(memory, run.arguments.document, memory.show)
     run.console.result(document, document.text.removesuffix("\n"))
-    return 0
 
 
 async def rm(run: Invocation) -> int:
@@ -75,7 +73,7 @@ def _confirmed(run: Invocation, words: str, names: list[str]) -> list[str]:
     return names if confirm(f"Remove {len(names):,} documents?") else []
 
 
-async def log(run: Invocation) -> int:
+async def log(run: Invocation) -> None:
     async with run.memory() as memory:
         entries = await memory.journal(run.arguments.limit)
     rows = [
@@ -92,10 +90,9 @@ async def log(run: Invocation) -> int:
     ]
     header = ("no.", "at", "what", "by", "session", "group", "document")
     run.console.listing({"entries": entries}, header, rows, "Nothing has been stored yet.")
-    return 0
 
 
-async def backup(run: Invocation) -> int:
+async def backup(run: Invocation) -> None:
     console = run.console
     file = str(user_path(run.arguments.file))
     async with run.memory() as memory:
@@ -103,7 +100,6 @@ async def backup(run: Invocation) -> int:
             done = await memory.backup(file, on_progress, force=run.arguments.force)
     documents = counted(done.documents, "document")
     console.result(done, f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
-    return 0
 
 
 def copy(run: Invocation) -> int:
@@ -118,14 +114,14 @@ def copy(run: Invocation) -> int:
     return replace_process([*words, "--", *places], environment(run.settings, databases=True))
 
 
-async def reembed(run: Invocation) -> int:
+async def reembed(run: Invocation) -> None:
     console = run.console
     async with run.memory() as memory:
         if run.arguments.discard:
             stats = await memory.discard_embeddings()
             left = f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done."
             console.result(stats, left)
-            return 0
+            return
         with run.progress("Embedding") as on_progress:
             done = await memory.reembed(on_progress)
     kept = done.chunks - done.computed
@@ -137,7 +133,6 @@ async def reembed(run: Invocation) -> int:
             "set that embedder and run this command again: it embeds only newer chunks. "
             "`ragchat memory reembed --discard` deletes them."
         )
-    return 0
 
 
 async def verify(run: Invocation) -> int:
@@ -167,7 +162,7 @@ def _list(run: Invocation, problems: Sequence[str], more: int) -> None:
         run.console.print(f"… and {more:,} more of this kind.")
 
 
-async def stats(run: Invocation) -> int:
+async def stats(run: Invocation) -> None:
     async with run.memory() as memory:
         found = await memory.stats()
     embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
@@ -184,4 +179,3 @@ async def stats(run: Invocation) -> int:
     if found.kept_embedder:
         rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
     run.console.listing(found, ("memory", ""), rows)
-    return 0

@@ -60,13 +60,12 @@ def _given(run: Invocation, notebook: Notebook) -> Notebook:
     return structs.replace(notebook, **{key: value for key, value in given.items() if value is not None})
 
 
-async def new(run: Invocation) -> int:
+async def new(run: Invocation) -> None:
     notebook = _given(run, Notebook(checked_name(run.arguments.name)))
     await _check_scope(run, notebook)
     path = create(folder_of(run.settings), notebook)
     sentence = f"Created the notebook {notebook.name}. `ragchat --notebook {notebook.name}` asks in it."
     run.console.result({**_document(notebook), "path": str(path)}, sentence)
-    return 0
 
 
 async def _check_scope(run: Invocation, notebook: Notebook) -> None:
@@ -124,14 +123,13 @@ async def ls(run: Invocation) -> int:
     return 1 if errors else 0
 
 
-async def show(run: Invocation) -> int:
+async def show(run: Invocation) -> None:
     notebook = load(folder_of(run.settings), run.arguments.name)
     async with run.sessions() as store:
         sessions = await store.list(notebook=notebook.name)
     path = notebook_path(folder_of(run.settings), notebook.name)
     lines = [*_lines(notebook), f"file: {path}", *_session_lines(sessions)]
     run.console.result({**_document(notebook), "path": str(path), "sessions": sessions}, *lines)
-    return 0
 
 
 def _lines(notebook: Notebook) -> list[str]:
@@ -146,7 +144,7 @@ def _session_lines(sessions: Sequence[SessionInfo]) -> list[str]:
     return ["conversations:", *lines] if lines else ["conversations: none"]
 
 
-async def edit(run: Invocation) -> int:
+async def edit(run: Invocation) -> None:
     """Change the values that are given. Raises SeveralDocumentsMatch."""
     folder = folder_of(run.settings)
     notebook = _given(run, load(folder, run.arguments.name))
@@ -154,7 +152,6 @@ async def edit(run: Invocation) -> int:
         await _check_scope(run, notebook)
     path = save(folder, notebook)
     run.console.result({**_document(notebook), "path": str(path)}, *_lines(notebook))
-    return 0
 
 
 async def rm(run: Invocation) -> int:
@@ -178,7 +175,7 @@ async def _remove(run: Invocation, store: SessionStore, name: str) -> dict[str, 
     return {"name": (found := checked_name(name)), "sessions": await store.release(found)}
 
 
-async def export(run: Invocation) -> int:
+async def export(run: Invocation) -> None:
     console, name = run.console, run.arguments.output
     notebook = load(folder_of(run.settings), run.arguments.name)
     path = user_path(name)
@@ -201,7 +198,6 @@ async def export(run: Invocation) -> int:
             f"{counted(len(sessions), 'conversation')} to {path}."
         )
         console.result({"path": str(path), "documents": documents, "sessions": len(sessions)}, sentence)
-    return 0
 
 
 async def import_(run: Invocation) -> int:

@@ -32,7 +32,7 @@ from ragconfig.prompt_files import (
 _NAMED = re.compile(r"([\w-]+)=(.*)", re.DOTALL)
 
 
-def ls(run: Invocation) -> int:
+def ls(run: Invocation) -> None:
     prompts = {name: template.head for name, (_, template) in templates(run).items()}
     roles = {name: _beginning(path) for name, path in _roles(run).items()}
     document = {
@@ -53,10 +53,9 @@ def ls(run: Invocation) -> int:
     run.console.listing(document, ("name", "values", "does"), rows)
     for problem in broken_in(run.home.config / FOLDER):
         run.console.note(problem)
-    return 0
 
 
-def show(run: Invocation) -> int:
+def show(run: Invocation) -> None:
     name = run.arguments.name
     files = _roles(run) | {name: path for name, (path, _) in templates(run).items()}
     if name not in files:
@@ -65,7 +64,6 @@ def show(run: Invocation) -> int:
     run.console.result({"name": name, "path": str(files[name]), "text": text}, text)
     if not run.console.json:
         run.console.note(f"This is the file {files[name]}")
-    return 0
 
 
 def templates(run: Invocation) -> dict[str, tuple[Path, Template]]:

@@ -14,7 +14,7 @@ from ragcommon.text.rules import with_words_replaced
 SHOWN = 8
 
 
-async def query(run: Invocation) -> int:
+async def query(run: Invocation) -> None:
     text = run.words(run.arguments.text)
     top_k = run.arguments.top_k or min(SHOWN, run.settings.table("retrieval", RetrievalSettings).top_k)
     async with run.memory() as memory:
@@ -29,7 +29,7 @@ async def query(run: Invocation) -> int:
         run.console.document(
             {"query": text, "hits": found.hits, "notices": notices, "corrections": found.corrections}
         )
-        return 0
+        return
     if not found.hits:
         run.console.note(EMPTY_MEMORY if found.empty else "No passage matches.")
     for hit in found.hits:
@@ -37,4 +37,3 @@ async def query(run: Invocation) -> int:
         where = passage_location(hit)
         run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
         run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").splitlines()) + "\n")
-    return 0

@@ -13,7 +13,7 @@ from ragchat.settings import ModelSettings
 HEADER = ("", "grounded", "prompt tokens", "answer tokens", "time", "cost", "citations")
 
 
-async def replay(run: Invocation) -> int:
+async def replay(run: Invocation) -> None:
     prices = run.settings.table("model", ModelSettings).prices
     async with run.conversation(SaveMode.NOTHING) as conversation:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
@@ -33,7 +33,7 @@ async def replay(run: Invocation) -> int:
         run.console.document(
             {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
         )
-        return 0
+        return
     run.console.print(f"> {then.question}\n")
     rows = [_row("then", before), *(_row("now", one) for one in now)]
     run.console.table(HEADER, rows)
@@ -42,7 +42,6 @@ async def replay(run: Invocation) -> int:
         for line in _differences(one):
             run.console.print(f"  {line}")
         run.console.print(f"\n{one.answer}")
-    return 0
 
 
 def _row(when: str, one: Replayed) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Service(NamedTuple):
     """What to run once the file is removed."""
 
 
-def run_service(run: Invocation, paths: Sequence[str]) -> int:
+def run_service(run: Invocation, paths: Sequence[str]) -> None:
     """Print the file of a service that watches `paths` (none: the sources), install it, or remove it.
 
     Raises FileAlreadyExists, NoService, ServiceRefused, SettingsError.
@@ -67,7 +67,7 @@ def run_service(run: Invocation, paths: Sequence[str]) -> int:
     if run.arguments.uninstall:
         _uninstall(service)
         console.result({**result, "status": "removed"}, f"Stopped the service and removed {service.file}.")
-        return 0
+        return
     if withheld:
         console.note(
             f"Left out, as they may be secrets: {', '.join(withheld)}. What the service needs of them "
@@ -76,7 +76,7 @@ def run_service(run: Invocation, paths: Sequence[str]) -> int:
     if not run.arguments.install:
         console.result({**result, "status": "printed"}, service.text.rstrip("\n"))
         console.note(f"`ragchat watch --service --install` writes it to {service.file} and starts it.")
-        return 0
+        return
     _install(service)
     lines = (
         f"Wrote {service.file} and started the service.",
@@ -84,7 +84,6 @@ def run_service(run: Invocation, paths: Sequence[str]) -> int:
         f"Log: {service.log}",
     )
     console.result({**result, "status": "installed"}, *lines)
-    return 0
 
 
 def _install(service: Service) -> None:

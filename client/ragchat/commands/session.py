@@ -32,7 +32,7 @@ def _notebook(run: Invocation) -> str:
     return load(folder_of(run.settings), name).name if name else ""
 
 
-async def ls(run: Invocation) -> int:
+async def ls(run: Invocation) -> None:
     notebook = _notebook(run)
     async with run.sessions() as store:
         sessions = await store.list(run.arguments.limit, notebook=notebook)
@@ -45,17 +45,16 @@ async def ls(run: Invocation) -> int:
         header.insert(3, "notebook")
         rows = [(*row[:3], info.notebook, row[3]) for row, info in zip(rows, sessions, strict=True)]
     run.console.listing({"sessions": sessions}, header, rows, f"{empty} no past conversations yet.")
-    return 0
 
 
-async def show(run: Invocation) -> int:
+async def show(run: Invocation) -> None:
     async with run.sessions() as store:
         session = await store.load(run.arguments.session_id)
     changed = await _changed(run, session.turns)
     if run.console.json:
         turns = [{**turn.public(), "changed": changed[turn.turn_id]} for turn in session.turns]
         run.console.document({**structs.asdict(session), "turns": turns})
-        return 0
+        return
     from ragchat.turn.why import marks
     from ragchat.ui.render.sources import plain_sources
 
@@ -63,7 +62,6 @@ async def show(run: Invocation) -> int:
         stale = [f"! Changed since: {', '.join(changed[turn.turn_id])}"] if changed[turn.turn_id] else []
         below = [*marks(turn), *plain_sources(turn), *stale]
         run.console.print("\n".join((f"> {turn.question}", "", turn.answer.text, "", *below, "")))
-    return 0
 
 
 async def _changed(run: Invocation, turns: Sequence[Turn]) -> dict[str, list[str]]:
@@ -80,13 +78,12 @@ async def _changed(run: Invocation, turns: Sequence[Turn]) -> dict[str, list[str
         return changed
 
 
-async def stale(run: Invocation) -> int:
+async def stale(run: Invocation) -> None:
     async with run.sessions() as store, run.memory() as memory:
         turns = [turn async for turn in stale_turns(store, memory)]
     rows = [(one.session_id, local(one.created_at), ", ".join(one.places), one.question) for one in turns]
     header = ("session", "asked", "changed since", "question")
     run.console.listing({"turns": turns}, header, rows, NONE_STALE)
-    return 0
 
 
 async def rm(run: Invocation) -> int:
@@ -103,12 +100,11 @@ async def rm(run: Invocation) -> int:
         )
 
 
-async def export(run: Invocation) -> int:
+async def export(run: Invocation) -> None:
     """Print Markdown; with --json, the whole session with its traces."""
     async with run.sessions() as store:
         session = await store.load(run.arguments.session_id)
     run.console.result(record_of(session), export_session(session, "markdown").removesuffix("\n"))
-    return 0
 
 
 async def inject(run: Invocation) -> int:
@@ -136,7 +132,7 @@ async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -
         report.notes.append(f"{counted(empty, 'conversation')} without an answer left out.")
 
 
-async def search(run: Invocation) -> int:
+async def search(run: Invocation) -> None:
     text = " ".join(run.arguments.text)
     async with run.sessions() as store:
         matches = await store.search(text, run.arguments.limit, _notebook(run))
@@ -146,4 +142,3 @@ async def search(run: Invocation) -> int:
         for match in matches
     ]
     run.console.result({"query": text, "matches": matches}, *lines, empty="No conversation matches.")
-    return 0

@@ -54,7 +54,7 @@ async def _sync(paths: list[str], run: Invocation, memory: MemoryClient, report:
         await sync_files(memory, paths, on_progress, report)
 
 
-async def ls(run: Invocation) -> int:
+async def ls(run: Invocation) -> None:
     async with run.memory() as memory:
         sources = await memory.sources()
     rows: list[Sequence[object]] = [
@@ -72,7 +72,6 @@ async def ls(run: Invocation) -> int:
         rows = [(*row, source.machine or "this one") for row, source in zip(rows, sources, strict=True)]
     empty = "There are no sources yet. `ragchat source add PATH` adds a folder."
     run.console.listing({"sources": sources}, header, rows, empty)
-    return 0
 
 
 async def rm(run: Invocation) -> int:

@@ -11,9 +11,11 @@ import asyncio
 import signal
 from collections.abc import Coroutine
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from ragchat.ui.interrupt import Handler, kill_servers
+
+T = TypeVar("T")
 
 # Windows has no SIGHUP.
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -23,7 +25,7 @@ class Stopped(Exception):
     """A signal ended the command."""
 
 
-def run(command: Coroutine[Any, Any, int]) -> int:
+def run(command: Coroutine[Any, Any, T]) -> T:
     """The result of `command`, in an event loop on the main thread. Raises Stopped if a signal cancelled it.
 
     A signal that is ignored from the start, as with nohup, stays ignored.
@@ -35,7 +37,7 @@ def run(command: Coroutine[Any, Any, int]) -> int:
         _handle(handled, signal.SIG_DFL)
 
 
-async def _until_stopped(command: Coroutine[Any, Any, int], handled: list[signal.Signals]) -> int:
+async def _until_stopped(command: Coroutine[Any, Any, T], handled: list[signal.Signals]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     stopped = False

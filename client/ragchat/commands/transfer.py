@@ -28,7 +28,7 @@ PART = 1_000
 MAX_LISTED = 20
 
 
-async def export(run: Invocation) -> int:
+async def export(run: Invocation) -> None:
     console, name = run.console, run.arguments.file
     to_stdout = name == "-"
     path = user_path(name)
@@ -40,7 +40,6 @@ async def export(run: Invocation) -> int:
     if not to_stdout:
         sentence = f"Exported {counted(documents, 'document')} to {path}."
         console.result({"path": str(path), "documents": documents}, sentence)
-    return 0
 
 
 async def write(

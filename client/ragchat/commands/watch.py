@@ -8,7 +8,7 @@ asked for from time to time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -48,7 +48,7 @@ SHOWN = ("added", "updated", "removed", "missing", "failed")
 PAGES_SECONDS = 3600.0
 
 
-async def watch(run: Invocation) -> int:
+async def watch(run: Invocation) -> None:
     """Runs until a signal ends it, which is its success. With `--service` the system runs it."""
     if run.arguments.service:
         from ragchat.commands.service import run_service
@@ -57,17 +57,15 @@ async def watch(run: Invocation) -> int:
             async with run.memory() as memory:  # It would fail again and again without a source.
                 await _roots(run, memory)
         paths, pages = _named(run)
-        return run_service(run, [*map(str, paths), *pages])
+        run_service(run, [*map(str, paths), *pages])
+        return
     run.console.lines = True
-    try:
+    with suppress(anyio.get_cancelled_exc_class()):
         async with run.memory(pages=True) as memory:
             roots, pages = await _roots(run, memory)
             watching = Watch(run, memory, roots)
             async with background_task(partial(watching.poll, pages)):
                 await (watching.run() if roots else anyio.sleep_forever())
-    except anyio.get_cancelled_exc_class():
-        pass
-    return 0
 
 
 async def _roots(run: Invocation, memory: MemoryClient) -> tuple[list[Path], list[str]]:

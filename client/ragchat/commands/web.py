@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
@@ -11,14 +12,11 @@ from ragchat.commands.invocation import Invocation
 _SETTINGS = ("host", "port", "password_file", "certificate", "private_key", "public_url", "token_file")
 
 
-async def web(run: Invocation) -> int:
+async def web(run: Invocation) -> None:
     """Runs until a signal ends it, which is its success."""
     from ragchat.web.serving import serve
 
     given = {f"web.{name}": getattr(run.arguments, name) for name in _SETTINGS}
     run = replace(run, overrides={key: value for key, value in given.items() if value is not None})
-    try:
+    with suppress(anyio.get_cancelled_exc_class()):
         await serve(run)
-    except anyio.get_cancelled_exc_class():
-        return 0
-    return 0

@@ -28,7 +28,7 @@ PROGRAMS = Path(sys.executable).parent
 def candidates(*words: str) -> list[str]:
     out = io.StringIO()
     run = Invocation(make_parser().parse_args(["completion", "bash", "--", *words]), Console(stdout=out))
-    assert completion(run) == 0
+    completion(run)
     return [line.partition("\t")[0] for line in out.getvalue().splitlines()]
 
 
