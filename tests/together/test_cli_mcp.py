@@ -202,6 +202,12 @@ def test_recipes_are_listed_and_unknown_ones_refused(ragchat: Program) -> None:
     assert ragchat("mcp", "add", "a", "--recipe", "git", "--", "x").code == 2
 
 
+def test_a_server_on_this_machine_needs_no_login(ragchat: Program) -> None:
+    ragchat("mcp", "add", "mine", "--", *SERVER)
+    assert ragchat("mcp", "login", "mine").out == "mine runs on this machine: it needs no login.\n"
+    assert ragchat("mcp", "login", "mine", "--json").json == {"name": "mine", "url": ""}
+
+
 async def test_a_server_that_wants_a_login_says_how(ragchat: Program) -> None:
     async with protected() as server:
         ragchat("mcp", "add", "remote", f"{server.url}/mcp")

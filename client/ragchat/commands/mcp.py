@@ -168,7 +168,8 @@ async def login(run: Invocation) -> None:
     """Let the user log in at a remote server."""
     config = _find(run, run.arguments.name).expanded()
     if not config.url:
-        run.console.print(f"{config.name} runs on this machine: it needs no login.")
+        text = f"{config.name} runs on this machine: it needs no login."
+        run.console.result({"name": config.name, "url": ""}, text)
         return
     settings = run.settings.table("servers", ServerSettings)
     # With --json the caller is a program, which has no address to paste.
