@@ -10,6 +10,7 @@ import select
 import signal
 import stat
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from ragchat.errors import StdinUnusable
@@ -70,24 +71,15 @@ def confirm(question: str) -> bool:
 
 async def read_line(question: str) -> str | None:
     """A line that the user types, or None at the end of stdin. The event loop runs on; may be cancelled."""
-    import threading
-
-    import anyio
-    from anyio import from_thread, lowlevel
+    from ragmcp.concurrency import in_daemon_thread
 
     sys.stderr.write(question)
     sys.stderr.flush()
-    token, arrived, line = lowlevel.current_token(), anyio.Event(), b""
-
-    def read() -> None:
-        nonlocal line
+    with suppress(OSError):  # The terminal is gone.
         # Not `readline`: it holds a lock without which the program could not end.
-        line = os.read(sys.stdin.fileno(), _PART_BYTES)
-        from_thread.run_sync(arrived.set, token=token)
-
-    threading.Thread(target=read, daemon=True).start()
-    await arrived.wait()
-    return line.decode(errors="replace").strip() if line else None
+        if line := await in_daemon_thread(lambda: os.read(sys.stdin.fileno(), _PART_BYTES)):
+            return line.decode(errors="replace").strip()
+    return None
 
 
 def _stdin(most: int) -> bytes:

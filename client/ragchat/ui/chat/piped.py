@@ -5,13 +5,12 @@ Slash commands work unless they need a terminal. A question that fails does not 
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import os
 import sys
-import threading
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
+from functools import partial
 
 from ragchat.errors import StdinUnusable
 from ragchat.ui.chat.background import OpenConversation
@@ -20,6 +19,7 @@ from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
 from ragcommon.errors import os_reason
+from ragmcp.concurrency import in_daemon_thread
 
 _READ_BYTES = 1 << 16
 MAX_LINE = 1_000_000  # characters; more than any model reads at once
@@ -50,32 +50,20 @@ async def read_lines(fd: int) -> AsyncGenerator[str, None]:
     daemon and holds no lock of a file object: a pipe that never ends must not delay Ctrl-C or the exit.
     Raises StdinUnusable if `fd` cannot be read, or for a line of more than MAX_LINE characters.
     """
-    loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[bytes | OSError] = asyncio.Queue()
-    demand = threading.Semaphore()  # the thread is at most one chunk ahead
-
-    def read() -> None:
-        chunk: bytes | OSError = b"?"
-        with suppress(RuntimeError):  # the loop has ended
-            while chunk and not isinstance(chunk, OSError):
-                demand.acquire()
-                try:
-                    chunk = os.read(fd, _READ_BYTES)
-                except OSError as error:
-                    chunk = error
-                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     rest = ""
-    while chunk := await chunks.get():
-        if isinstance(chunk, OSError):
-            raise StdinUnusable(f"cannot be read: {os_reason(chunk)}") from chunk
+    while chunk := await _read(fd):
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
         for line in lines:
             yield line.removesuffix("\r")
         if len(rest) > MAX_LINE:
             raise StdinUnusable(f"has a line of more than {MAX_LINE:,} characters")
-        demand.release()
     if rest:
         yield rest
+
+
+async def _read(fd: int) -> bytes:
+    try:
+        return await in_daemon_thread(partial(os.read, fd, _READ_BYTES))
+    except OSError as error:
+        raise StdinUnusable(f"cannot be read: {os_reason(error)}") from error
