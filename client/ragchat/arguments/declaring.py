@@ -25,9 +25,20 @@ class Command(NamedTuple):
     name: str
     target: str
     help: str
-    arguments: tuple[Argument, ...] = ()
-    check: Callable[[Namespace], str] = lambda _: ""
-    alias: str = ""
+    arguments: tuple[Argument, ...]
+    check: Callable[[Namespace], str]
+    alias: str
+
+
+def command(
+    name: str,
+    target: str,
+    help: str,
+    *arguments: Argument,
+    check: Callable[[Namespace], str] = lambda _: "",
+    alias: str = "",
+) -> Command:
+    return Command(name, target, help, arguments, check, alias)
 
 
 def argument(*names: str, **options: Any) -> Argument:

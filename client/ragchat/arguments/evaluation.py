@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from ragchat.arguments.declaring import Command, argument, option
+from ragchat.arguments.declaring import argument, command, option
 from ragchat.arguments.questions import MODEL_CHOICE, SCOPE, TOP_K
 
 COMMANDS = (
-    Command(
+    command(
         "eval",
         "eval:evaluate",
         "ask all saved cases again, and say what became better and worse",
-        (option("--set", metavar="FILE", help="the questions of this script instead"), TOP_K, *MODEL_CHOICE),
+        option("--set", metavar="FILE", help="the questions of this script instead"),
+        TOP_K,
+        *MODEL_CHOICE,
     ),
-    Command("case ls", "eval:ls", "list the cases"),
-    Command(
+    command("case ls", "eval:ls", "list the cases"),
+    command(
         "case rm",
         "eval:rm",
         "remove cases",
-        (argument("case_ids", nargs="+", metavar="ID", help="the case's id or the beginning of it"),),
+        argument("case_ids", nargs="+", metavar="ID", help="the case's id or the beginning of it"),
     ),
-    Command(
+    command(
         "replay",
         "replay:replay",
         "ask a past question again with other settings, and compare the answers",
-        (
-            argument("turn", nargs="?", metavar="TURN", help="the turn's id (default: the last turn)"),
-            option("--model", metavar="M", action="append", dest="models", help="ask M; may be repeated"),
-            MODEL_CHOICE[1],
-            TOP_K,
-            SCOPE,
-        ),
+        argument("turn", nargs="?", metavar="TURN", help="the turn's id (default: the last turn)"),
+        option("--model", metavar="M", action="append", dest="models", help="ask M; may be repeated"),
+        MODEL_CHOICE[1],
+        TOP_K,
+        SCOPE,
         check=lambda given: (
             "--model and --offline cannot be combined; --model offline is one more column"
             if given.models and given.offline

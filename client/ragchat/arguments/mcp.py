@@ -6,7 +6,7 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from ragchat.arguments.declaring import Command, argument, flag, option, pair, text_value
+from ragchat.arguments.declaring import argument, command, flag, option, pair, text_value
 from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import HOSTS
 
@@ -51,92 +51,83 @@ def _check_config(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    Command(
+    command(
         "mcp add",
         "mcp:add",
         "add a server whose tools a model may use",
-        (
-            argument("name", metavar="NAME", type=text_value, help="how you call it"),
-            argument(
-                "command",
-                metavar="COMMAND",
-                nargs="+",
-                type=text_value,
-                help="-- and the command that starts it, or the URL where it runs",
-            ),
-            argument(
-                "--recipe",
-                metavar=("RECIPE", "FOLDER"),
-                nargs="*",
-                type=text_value,
-                action=ReplacesPositionals,
-                help="instead of a command: a server that ragchat knows; without RECIPE, list them",
-            ),
-            argument(
-                "--scope",
-                choices=("user", "project"),
-                default="user",
-                help="for you everywhere, or for everybody in this project (.mcp.json)",
-            ),
-            argument(
-                "--env",
-                metavar="NAME=VALUE",
-                type=pair("="),
-                action="append",
-                default=[],
-                help="a variable for it; ${NAME} is replaced by yours at its start",
-            ),
-            argument(
-                "--header",
-                metavar="NAME:VALUE",
-                type=pair(":"),
-                action="append",
-                default=[],
-                help="a header for its URL, such as 'Authorization: Bearer ${TOKEN}'",
-            ),
-            flag("--trusted", help="run the tools that it says only read without asking"),
+        argument("name", metavar="NAME", type=text_value, help="how you call it"),
+        argument(
+            "command",
+            metavar="COMMAND",
+            nargs="+",
+            type=text_value,
+            help="-- and the command that starts it, or the URL where it runs",
         ),
+        argument(
+            "--recipe",
+            metavar=("RECIPE", "FOLDER"),
+            nargs="*",
+            type=text_value,
+            action=ReplacesPositionals,
+            help="instead of a command: a server that ragchat knows; without RECIPE, list them",
+        ),
+        argument(
+            "--scope",
+            choices=("user", "project"),
+            default="user",
+            help="for you everywhere, or for everybody in this project (.mcp.json)",
+        ),
+        argument(
+            "--env",
+            metavar="NAME=VALUE",
+            type=pair("="),
+            action="append",
+            default=[],
+            help="a variable for it; ${NAME} is replaced by yours at its start",
+        ),
+        argument(
+            "--header",
+            metavar="NAME:VALUE",
+            type=pair(":"),
+            action="append",
+            default=[],
+            help="a header for its URL, such as 'Authorization: Bearer ${TOKEN}'",
+        ),
+        flag("--trusted", help="run the tools that it says only read without asking"),
         check=_check_add,
     ),
-    Command(
+    command(
         "mcp import",
         "mcp_import:import_servers",
         "copy the servers of Claude Desktop, VS Code, Cursor and others",
-        (
-            argument(
-                "host",
-                metavar="HOST",
-                nargs="?",
-                choices=JSON_HOSTS,
-                help=f"of this program only: {', '.join(JSON_HOSTS)}",
-            ),
+        argument(
+            "host",
+            metavar="HOST",
+            nargs="?",
+            choices=JSON_HOSTS,
+            help=f"of this program only: {', '.join(JSON_HOSTS)}",
         ),
     ),
-    Command("mcp ls", "mcp:ls", "list the other servers", alias="list"),
-    Command("mcp rm", "mcp:remove", "remove a server, and what it was allowed", (_NAME,), alias="remove"),
-    Command("mcp enable", "mcp:enable", "start a server again that you disabled", (_NAME,)),
-    Command("mcp disable", "mcp:disable", "do not start a server any more", (_NAME,)),
-    Command(
+    command("mcp ls", "mcp:ls", "list the other servers", alias="list"),
+    command("mcp rm", "mcp:remove", "remove a server, and what it was allowed", _NAME, alias="remove"),
+    command("mcp enable", "mcp:enable", "start a server again that you disabled", _NAME),
+    command("mcp disable", "mcp:disable", "do not start a server any more", _NAME),
+    command(
         "mcp test",
         "mcp:test",
         "start servers and list their tools",
-        (argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
+        argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),
     ),
-    Command("mcp login", "mcp:login", "log in at a remote server", (_NAME,)),
-    Command("mcp logout", "mcp:logout", "forget the login at a remote server", (_NAME,)),
-    Command(
+    command("mcp login", "mcp:login", "log in at a remote server", _NAME),
+    command("mcp logout", "mcp:logout", "forget the login at a remote server", _NAME),
+    command(
         "mcp config",
         "mcp_config:config",
         "print the block to paste into the settings of another program",
-        (
-            argument("host", metavar="HOST", choices=tuple(HOSTS), help=", ".join(HOSTS)),
-            flag(
-                "--repository",
-                help="not this memory: that of the git repository which is open in the program",
-            ),
-            argument("--url", type=text_value, help="use the running `ragchat serve` at this URL"),
-            option("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
-        ),
+        argument("host", metavar="HOST", choices=tuple(HOSTS), help=", ".join(HOSTS)),
+        flag("--repository", help="not this memory: that of the git repository which is open in the program"),
+        option("--url", help="use the running `ragchat serve` at this URL"),
+        option("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
         check=_check_config,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 
-from ragchat.arguments.declaring import LIMIT, Command, argument, flag, int_between, option, text_value
+from ragchat.arguments.declaring import LIMIT, argument, command, flag, int_between, option, text_value
 
 DOCUMENT = argument("document", help="its URI, its id or the path of its file")
 
@@ -59,156 +59,131 @@ def _check_export(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    Command(
+    command(
         "memory ls",
         "memory:ls",
         "list the documents",
-        (
-            argument(
-                "documents",
-                nargs="?",
-                default="",
-                help="only these: a name or a part of it, a folder, a glob or a tag",
-            ),
-            LIMIT,
-            option("--uri", metavar="GLOB", help="only documents whose URI matches"),
+        argument(
+            "documents",
+            nargs="?",
+            default="",
+            help="only these: a name or a part of it, a folder, a glob or a tag",
         ),
+        LIMIT,
+        option("--uri", metavar="GLOB", help="only documents whose URI matches"),
         check=_check_ls,
     ),
-    Command("memory show", "memory:show", "show a document's text", (DOCUMENT,)),
-    Command(
+    command("memory show", "memory:show", "show a document's text", DOCUMENT),
+    command(
         "memory rm",
         "memory:rm",
         "remove documents from memory",
-        (
-            argument(
-                "documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"
-            ),
-            flag("--yes", help="remove all that a glob matches without asking"),
-        ),
+        argument("documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"),
+        flag("--yes", help="remove all that a glob matches without asking"),
     ),
-    Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
-    Command("memory versions", "history:versions", "list the versions of a document", (DOCUMENT, LIMIT)),
-    Command(
+    command("memory log", "memory:log", "list the last changes of memory", LIMIT),
+    command("memory versions", "history:versions", "list the versions of a document", DOCUMENT, LIMIT),
+    command(
         "memory diff",
         "history:diff",
         "show what changed between two versions of a document",
-        (
-            DOCUMENT,
-            argument(
-                "before",
-                nargs="?",
-                type=NUMBER,
-                metavar="A",
-                help="the older version (default: the one before B)",
-            ),
-            argument(
-                "after",
-                nargs="?",
-                type=NUMBER,
-                metavar="B",
-                help="the newer version (default: the current one)",
-            ),
+        DOCUMENT,
+        argument(
+            "before",
+            nargs="?",
+            type=NUMBER,
+            metavar="A",
+            help="the older version (default: the one before B)",
+        ),
+        argument(
+            "after", nargs="?", type=NUMBER, metavar="B", help="the newer version (default: the current one)"
         ),
     ),
-    Command(
+    command(
         "memory restore",
         "history:restore",
         "make an earlier version of a document the current one, also of a removed document",
-        (
-            DOCUMENT,
-            argument(
-                "version",
-                nargs="?",
-                type=NUMBER,
-                metavar="VERSION",
-                help="its number in `memory versions` (default: the one before the current one)",
-            ),
+        DOCUMENT,
+        argument(
+            "version",
+            nargs="?",
+            type=NUMBER,
+            metavar="VERSION",
+            help="its number in `memory versions` (default: the one before the current one)",
         ),
     ),
-    Command(
+    command(
         "memory undo",
         "history:undo",
         "undo the last change of memory, such as a whole load, or some writes",
-        (
-            argument(
-                "writes",
-                nargs="*",
-                type=_write,
-                metavar="LAST|ID",
-                help="the numbers of writes in `memory log` (default: last)",
-            ),
-            option("--origin", metavar="NAME", help="all writes of this client, session or group"),
-            argument(
-                "--since",
-                type=_time,
-                metavar="TIME",
-                help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
-            ),
+        argument(
+            "writes",
+            nargs="*",
+            type=_write,
+            metavar="LAST|ID",
+            help="the numbers of writes in `memory log` (default: last)",
+        ),
+        option("--origin", metavar="NAME", help="all writes of this client, session or group"),
+        argument(
+            "--since",
+            type=_time,
+            metavar="TIME",
+            help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
         ),
         check=_check_undo,
     ),
-    Command(
+    command(
         "memory export",
         "transfer:export",
         "write all documents with their earlier versions as lines of JSON",
-        (
-            argument(
-                "file",
-                metavar="FILE",
-                nargs="?",
-                type=text_value,
-                default="-",
-                help="a new file (default: stdout)",
-            ),
-            flag(
-                "--vectors",
-                help="with the embeddings, which an import into a memory of the same embedder uses",
-            ),
+        argument(
+            "file",
+            metavar="FILE",
+            nargs="?",
+            type=text_value,
+            default="-",
+            help="a new file (default: stdout)",
+        ),
+        flag(
+            "--vectors", help="with the embeddings, which an import into a memory of the same embedder uses"
         ),
         check=_check_export,
     ),
-    Command(
+    command(
         "memory import",
         "transfer:import_",
         "load the documents of an export",
-        (argument("file", metavar="FILE", type=text_value, help="an export, or - to read it from stdin"),),
+        argument("file", metavar="FILE", type=text_value, help="an export, or - to read it from stdin"),
     ),
-    Command(
+    command(
         "memory backup",
         "memory:backup",
         "write a consistent copy of memory to a file",
-        (
-            argument("file", metavar="FILE", type=text_value, help="a new file"),
-            flag("--force", help="replace FILE if it is a memory"),
-        ),
+        argument("file", metavar="FILE", type=text_value, help="a new file"),
+        flag("--force", help="replace FILE if it is a memory"),
     ),
-    Command(
+    command(
         "memory copy",
         "memory:copy",
         "copy a memory with everything in it to another file or database",
-        (
-            argument("source", metavar="FROM", type=text_value, help="a file or postgresql://…"),
-            argument("destination", metavar="TO", type=text_value, help="a new file, or postgresql://…"),
-        ),
+        argument("source", metavar="FROM", type=text_value, help="a file or postgresql://…"),
+        argument("destination", metavar="TO", type=text_value, help="a new file, or postgresql://…"),
         check=_check_copy,
     ),
-    Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
-    Command(
+    command("memory stats", "memory:stats", "print the size of memory and its embedder"),
+    command(
         "memory reembed",
         "memory:reembed",
         "embed all documents again, after a change of the embedder; the old embeddings are kept to go back",
-        (
-            flag(
-                "--discard",
-                help="only delete the embeddings that the last one has kept, or that a killed one has left",
-            ),
+        flag(
+            "--discard",
+            help="only delete the embeddings that the last one has kept, or that a killed one has left",
         ),
     ),
-    Command(
+    command(
         "memory verify",
         "memory:verify",
         "check the memory file for damage",
-        (flag("--repair", help="rebuild what follows from the texts, after a copy of the file was made"),),
+        flag("--repair", help="rebuild what follows from the texts, after a copy of the file was made"),
     ),
 )

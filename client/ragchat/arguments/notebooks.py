@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS
 
-from ragchat.arguments.declaring import Command, argument, flag, option, text_value
+from ragchat.arguments.declaring import argument, command, flag, option, text_value
 from ragchat.arguments.questions import SCOPE
 
 _NAME = argument("name", metavar="NAME", help="its name: letters, digits, - and _")
@@ -20,45 +20,45 @@ _VALUES = (
 )
 
 COMMANDS = (
-    Command("notebook new", "notebook:new", "create a notebook", (_NAME, *_VALUES)),
-    Command("notebook ls", "notebook:ls", "list the notebooks"),
-    Command("notebook show", "notebook:show", "show a notebook and its conversations", (_NAME,)),
-    Command(
+    command("notebook new", "notebook:new", "create a notebook", _NAME, *_VALUES),
+    command("notebook ls", "notebook:ls", "list the notebooks"),
+    command("notebook show", "notebook:show", "show a notebook and its conversations", _NAME),
+    command(
         "notebook edit",
         "notebook:edit",
         "change a notebook; `notebook show` names its file",
-        (_NAME, *_VALUES),
+        _NAME,
+        *_VALUES,
         check=lambda arguments: (
             "notebook edit needs --in, --instructions or --model"
             if (arguments.scope, arguments.instructions, arguments.model) == (None, None, None)
             else ""
         ),
     ),
-    Command(
+    command(
         "notebook rm",
         "notebook:rm",
         "remove notebooks; their documents and conversations stay",
-        (argument("names", metavar="NAME", nargs="+", help="a notebook"),),
+        argument("names", metavar="NAME", nargs="+", help="a notebook"),
     ),
-    Command(
+    command(
         "notebook export",
         "notebook:export",
         "write a notebook with its documents and conversations as lines of JSON",
-        (_NAME, option("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)")),
+        _NAME,
+        option("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)"),
         check=lambda arguments: (
             "--json needs -o FILE: without it, the notebook itself goes to stdout"
             if arguments.output == "-" and arguments.json
             else ""
         ),
     ),
-    Command(
+    command(
         "notebook import",
         "notebook:import_",
         "load an exported notebook, with its documents and conversations",
-        (
-            argument("file", metavar="FILE", type=text_value, help="an exported notebook"),
-            option("--as", metavar="NAME", dest="other_name", help="under another name"),
-            flag("--yes", help="do not ask whether its instructions are right"),
-        ),
+        argument("file", metavar="FILE", type=text_value, help="an exported notebook"),
+        option("--as", metavar="NAME", dest="other_name", help="under another name"),
+        flag("--yes", help="do not ask whether its instructions are right"),
     ),
 )

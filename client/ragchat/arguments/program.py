@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, Namespace
 
-from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
+from ragchat.arguments.declaring import Argument, argument, command, flag, int_between, option, text_value
 
 
 def _check_serve(arguments: Namespace) -> str:
@@ -19,86 +19,70 @@ def _check_web(arguments: Namespace) -> str:
     return ""
 
 
+def _port(default: int) -> Argument:
+    described = f"the port, or 0 for any free one (default: {default})"
+    return argument("--port", type=int_between(0, 65_535), metavar="N", help=described)
+
+
+_HOST = option("--host", help="the address to listen on (default: 127.0.0.1)")
 YES = flag("--yes", help="download and choose without asking")
 
 COMMANDS = (
-    Command(
+    command(
         "model setup",
         "model:setup",
         "find models on this machine, try them, and write the one to use into the settings",
-        (
-            option("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
-            YES,
-        ),
+        option("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
+        YES,
     ),
-    Command("embedder ls", "embedder:ls", "list what can embed: size, languages, licence"),
-    Command(
+    command("embedder ls", "embedder:ls", "list what can embed: size, languages, licence"),
+    command(
         "embedder use",
         "embedder:use",
         "embed memory with another embedder, compare both by your own cases, and change to it",
-        (
-            argument(
-                "name",
-                metavar="NAME",
-                type=text_value,
-                help="its name in `embedder ls`, ollama:NAME to pull one, a folder with a model, or back",
-            ),
-            flag("--anyway", help="change to it without asking your cases"),
-            YES,
+        argument(
+            "name",
+            metavar="NAME",
+            type=text_value,
+            help="its name in `embedder ls`, ollama:NAME to pull one, a folder with a model, or back",
         ),
+        flag("--anyway", help="change to it without asking your cases"),
+        YES,
     ),
-    Command(
+    command(
         "web",
         "web:web",
         "open the conversation, its sources and the library on a page",
-        (
-            option("--host", help="the address to listen on (default: 127.0.0.1)"),
-            argument(
-                "--port",
-                type=int_between(0, 65_535),
-                metavar="N",
-                help="the port, or 0 for any free one (default: 0)",
-            ),
-            option("--password-file", metavar="FILE", help="a file with the password that lets others in"),
-            option("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)"),
-            option("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
-            option("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
-            flag("--no-open", help="print the address, and open no browser"),
-            option("--token-file", metavar="FILE", help="a file with the token of other programs"),
-            flag("--api-only", help="serve other programs at /v1, without the page"),
-        ),
+        _HOST,
+        _port(0),
+        option("--password-file", metavar="FILE", help="a file with the password that lets others in"),
+        option("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)"),
+        option("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
+        option("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
+        flag("--no-open", help="print the address, and open no browser"),
+        option("--token-file", metavar="FILE", help="a file with the token of other programs"),
+        flag("--api-only", help="serve other programs at /v1, without the page"),
         check=_check_web,
     ),
-    Command(
+    command(
         "serve",
         "serve:serve",
         "serve the memory over HTTP",
-        (
-            argument("--host", type=text_value, help="the address to listen on (default: 127.0.0.1)"),
-            argument(
-                "--port",
-                type=int_between(0, 65_535),
-                metavar="N",
-                help="the port, or 0 for any free one (default: 8765)",
-            ),
-            option(
-                "--token-file", metavar="FILE", help="a file with the bearer token that clients must send"
-            ),
-            flag("--read-only", help="offer no tool that changes memory"),
-        ),
+        _HOST,
+        _port(8765),
+        option("--token-file", metavar="FILE", help="a file with the bearer token that clients must send"),
+        flag("--read-only", help="offer no tool that changes memory"),
         check=_check_serve,
     ),
-    Command(
+    command(
         "completion",
         "completion:completion",
         "print the script with which a shell completes commands, options and names",
-        (
-            argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
-            argument("words", nargs="*", default=[], help=SUPPRESS),
-        ),
+        argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
+        argument("words", nargs="*", default=[], help=SUPPRESS),
     ),
-    Command("config show", "config:show", "show the effective settings and where each comes from"),
-    Command("config path", "config:path", "show where settings, memory and logs are"),
-    Command("config init", "config:init", "write a settings file with all defaults, commented out"),
-    Command("doctor", "doctor:doctor", "check the installation, memory and model"),
+    command("config show", "config:show", "show the effective settings and where each comes from"),
+    command("config path", "config:path", "show where settings, memory and logs are"),
+    command("config init", "config:init", "write a settings file with all defaults, commented out"),
+    command("doctor", "doctor:doctor", "check the installation, memory and model"),
 )

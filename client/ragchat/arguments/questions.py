@@ -5,14 +5,10 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, flag, int_between, option, text_value
+from ragchat.arguments.declaring import argument, command, flag, int_between, option, text_value
 
 TOP_K = argument(
-    *("-k", "--top-k"),
-    type=int_between(1, 100),
-    metavar="N",
-    dest="top_k",
-    help="find N passages (1 to 100)",
+    *("-k", "--top-k"), type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)"
 )
 
 
@@ -76,71 +72,70 @@ def _check_research(arguments: Namespace) -> str:
     return ""
 
 
-ASK = Command(
+ASK = command(
     "ask",
     "ask:ask",
     "answer one question, with sources",
-    (
-        argument(
-            "question",
-            nargs="*",
-            help="the question, or - to read it from stdin; with --prompt its values, also as name=value",
-        ),
-        option("--prompt", metavar="NAME", help="ask this prompt; `ragchat prompt ls` lists them"),
-        TOP_K,
-        argument(
-            "-f",
-            "--file",
-            metavar="FILE",
-            type=text_value,
-            action="append",
-            dest="files",
-            default=[],
-            help="ask about this file instead of memory; so is text on stdin",
-        ),
-        flag("--no-session", help="do not save the question and its answer"),
-        *CONVERSATION,
+    argument(
+        "question",
+        nargs="*",
+        help="the question, or - to read it from stdin; with --prompt its values, also as name=value",
     ),
+    option("--prompt", metavar="NAME", help="ask this prompt; `ragchat prompt ls` lists them"),
+    TOP_K,
+    argument(
+        "-f",
+        "--file",
+        metavar="FILE",
+        type=text_value,
+        action="append",
+        dest="files",
+        default=[],
+        help="ask about this file instead of memory; so is text on stdin",
+    ),
+    flag("--no-session", help="do not save the question and its answer"),
+    *CONVERSATION,
     check=_check_ask,
 )
 
 
-RESEARCH = Command(
+RESEARCH = command(
     "research",
     "research:research",
     "write a cited report from memory and the connected servers",
-    (
-        argument("question", nargs="*", help="the question, or - to read it from stdin"),
-        flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
-        flag("--inject", help="store the report in memory"),
-        *(one for one in CONVERSATION if one is not ROLE),
-    ),
+    argument("question", nargs="*", help="the question, or - to read it from stdin"),
+    flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
+    flag("--inject", help="store the report in memory"),
+    *(one for one in CONVERSATION if one is not ROLE),
     check=_check_research,
 )
 
 
 PROMPTS = (
-    Command("prompt ls", "prompt:ls", "list the prompts and the roles"),
-    Command(
+    command("prompt ls", "prompt:ls", "list the prompts and the roles"),
+    command(
         "prompt show",
         "prompt:show",
         "show a prompt or a role, and the file that it is in",
-        (argument("name", metavar="NAME", help="the name of a prompt or a role"),),
+        argument("name", metavar="NAME", help="the name of a prompt or a role"),
     ),
 )
 
 
-QUERY = Command(
+QUERY = command(
     "query",
     "query:query",
     "search memory without asking a question",
-    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), TOP_K, SCOPE),
+    argument("text", nargs="+", help="what to search for, or - to read it from stdin"),
+    TOP_K,
+    SCOPE,
 )
 
 
-RUN = Command(
+RUN = command(
     "run",
     "run:run",
     "run a scripted session and check its answers",
-    (argument("script", metavar="SCRIPT", help="a TOML file"), *MODEL_CHOICE),
+    argument("script", metavar="SCRIPT", help="a TOML file"),
+    *MODEL_CHOICE,
 )

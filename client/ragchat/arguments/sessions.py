@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import LIMIT, Command, argument, flag
+from ragchat.arguments.declaring import LIMIT, argument, command, flag
 from ragchat.arguments.questions import NOTEBOOK
 
 SESSION = argument("session_id", metavar="ID", help="the session's id or the beginning of it")
@@ -17,30 +17,30 @@ def _check_inject(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    Command("session ls", "session:ls", "list past conversations", (LIMIT, NOTEBOOK)),
-    Command("session show", "session:show", "show a conversation", (SESSION,)),
-    Command(
+    command("session ls", "session:ls", "list past conversations", LIMIT, NOTEBOOK),
+    command("session show", "session:show", "show a conversation", SESSION),
+    command(
         "session rm",
         "session:rm",
         "delete conversations",
-        (argument("session_ids", nargs="+", metavar="ID", help=SESSION.options["help"]),),
+        argument("session_ids", nargs="+", metavar="ID", help=SESSION.options["help"]),
     ),
-    Command("session export", "session:export", "print a conversation as Markdown", (SESSION,)),
-    Command(
+    command("session export", "session:export", "print a conversation as Markdown", SESSION),
+    command(
         "session inject",
         "session:inject",
         "put conversations into memory, so that later questions find them",
-        (
-            argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
-            flag("--all", help="all conversations"),
-        ),
+        argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
+        flag("--all", help="all conversations"),
         check=_check_inject,
     ),
-    Command("session stale", "session:stale", "list answers whose documents have changed since"),
-    Command(
+    command("session stale", "session:stale", "list answers whose documents have changed since"),
+    command(
         "session search",
         "session:search",
         "search past conversations",
-        (argument("text", nargs="+", help="words to search for"), LIMIT, NOTEBOOK),
+        argument("text", nargs="+", help="words to search for"),
+        LIMIT,
+        NOTEBOOK,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import Command, argument, flag, text_value
+from ragchat.arguments.declaring import argument, command, flag, option
 
 
 def _check_inject(arguments: Namespace) -> str:
@@ -27,71 +27,54 @@ _PRIVATE = flag("--allow-private", help="also load web pages of this machine and
 
 
 COMMANDS = (
-    Command(
+    command(
         "inject",
         "inject:inject",
         "load files, folders and web pages into memory",
-        (
-            argument(
-                "paths",
-                nargs="*",
-                metavar="PATH",
-                help="a file or folder, the address of a web page, or - to read stdin",
-            ),
-            argument("--addresses", metavar="FILE", help="a file with addresses of web pages, one a line"),
-            _PRIVATE,
-            argument("--uri", type=text_value, help="the URI of the document from stdin"),
-            flag("--prune", help="remove documents whose files are gone from the folders"),
+        argument(
+            "paths",
+            nargs="*",
+            metavar="PATH",
+            help="a file or folder, the address of a web page, or - to read stdin",
         ),
+        argument("--addresses", metavar="FILE", help="a file with addresses of web pages, one a line"),
+        _PRIVATE,
+        option("--uri", help="the URI of the document from stdin"),
+        flag("--prune", help="remove documents whose files are gone from the folders"),
         check=_check_inject,
     ),
-    Command(
+    command(
         "sync",
         "source:sync_sources",
         "load what is new and changed in the sources, and remove what is gone",
-        (
-            argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
-            _PRIVATE,
-        ),
+        argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
+        _PRIVATE,
     ),
-    Command(
+    command(
         "watch",
         "watch:watch",
         "keep memory in step with the sources until Ctrl-C",
-        (
-            argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
-            _PRIVATE,
-            flag("--service", help="print a unit with which systemd, launchd or Windows runs it instead"),
-            flag("--install", help="with --service: write the unit and start it"),
-            flag("--uninstall", help="with --service: stop it and remove the unit"),
-        ),
+        argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
+        _PRIVATE,
+        flag("--service", help="print a unit with which systemd, launchd or Windows runs it instead"),
+        flag("--install", help="with --service: write the unit and start it"),
+        flag("--uninstall", help="with --service: stop it and remove the unit"),
         check=_check_watch,
     ),
-    Command(
+    command(
         "source add",
         "source:add",
         "register folders and web pages that memory stays in step with, and load them",
-        (
-            argument(
-                "paths", nargs="+", metavar="PATH", help="a file or folder, or the address of a web page"
-            ),
-            _PRIVATE,
-        ),
+        argument("paths", nargs="+", metavar="PATH", help="a file or folder, or the address of a web page"),
+        _PRIVATE,
     ),
-    Command("source ls", "source:ls", "list the sources and their last sync"),
-    Command(
+    command("source ls", "source:ls", "list the sources and their last sync"),
+    command(
         "source rm",
         "source:rm",
         "take folders and pages off the list; their documents stay in memory",
-        (
-            argument("paths", nargs="+", metavar="PATH", help="a source"),
-            flag("--forget", help="remove their documents from memory, too"),
-            argument(
-                "--machine",
-                type=text_value,
-                metavar="NAME",
-                help="the machine that they are on, if not this one",
-            ),
-        ),
+        argument("paths", nargs="+", metavar="PATH", help="a source"),
+        flag("--forget", help="remove their documents from memory, too"),
+        option("--machine", metavar="NAME", help="the machine that they are on, if not this one"),
     ),
 )
