@@ -74,18 +74,9 @@ MAX_TOKENS, MAX_DOCUMENTS = 1_000_000, 10_000
 # Calls that are repeated when the server dies: reads, and upserts such as Inject.
 REPEATABLE = frozenset(
     {
-        *(
-            "Query",
-            "Inject",
-            "list_documents",
-            "list_folders",
-            "get_document",
-            "list_journal",
-            "get_memory_stats",
-            "verify_memory",
-            "map_documents",
-        ),
-        *("list_versions", "diff_versions", "export_documents", "import_documents"),
+        *("Query", "Inject", "list_documents", "list_folders", "get_document", "map_documents"),
+        *("list_journal", "list_versions", "diff_versions", "get_memory_stats", "verify_memory"),
+        *("export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "list_ingestions", "cancel_ingestion"),
         *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
     }
@@ -370,11 +361,7 @@ class MemoryClient:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call any tool for a model. A tool error is a result that is not `ok`."""
-        request = _tool_call(name, arguments)
-        with mapped_errors(name):
-            result = await self._server.ask(
-                name, request, repeatable=name in REPEATABLE, timeout=READ_SECONDS
-            )
+        result = await self._called(name, arguments)
         hits = [] if result.is_error else passages(name, result)
         return ToolResult(not result.is_error, result.text, hits)
 
@@ -437,23 +424,28 @@ class MemoryClient:
         timeout: float | None = READ_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> T:
-        request = _tool_call(tool, arguments, on_progress)
-        with mapped_errors(tool):
-            result = await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
+        result = await self._called(tool, arguments, timeout, on_progress)
         if result.is_error:
             raise refusal(result)
         return decoded(tool, result, type)
 
+    async def _called(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        timeout: float | None = READ_SECONDS,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult:
+        def request(client: Client) -> Awaitable[ToolCallResult]:
+            # The limit of `ask` includes the start of the server.
+            return client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
+
+        with mapped_errors(tool):
+            return await self._server.ask(tool, request, repeatable=tool in REPEATABLE, timeout=timeout)
+
     async def _ask(self, method: str, request: Callable[[Client], Awaitable[T]]) -> T:
         with mapped_errors(method):
             return await self._server.ask(method, request)
-
-
-def _tool_call(
-    tool: str, arguments: dict[str, Any], on_progress: OnProgress | None = None
-) -> Callable[[Client], Awaitable[ToolCallResult]]:
-    # The limit of `ask` includes the start of the server.
-    return lambda client: client.call_tool(tool, arguments, timeout=None, on_progress=on_progress)
 
 
 def _given(**arguments: int | None) -> dict[str, int]:
