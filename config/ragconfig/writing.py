@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 from ragconfig.errors import NotWritten, UnreadableFile
 from ragconfig.settings import MAX_BYTES
 from ragconfig.toml_files import NotToml, decode_toml
@@ -48,7 +48,6 @@ def write_settings(path: Path, changes: Mapping[str, Value]) -> dict[str, Value]
     if after != wanted:
         raise NotWritten(str(path), "its tables are written in an unusual way", _shown(changes))
     try:
-        private_folder(path.parent)
         replace_file(path, changed.encode())
     except OSError as error:
         raise NotWritten(str(path), os_reason(error), _shown(changes)) from None

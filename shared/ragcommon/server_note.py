@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 
 FOLDER = "servers"
 MAX_NOTE_BYTES = 1 << 14
@@ -60,7 +60,6 @@ def kept(note: Note, state: Path) -> Iterator[None]:
     """Write the note to the state folder, readable by this user only; a read-only disk is no error."""
     path = _path(note.memory, state)
     with suppress(OSError):
-        private_folder(path.parent)
         path.unlink(missing_ok=True)  # Neither keep the old file's mode nor follow a link.
         replace_file(path, msgspec.json.encode(note))
     try:

@@ -10,7 +10,7 @@ from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm
 from ragchat.errors import NotAgreed, NothingBefore
 from ragcommon.files.uris import without_userinfo
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 from ragconfig.errors import SetElsewhere
 from ragconfig.settings import ENVIRONMENT, USER_FILE
 from ragconfig.writing import Value, write_settings
@@ -37,7 +37,6 @@ def change(run: Invocation, what: str, changes: Mapping[str, Value]) -> Path:
     file = run.config_file or run.home.config / USER_FILE
     previous = write_settings(file, changes)
     if previous != dict(changes):
-        private_folder(run.home.state)
         replace_file(_kept(run, what), json.dumps(previous).encode())
     return file
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ragchat.errors import NotebookExists, NotebookNameRefused, NotebookUnusable, UnknownNotebook
 from ragcommon.errors import os_reason
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 from ragconfig.settings import Settings
 
 MAX_BYTES = 1 << 16
@@ -128,7 +128,6 @@ def save(folder: Path, notebook: Notebook) -> Path:
     path = notebook_path(folder, notebook.name)
     if reason := flaw_of(notebook):
         raise NotebookUnusable(str(path), reason)
-    private_folder(folder)
     replace_file(path, _toml(notebook).encode(errors="replace"))
     return path
 

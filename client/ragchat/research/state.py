@@ -13,7 +13,7 @@ from ragchat.llm.types import Usage
 from ragcommon.contract.search import Hit
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 
 MAX_BYTES = 2**26
 # A research that was stopped can be resumed for 30 days.
@@ -76,7 +76,6 @@ class StateFile:
 
     def save(self, state: ResearchState) -> None:
         """Replace the file as a whole."""
-        private_folder(self.path.parent)
         replace_file(self.path, msgspec.json.encode(state))
 
     def remove(self) -> None:

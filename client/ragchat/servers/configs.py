@@ -23,7 +23,7 @@ from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownSer
 from ragchat.servers.jsonc import to_json
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
@@ -227,7 +227,6 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
             servers.pop(name, None)
         tables[key] = Raw(msgspec.json.encode(servers))
     try:
-        private_folder(file.parent)
         replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
     except OSError as error:
         raise ServerFileUnreadable(str(file), os_reason(error)) from None

@@ -13,7 +13,7 @@ from ragchat.errors import RagChatError
 from ragchat.servers.configs import MAX_BYTES
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 
 S = TypeVar("S", bound=Struct)
 # Makes the error for an unusable file from its path and the reason.
@@ -40,7 +40,6 @@ def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool
 def write_private(path: Path, content: Struct, unusable: Unusable) -> None:
     """Replace a file, creating its folder if necessary. Raises what `unusable` makes."""
     try:
-        private_folder(path.parent)
         replace_file(path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
     except OSError as error:
         raise unusable(str(path), os_reason(error)) from None

@@ -31,7 +31,7 @@ from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
 from ragchat.web.site import Site
 from ragcommon.errors import os_reason
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import replace_file
 from ragconfig.home import user_path
 from ragconfig.keys import WEB_TOKEN, find_token, read_key, stored_token
 from ragconfig.settings import Settings
@@ -175,7 +175,7 @@ def _announce(run: Invocation, keys: Keys, origin: str, token_file: str) -> None
         run.console.note(f"Other programs use {programs['api']}, with the token in {token_file}.")
     if run.arguments.no_open or run.console.json or not sys.stdout.isatty():
         return
-    page = private_folder(run.home.state) / _OPENED
+    page = run.home.state / _OPENED
     try:
         replace_file(page, _REDIRECT.format(url=escape(_address(origin, keys))).encode())
     except OSError as error:

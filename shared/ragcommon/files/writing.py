@@ -25,9 +25,10 @@ def private_folder(folder: Path) -> Path:
 def replace_file(path: Path, data: bytes, new_mode: int = PRIVATE) -> None:
     """Write `data` to `path`; a new file gets `new_mode`, another one keeps its mode.
 
-    It keeps its owner and its access list too, if this process may set them. A link is followed. After a
-    crash the file has its old content. Raises OSError.
+    It keeps its owner and its access list too, if this process may set them. A link is followed. A missing
+    folder is made, see `private_folder`. After a crash the file has its old content. Raises OSError.
     """
+    private_folder(path.parent)
     path = path.resolve()
     with Folder(path.parent) as folder:
         replace_in(folder, path.name, data, new_mode)
