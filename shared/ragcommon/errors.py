@@ -16,10 +16,11 @@ if sys.platform != "win32":
 
 # What msgspec raises for text that is not JSON, or not of the expected type.
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-# The messages of msgspec that are put in plain words, and its names of types.
+# The messages of msgspec that are put in plain words.
 _WRONG_TYPE = re.compile(r"Expected `(\w+)`, got `(\w+)`(?: - at `\$\.?([^`]*)`)?")
 _MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
-_TYPES = {
+# Its names of types in words.
+TYPES = {
     "object": "a table",
     "array": "a list",
     "str": "a text",
@@ -195,7 +196,7 @@ def decode_reason(error: Exception, content: bytes = b"") -> str:
         wanted, found, name = wrong[1], wrong[2], wrong[3] or "it"
         if name.endswith("[...]"):
             name = f"a value of {name.removesuffix('[...]')}"
-        return f"{name} must be {_TYPES.get(wanted, wanted)}, not {_TYPES.get(found, found)}"
+        return f"{name} must be {TYPES.get(wanted, wanted)}, not {TYPES.get(found, found)}"
     if malformed := _MALFORMED.fullmatch(message):
         line = content.count(b"\n", 0, int(malformed[2])) + 1
         return f"it is not valid JSON: {malformed[1]}" + (f" (line {line:,})" if content else "")

@@ -38,7 +38,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ragchat.errors import ScriptInvalid
-from ragcommon.errors import os_reason
+from ragcommon.errors import TYPES, os_reason
 from ragconfig.toml_files import NotToml, read_toml
 
 FRESH = "fresh"
@@ -46,15 +46,8 @@ MAX_BYTES = 1 << 22
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
-# The types of TOML in words, by msgspec's names. TOML has no `null`.
-TYPES = {
-    "object": "a table",
-    "array": "a list",
-    "str": "a text",
-    "bool": "true or false",
-    "int": "a number",
-    "float": "a number",
-}
+# No number of a script must be whole.
+NAMES = {**TYPES, "int": "a number"}
 
 OneOrMore = str | list[str]
 
@@ -173,7 +166,7 @@ def _invalid(path: Path, message: str) -> ScriptInvalid:
         hint = _hint_for_unknown_key(unknown[1], key, step)
         return ScriptInvalid(str(path), f"{step}there is no key {unknown[1]}{inside}", hint)
     if wrong := WRONG_TYPE.match(reason):
-        got = TYPES.get(wrong[2], wrong[2])
+        got = NAMES.get(wrong[2], wrong[2])
         hint = "Each step begins with the line [[step]]." if key == "step" else ""
         return ScriptInvalid(
             str(path), f"{step}{key or 'it'} must be {_expected(key, wrong[1])}, not {got}", hint
@@ -185,7 +178,7 @@ def _expected(key: str, types: str) -> str:
     """The types that a key may have, from msgspec's names, such as `str | array | null`."""
     if key == "inject":
         return "a path, a list of paths, or a table"
-    names = dict.fromkeys(TYPES.get(name, name) for name in types.split(" | ") if name != "null")
+    names = dict.fromkeys(NAMES.get(name, name) for name in types.split(" | ") if name != "null")
     return " or ".join(names)
 
 
