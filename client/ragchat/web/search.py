@@ -71,7 +71,7 @@ async def find(memory: MemoryClient, given: Mapping[str, str]) -> ShownSearch:
     shown = with_words_replaced(text, found.corrections) if found.corrections else text
     highlight = Highlight(shown, last[0] if last else "")
     hits = [_shown(hit, highlight) for hit in found.hits]
-    return ShownSearch(hits, _notes(found, shown), len(hits) == FIRST)
+    return ShownSearch(hits, _notes(found, shown), len(hits) == top_k == FIRST)
 
 
 def _shown(hit: Hit, highlight: Highlight) -> ShownHit:

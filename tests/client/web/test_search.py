@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from ragchat.web.search import FIRST, find
 from tests.support.browser import Browser, Web, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.memory import memory_of
 from tests.support.program import Program, program_in
 
 TEA = "# Tea\n\nGreen tea is brewed at 75 degrees for two minutes.\n"
@@ -50,6 +52,16 @@ def found(client: Any, **given: str) -> list[str]:
 
 def marked(hit: dict[str, Any]) -> list[str]:
     return [text for text, is_marked in hit["parts"] if is_marked]
+
+
+async def test_more_is_offered_until_all_that_is_shown_was_asked_for(tmp_path: Path) -> None:
+    notes = {f"note:{number}": f"The quokka of island {number} sleeps." for number in range(FIRST)}
+    async with memory_of(tmp_path, notes) as memory:
+        first, all_of_them = (
+            await find(memory, {"q": "quokka"}),
+            await find(memory, {"q": "quokka", "more": "1"}),
+        )
+    assert [(len(one.hits), one.more) for one in (first, all_of_them)] == [(FIRST, True), (FIRST, False)]
 
 
 async def test_a_hit_has_its_place_and_the_words_of_the_query_marked(client: Any) -> None:
