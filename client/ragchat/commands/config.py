@@ -25,7 +25,6 @@ from ragconfig.settings import (
 )
 
 DEFAULT_ORIGIN = "default"
-KEY_VARIABLES = ("OPENAI_API_KEY",)
 EXISTING_FILE_HINT = "It is left as it is: edit it, or move it away first to get all defaults again."
 PREAMBLE = """\
 # Settings of ragchat. Every key is commented out and shows its default;
@@ -56,7 +55,7 @@ def effective(settings: Settings) -> list[dict[str, Any]]:
 
 def keys_set() -> dict[str, bool]:
     """Which variables with keys of models are set."""
-    return {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
+    return {"OPENAI_API_KEY": bool(os.environ.get("OPENAI_API_KEY"))}
 
 
 def path(run: Invocation) -> None:

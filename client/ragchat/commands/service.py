@@ -6,7 +6,7 @@ import os
 import plistlib
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -62,7 +62,8 @@ def run_service(run: Invocation, paths: Sequence[str]) -> None:
     """
     settings, console = run.settings, run.console
     variables, withheld = _variables(settings)
-    service = _of_platform()(_arguments(run, paths), variables, settings.home)
+    of_platform = {"darwin": launchd, "win32": scheduled_task}.get(sys.platform, systemd)
+    service = of_platform(_arguments(run, paths), variables, settings.home)
     result = {"file": str(service.file), "text": service.text, "state": service.state, "log": service.log}
     if run.arguments.uninstall:
         _uninstall(service)
@@ -162,10 +163,6 @@ def _variables(settings: Settings) -> tuple[dict[str, str], list[str]]:
     for name in ("RAGCHAT_MEMORY", "RAGCHAT_MEMORY_PATH", "RAGCHAT_MEMORY_SERVER_URL", "RAGCHAT_STORE_URL"):
         kept.pop(name, None)
     return kept, withheld
-
-
-def _of_platform() -> Callable[[list[str], Mapping[str, str], Home], Service]:
-    return {"darwin": launchd, "win32": scheduled_task}.get(sys.platform, systemd)
 
 
 def systemd(arguments: list[str], variables: Mapping[str, str], _home: Home) -> Service:

@@ -104,11 +104,6 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
     return model
 
 
-async def chat_models_at(model: Model) -> list[str]:
-    """The chat models that the server of `model` lists."""
-    return chat_models(await model.names())
-
-
 async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
     """The same error with suggestions from the server's models."""
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, OPENAI_URL, chat_models_at, resolve, unknown_model
+from ragchat.llm.discovery import AUTO, OPENAI_URL, chat_models, resolve, unknown_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 
@@ -18,7 +18,8 @@ class ModelSelection:
     def __init__(self, settings: ModelSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._environ = environ
-        self._selected = settings.name  # "auto", "offline" or the name of a model
+        self.selected = settings.name
+        """What was selected: "auto", "offline" or the name of a model."""
         self._found = False
         self._model: Model | None = None
         self._finding = anyio.Lock()
@@ -27,13 +28,8 @@ class ModelSelection:
     def name(self) -> str:
         """The name of the model; "auto" until it is resolved."""
         if not self._found:
-            return self._selected
+            return self.selected
         return self._model.name if self._model else OFFLINE
-
-    @property
-    def selected(self) -> str:
-        """What was selected: "auto", "offline" or the name of a model."""
-        return self._selected
 
     @property
     def context(self) -> int | None:
@@ -45,7 +41,7 @@ class ModelSelection:
         if not self._found:
             async with self._finding:
                 if not self._found:
-                    model = await resolve(self._selected, self._settings, self._environ)
+                    model = await resolve(self.selected, self._settings, self._environ)
                     await _find_context(model)
                     if not self._found:
                         self._model, self._found = model, True
@@ -63,14 +59,14 @@ class ModelSelection:
                 raise unknown_model(model.endpoint, names)
         await _find_context(model)
         previous, self._model = self._model, model
-        self._selected, self._found = name, True
+        self.selected, self._found = name, True
         if previous is not None:
             await previous.aclose()
 
     async def choices(self) -> list[str]:
         """The names that `select` takes here, "auto" and "offline" last."""
         model = await self.find()
-        return [*(await chat_models_at(model) if model else []), AUTO, OFFLINE]
+        return [*(chat_models(await model.names()) if model else []), AUTO, OFFLINE]
 
     async def aclose(self) -> None:
         if self._model is not None:

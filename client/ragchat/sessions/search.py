@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from ragcommon.text.rules import UNSPACED, searchable
 
+WIDTH = 120
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 
 
@@ -16,16 +16,11 @@ def terms(text: str) -> list[str]:
     return [*words[:-1], words[-1] + "*"] if words else []
 
 
-def any_of(terms: Sequence[str]) -> str:
-    """The expression that matches each text with at least one of the terms."""
-    return " OR ".join(terms)
-
-
-def snippet(text: str, query: str, width: int = 120) -> str:
-    """The part of `text` around the first word of the query, on one line of about `width` characters."""
+def snippet(text: str, query: str) -> str:
+    """The part of `text` around the first word of the query, on one line of about WIDTH characters."""
     line = " ".join(text.split())
     places = [line.lower().find(word.lower()) for word in _WORD.findall(query)]
     first = min((place for place in places if place >= 0), default=0)
-    start = max(0, first - width // 3)
-    part = line[start : start + width].strip()
-    return ("…" if start else "") + part + ("…" if start + width < len(line) else "")
+    start = max(0, first - WIDTH // 3)
+    part = line[start : start + WIDTH].strip()
+    return ("…" if start else "") + part + ("…" if start + WIDTH < len(line) else "")

@@ -19,7 +19,7 @@ from ragchat.errors import AmbiguousSession, NoSession, UnknownSession, UnknownT
 from ragchat.formatting import utc_now
 from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
-from ragchat.sessions.search import any_of, snippet, terms
+from ragchat.sessions.search import snippet, terms
 from ragchat.sessions.types import Session, SessionInfo, SessionMatch
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import searchable
@@ -262,7 +262,7 @@ class SessionStore:
         if not words:
             return []
         rows = await self._match(" ".join(words), limit, notebook)
-        rows = rows or await self._match(any_of(words), limit, notebook)
+        rows = rows or await self._match(" OR ".join(words), limit, notebook)
         matches = []
         for title, record in rows:
             turn = Turn.of_record(record)

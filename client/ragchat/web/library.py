@@ -118,7 +118,6 @@ def _filter(words: str, place: str) -> dict[str, Any]:
 
 def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
     name = copy_name(info.uri, copies) or short_uri(info.uri, info.title)
-    tags = info.metadata.get("tags", [])
     return {
         "id": info.document_id,
         "title": one_line(info.title) or PurePosixPath(name).name or name,
@@ -129,7 +128,7 @@ def _document(info: DocumentInfo, copies: str) -> dict[str, Any]:
         "characters": info.characters,
         "added": local(info.added_at),
         "changed": local(info.updated_at),
-        "tags": [one_line(str(tag)) for tag in (tags if isinstance(tags, list) else [tags])],
+        "tags": [*map(one_line, info.metadata.get("tags", []))],
         "machine": one_line(info.machine),
         "by": one_line(info.written_by or ""),
     }

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, chat_models_at, resolve, unknown_model, with_near_names
+from ragchat.llm.discovery import OPENAI_URL, chat_models, resolve, unknown_model, with_near_names
 from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
@@ -122,7 +122,7 @@ async def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
     with OpenAIServer(models=["llama3.2", "mistral", "text-embedding-3"]) as server:
         async with resolved("lama3", base_url=server.base_url) as model:
             assert model
-            assert await chat_models_at(model) == ["llama3.2", "mistral"]
+            assert chat_models(await model.names()) == ["llama3.2", "mistral"]
             error = await with_near_names(UnknownModel("lama3", server.base_url), model)
             assert (error.near, error.names) == (["llama3.2"], ["llama3.2", "mistral"])
 
