@@ -16,6 +16,7 @@ from textwrap import shorten
 import anyio
 from msgspec import structs
 
+from ragchat.grounding.words import is_german
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText
 from ragchat.offline.small_talk import small_talk
@@ -50,8 +51,6 @@ _NO_NAME = re.compile(
 # A question is shown in a command to paste: nothing in it may mean something to a shell.
 _HARMLESS = re.compile(r"[\w ,.;:?'’()/–-]+")
 _NUMBERED = re.compile(r"^(?:\d+[.)]|\d+(?:\.\d+)+\.?)\s+")
-_GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|mit|ein|eine)\b")
-_ENGLISH = re.compile(r"\b(?:the|and|is|of|to|in|with|not|an?)\b")
 
 
 @dataclass
@@ -217,7 +216,7 @@ def _defined(document: DocumentText) -> Iterator[_Candidate]:
 
 def _headed(document: DocumentText) -> Iterator[_Candidate]:
     """Headings of several words, in the words of the document."""
-    about = "Was steht über" if _is_german(document.text) else "What is said about"
+    about = "Was steht über" if is_german(document.text[:BEGINNING]) else "What is said about"
     for heading in _headings(document):
         words = heading.split()
         if heading == document.title or not 1 < len(words) <= 6 or not heading[-1].isalnum():
@@ -233,7 +232,3 @@ def _headed(document: DocumentText) -> Iterator[_Candidate]:
 def _headings(document: DocumentText) -> list[str]:
     names = [one_line(one.heading) for one in highest(outline(document.text)) if one.heading]
     return [one for one in names if len(one) <= MAX_HEADING and not _NUMBERED.match(one)]
-
-
-def _is_german(text: str) -> bool:
-    return len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text))
