@@ -55,7 +55,7 @@ class SlashCompleter(Completer):
         if not text.startswith("/"):
             found = attachments.complete(self._context(), text)
         elif not space or ":" in name:
-            found = prompts.complete_of_servers(self._context(), text[1:])
+            found = prompts.complete(self._context(), text[1:], are_commands=True)
         elif (command := slash.BY_NAME.get(name[1:])) and command.complete:
             found = command.complete(self._context(), argument.lstrip())
         else:

@@ -169,24 +169,18 @@ class _ValueCompleter(Completer):
             return
 
 
-async def complete(context: ChatContext | None, typed: str) -> AsyncIterator[Completion]:
-    """Complete the name of a prompt, then the value of its first or last argument."""
-    if context is not None:
-        own = [] if ":" in typed.partition(" ")[0] else await of_memory(context.memory)
-        async for completion in _complete([*own, *await of_servers(context.conversation.servers)], typed):
-            yield completion
+async def complete(
+    context: ChatContext | None, typed: str, *, are_commands: bool = False
+) -> AsyncIterator[Completion]:
+    """Complete the name of a prompt, then the value of its first or last argument.
 
-
-async def complete_of_servers(context: ChatContext | None, typed: str) -> AsyncIterator[Completion]:
-    """As `complete`, for the prompts of other servers alone, which are commands."""
-    if context is not None:
-        async for completion in _complete(await of_servers(context.conversation.servers), typed):
-            yield completion
-
-
-async def _complete(known: Iterable[Prompt], typed: str) -> AsyncIterator[Completion]:
+    `are_commands`: those of other servers alone.
+    """
+    if context is None:
+        return
     name, space, given = typed.partition(" ")
-    for one in known:
+    own = [] if are_commands or ":" in name else await of_memory(context.memory)
+    for one in [*own, *await of_servers(context.conversation.servers)]:
         if not space and one.name.startswith(name):
             meta = one.info.title or ""
             yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
