@@ -74,7 +74,8 @@ MAX_TOKENS, MAX_DOCUMENTS = 1_000_000, 10_000
 # Calls that are repeated when the server dies: reads, and upserts such as Inject.
 REPEATABLE = frozenset(
     {
-        *("Query", "Inject", "list_documents", "list_folders", "get_document", "map_documents"),
+        *("Query", "Inject", "compare_texts", "list_embedders"),
+        *("list_documents", "list_folders", "get_document", "map_documents"),
         *("list_journal", "list_versions", "diff_versions", "get_memory_stats", "verify_memory"),
         *("export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "list_ingestions", "cancel_ingestion"),

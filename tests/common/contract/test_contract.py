@@ -14,6 +14,7 @@ import pytest
 from msgspec import UNSET, Struct
 
 from ragchat.memory.answers import TOOLS_BY_TOOLSET
+from ragchat.memory.client import REPEATABLE
 from ragcommon.contract import documents, files, history, maintenance
 from ragcommon.contract.code import TracePage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
@@ -109,9 +110,16 @@ def test_every_code_that_the_chat_acts_on_is_one_of_an_error_of_the_memory() -> 
     assert {*FATAL, DOCUMENT_NOT_FOUND} <= codes
 
 
+async def no_memory() -> NoReturn:
+    raise AssertionError
+
+
 @pytest.mark.parametrize("toolset", TOOLS_BY_TOOLSET)
 def test_the_toolset_that_the_chat_names_for_a_tool_has_it(toolset: str) -> None:
-    async def no_memory() -> NoReturn:
-        raise AssertionError
-
     assert TOOLS_BY_TOOLSET[toolset] <= {tool.name for tool in make_tools(no_memory, [toolset])}
+
+
+def test_all_the_chat_reads_is_asked_for_again_when_the_server_died_over_it() -> None:
+    called: set[str] = set().union(*TOOLS_BY_TOOLSET.values())
+    tools = [tool.info for tool in make_tools(no_memory, list(TOOLS_BY_TOOLSET)) if tool.name in called]
+    assert {tool.name for tool in tools if tool.annotations and tool.annotations.read_only_hint} <= REPEATABLE
