@@ -52,6 +52,14 @@ _QUESTION_WORDS = frozenset(
     )
     for word in language.split()
 )
+_OF_THE_USER = frozenset(
+    word
+    for language in (
+        "my our mein meine meinen meiner unser unsere unseren mon ma mes notre nos mi mis nuestro nuestra",
+        "mio mia nostro nostra meu minha nosso nossa mijn ons onze",
+    )
+    for word in language.split()
+)
 # "… does that allowance grow?", "what became of the first of them?": whatever stands before it.
 _REFERENCE = re.compile(
     r"\b(is|are|was|were|do(?! that)|does|did|can|could|will|would|should|may|must"
@@ -144,14 +152,15 @@ def _depends_unspaced(question: str, characters: int) -> bool:
 def _says_little(question: str, content: Sequence[str]) -> bool:
     """Whether one content word is all there is: "Berlin?", "in 2019?", "for how many days?".
 
-    "What is photosynthesis?" asks for a definition, and "are there tests of Qdrant" has a name.
+    "What is photosynthesis?" asks for a definition, "What is my ferritin?" is about the user, and "are there
+    tests of Qdrant" has a name.
     """
     first, *others = words(question)
     if len(content) > 1 or not question.endswith("?"):
         return False
     if first not in _QUESTION_WORDS and len(others) < BARE_WORDS:
         return True
-    is_definition = {first, *others} <= {*_QUESTION_WORDS, content[0].lower()}
+    is_definition = {first, *others} <= {*_QUESTION_WORDS, *_OF_THE_USER, content[0].lower()}
     return not is_definition and content[0].islower()
 
 

@@ -56,7 +56,7 @@ async def answer_offline(
 
 
 def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) -> Judgement:
-    """The judgement of an answer that shows these windows: names must be in their passages, or it is NEAREST."""
+    """The judgement of an answer with these windows: a name in none of their passages makes it NEAREST."""
     terms = frozenset[str]().union(*(window.evidence.terms for window in shown))
     grounded = judged.state is Closeness.GROUNDED and not question.missing_names(terms)
     state = Closeness.GROUNDED if grounded else Closeness.NEAREST

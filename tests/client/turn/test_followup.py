@@ -25,6 +25,7 @@ FOLLOW_UPS = [
     "Where did the second of them go to school?",
     "can you explain that in more detail?",
     "For how many days?",
+    "What is the price?",
     "What was broken then?",
     "do we need to bring anything for it",
     "How does it compare to Postgres?",
@@ -39,6 +40,8 @@ FOLLOW_UPS = [
 ]
 STAND_ALONE = [
     "What is photosynthesis?",
+    "What is my ferritin?",
+    "Wann war mein Kurs?",
     "Who is the CEO?",
     "Is it true that Tesla moved to New York?",
     "When did Gina get her tattoo?",
