@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import NoText, NotText, decode
 from ragmemory.files.formats import chats, minified, signal
 from ragmemory.files.formats.archives import OLE
+from ragmemory.files.formats.bookmarks import BOOKMARKS
 from ragmemory.files.formats.file_text import FileText
 
 # Extensions by module. All other files are text.
@@ -127,6 +128,8 @@ def module_of(path: Path, data: bytes) -> str:
         return "pdf"
     if RTF.match(beginning):
         return "rtf"
+    if BOOKMARKS.match(beginning):
+        return "bookmarks"
     if named in KINDS:
         return _module_of_other(beginning, named)
     if path.suffix.lower() in PLAIN:

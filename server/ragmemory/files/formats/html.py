@@ -101,6 +101,8 @@ FEW_LINKS = 4
 # Links to the neighbours of a page or section, which manuals have above and below each, with few other words.
 TURNING = "body a[rel=next], body a[rel=prev], body a[accesskey=n], body a[accesskey=p]"
 MAX_TURNING = 400
+# A line that is no heading.
+ANY_TEXT = re.compile(r"^(?!#|$)", re.MULTILINE)
 TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
 
 
@@ -115,8 +117,11 @@ def read_page(path: Path, data: bytes) -> FileText:
 
 
 def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
-    tree = _tree(_decoded(data))
+    html = _decoded(data)
+    tree = _tree(html)
     text, title = _markdown(tree, is_page=is_page)
+    if not ANY_TEXT.search(text):  # A page of links, such as a list of what was saved to be read.
+        text, title = _markdown(_tree(html), is_page=is_page, with_links=True)
     builder = TextBuilder(by_paragraph=True)
     heading, _, rest = text.partition("\n\n") if text.startswith("# ") else ("", "", text)
     builder.add(heading)
@@ -126,9 +131,12 @@ def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     return builder.build(title or path.name)
 
 
-def markdown(html: str) -> tuple[str, str]:
-    """The main text as Markdown, and the title: that of the head, else the first heading, else ""."""
-    return _markdown(_tree(html), is_page=False)
+def markdown(html: str, *, with_links: bool = False) -> tuple[str, str]:
+    """The main text as Markdown, and the title: that of the head, else the first heading, else "".
+
+    With `with_links`, it has the addresses of links, and lists of links are not taken for navigation.
+    """
+    return _markdown(_tree(html), is_page=False, with_links=with_links)
 
 
 def _tree(html: str) -> LexborHTMLParser:
@@ -137,7 +145,7 @@ def _tree(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(_bounded(html))
 
 
-def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
+def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False) -> tuple[str, str]:
     head = tree.css_first("head > title")
     root = _main(tree.body) if tree.body else None
     if root is None:
@@ -154,7 +162,7 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool) -> tuple[str, str]:
     for unseen in [*root.css("del, s, strike"), *filter(_is_unseen, root.css("[hidden], [style]"))]:
         unseen.replace_with("")
     _write_shifted(root)
-    blocks = _Blocks(len(root.text() or "") if is_page else 0)
+    blocks = _Blocks(len(root.text() or "") if is_page else 0, with_links)
     blocks.walk(root, 0)
     blocks.end()
     first = tree.css_first("h1")
@@ -229,9 +237,13 @@ def _main(body: LexborNode) -> LexborNode:
 
 @dataclass
 class _Blocks:
-    """Walks a tree and collects its blocks. `page`: the characters of a page from the web; 0: of a file."""
+    """Walks a tree and collects its blocks. `page`: the characters of a page from the web; 0: of a file.
+
+    `with_links`: lists of links are kept, and the addresses of links are shown.
+    """
 
     page: int = 0
+    with_links: bool = False
     done: list[list[str]] = field(default_factory=list)  # the lines of each block; a list is one block
     line: list[str] = field(default_factory=list)  # the text of the open block
     prefix: str = ""  # list marker of the open block
@@ -270,16 +282,26 @@ class _Blocks:
                 self.line.append((child.text_content or "").replace("\n", " "))
             elif tag == "br":
                 self.line.append("\n")
-            elif tag in LEFT_OUT or _is_hidden(child) or (self.page and self._is_banner(child)):
+            elif self._is_left_out(tag) or _is_hidden(child) or (self.page and self._is_banner(child)):
                 continue
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
             elif tag in INLINE:
                 self.walk(child, depth + 1)
+                if tag == "a" and self.with_links:
+                    self._add_address(child)
             else:
                 self.end()
                 self._block(tag, child, depth)
                 self.end()
+
+    def _is_left_out(self, tag: str) -> bool:
+        return tag in LEFT_OUT and not (tag == "nav" and self.with_links and not self.page)
+
+    def _add_address(self, link: LexborNode) -> None:
+        address = link.attributes.get("href") or ""
+        if address.startswith(("http:", "https:")) and address != (link.text() or "").strip():
+            self.line.append(f" ({address})")
 
     def _is_banner(self, node: LexborNode) -> bool:
         """Whether a smaller part of a page says in its class or id that it is no content."""
@@ -299,7 +321,9 @@ class _Blocks:
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
-        elif (tag in ("ul", "ol") and _is_navigation(node)) or (tag == "dl" and _is_contents(node)):
+        elif not self.with_links and (
+            (tag in ("ul", "ol") and _is_navigation(node)) or (tag == "dl" and _is_contents(node))
+        ):
             return
         elif tag in ("ul", "ol"):
             self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)

@@ -221,3 +221,21 @@ def test_only_tags_are_left_out_where_there_are_too_many(monkeypatch: pytest.Mon
     monkeypatch.setattr(html, "MAX_ATTRIBUTES", 10)
     long = 'title="a b c d e f g h i j k l m n"'
     assert text_of(f"<p hidden {long}>No<p hidden a b c d e f g h i j>Yes") == "Yes\n"
+
+
+LINKS = "".join(
+    f'<li><a href="https://example.org/{name}">{name}</a>' for name in ("bread", "tea", "soup", "jam")
+)
+
+
+@pytest.mark.parametrize("page", ["<ul>{}</ul>", "<nav><ul>{}</ul></nav>"], ids=["list", "navigation"])
+def test_the_links_of_a_file_with_nothing_else_are_its_text(page: str) -> None:
+    found = read(PAGE, f"<body><h1>Unread</h1>{page.format(LINKS)}".encode())
+    assert found.text.startswith(
+        "# Unread\n\n- bread (https://example.org/bread)\n- tea (https://example.org/tea)\n"
+    )
+
+
+def test_the_lists_of_links_of_a_page_with_nothing_else_are_its_text() -> None:
+    found = html.read_page(PAGE, f"<body><nav><ul>{LINKS}</ul></nav><h1>Unread</h1><ul>{LINKS}</ul>".encode())
+    assert found.text.count("bread (") == 1
