@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +72,14 @@ def _slack_turns(messages: Sequence[Any]) -> Iterator[Turn]:
     for one in messages:
         speaker = text_at(one, "user_profile", "real_name") or text_at(one, "user")
         yield Turn(speaker, text_at(one, "ts"), text_at(one, "text"))
+
+
+def repaired(text: str) -> str:
+    """A text without the damage that Facebook's exports have: UTF-8 that was read as Latin-1."""
+    if not text.isascii():
+        with suppress(UnicodeError):
+            return text.encode("latin-1").decode()
+    return text
 
 
 def is_export(beginning: str) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
-from ragmemory.files.formats import chats, minified, signal
+from ragmemory.files.formats import chats, minified, records, signal
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
 from ragmemory.files.formats.file_text import FileText
@@ -78,7 +78,7 @@ MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MI
 MAIL_WITHIN = 16_384
 BEGINNING = 2_048
 
-JSON = frozenset((".json", ".jsonl", ".ndjson"))
+JSON = frozenset((".json", records.CANVAS, *records.LINES))
 
 
 class Parser(Struct, frozen=True):
@@ -167,11 +167,13 @@ def _module_of_plain(data: bytes) -> str:
 
 
 def _module_of_json(path: Path, data: bytes) -> str:
-    """The module for JSON: chat exports and minified files are recognised by their content."""
+    """The module for JSON: chat exports, prose and minified files are recognised by their content."""
     beginning = data[: chats.BEGINNING].decode("utf-8-sig", errors="replace")
     if chats.is_export(beginning):
         return "chats"
     if signal.is_export(beginning):
         return "signal"
+    if path.suffix.lower() == records.CANVAS or records.has_escapes(data):
+        return "records"
     is_minified = path.suffix.lower() == minified.SUFFIX and minified.is_minified(beginning)
     return "minified" if is_minified else TEXT

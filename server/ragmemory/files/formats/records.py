@@ -1,0 +1,177 @@
+r"""JSON with prose: its strings have line breaks or other characters as escapes, such as \n and \u00e4.
+
+Each object of the main list, or each line, is a section: lines "key: value", and longer texts below their
+keys. JSON without such escapes is read as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from ragcommon.errors import DECODE_ERRORS
+from ragcommon.files.decoding import decode
+from ragmemory.files.formats.chats import repaired
+from ragmemory.files.formats.file_text import (
+    MAX_CHARACTERS,
+    FileText,
+    TextBuilder,
+    TooMuchText,
+    clean,
+    fenced,
+    one_line,
+)
+from ragmemory.ingest.headings import has_markdown
+
+# Numbers stay as they are written.
+JSON = json.JSONDecoder(parse_int=str, parse_float=str)
+# One value a line.
+LINES = frozenset((".jsonl", ".ndjson"))
+# Notes of Obsidian, which are prose with or without escapes.
+CANVAS = ".canvas"
+ESCAPE = re.compile(rb"\\(?:[nr]|u[0-9a-fA-F]{4})")
+# Half of a pair of escapes, of a text that was cut.
+HALF = re.compile(r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..")
+# Keys that name a record, the best first.
+NAMES = ("title", "name", "subject")
+MAX_NAME = 200
+DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?")
+# A longer text is a paragraph below its key.
+MAX_LINE = 200
+# Characters of a path of keys, of which the end is shown: lines do not grow with their depth.
+MAX_KEY = 100
+# A record of many short values with long keys stays as it is.
+MAX_GROWTH = 10
+# Levels of objects that are searched for the main list.
+MAX_LEVELS = 4
+OBJECTS = re.compile(rb"\[\s*\{|\{")
+# A code block, with a group if it is not closed; or the mark of a heading.
+MARKUP = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|(\Z))|^(#{1,5}(?=[ \t]))", re.DOTALL | re.MULTILINE)
+
+
+def has_escapes(data: bytes) -> bool:
+    """Whether JSON has such escapes in its strings, and not only those of quotation marks and the like."""
+    return ESCAPE.search(data.replace(rb"\\", b"")) is not None
+
+
+def read(path: Path, data: bytes) -> FileText:
+    """The records of a file; the file as it is if it is not JSON, or too long. Raises NotText."""
+    decoded = decode(data)
+    try:
+        if len(decoded.text) > MAX_CHARACTERS:
+            raise TooMuchText
+        about, records = _split(
+            HALF.sub(r"\\ufffd", decoded.text).encode(), is_lines=path.suffix.lower() in LINES
+        )
+        builder = TextBuilder(by_paragraph=not records)
+        outer = {key: JSON.decode(bytes(raw).decode()) for key, raw in about.items()}
+        builder.add(_section(outer, ""))
+        for number, raw in enumerate(records, 1):
+            section = _section(JSON.decode(bytes(raw).decode()), f"Record {number}")
+            if len(section) > MAX_GROWTH * max(len(raw), MAX_LINE):
+                section = bytes(raw).decode()
+            builder.add(section, f"record {number}")
+        return builder.build(_name(outer)[1] or path.name, decoded.note)
+    except (*DECODE_ERRORS, ValueError, TooMuchText):
+        return FileText(decoded.text, path.name, decoded.note)
+
+
+def _split(text: bytes, *, is_lines: bool) -> tuple[dict[str, Raw], list[Raw]]:
+    """The elements of the main list, and all other values by their paths of keys."""
+    if not is_lines:
+        with suppress(*DECODE_ERRORS):
+            return _split_value(text, 0)
+    return {}, msgspec.json.Decoder(Raw).decode_lines(text)
+
+
+def _split_value(text: bytes, level: int) -> tuple[dict[str, Raw], list[Raw]]:
+    """The main list is the value itself, or the list of objects that makes up most of it, perhaps deeper."""
+    if text.lstrip().startswith(b"["):
+        return {}, msgspec.json.decode(text, type=list[Raw])
+    members = msgspec.json.decode(text, type=dict[str, Raw])
+    name, longest = max(members.items(), key=lambda one: len(one[1]), default=("", Raw(b"")))
+    if level < MAX_LEVELS and 2 * len(longest) > len(text) and OBJECTS.match(bytes(longest)):
+        about, records = _split_value(bytes(longest), level + 1)
+        if records:
+            others = {key: raw for key, raw in members.items() if key != name}
+            return others | {f"{name}.{key}": raw for key, raw in about.items()}, records
+    return members, []
+
+
+def _section(value: Any, usual: str) -> str:
+    """A record below its heading: its name, else its first date, else `usual`."""
+    key, name = _name(value)
+    heading = name or _date(value) or usual
+    lines = [f"# {heading}", ""] if heading else []
+    if name:
+        value = {other: inner for other, inner in value.items() if other != key}
+    _write(lines, "", value)
+    return "\n".join(lines)
+
+
+def _name(record: Any) -> tuple[str, str]:
+    """The name of a record and its key."""
+    texts = _texts(record)
+    for name in NAMES:
+        for key, text in texts.items():
+            if key.lower() == name and len(text) <= MAX_NAME and (shown := one_line(repaired(text))):
+                return key, shown
+    return "", ""
+
+
+def _date(record: Any) -> str:
+    dates = map(DATE.match, _texts(record).values())
+    return next((date[0].replace("T", " ") for date in dates if date), "")
+
+
+def _texts(record: Any) -> dict[str, str]:
+    values = record.items() if isinstance(record, dict) else ()
+    return {key: value for key, value in values if isinstance(value, str)}
+
+
+def _write(lines: list[str], key: str, value: Any) -> None:
+    """Append the lines of a value at a path of keys."""
+    if isinstance(value, str) and value[:1] in ("{", "[") and has_escapes(value.encode(errors="replace")):
+        with suppress(ValueError, RecursionError):
+            value = JSON.decode(value)  # JSON in a string.
+    inner: Iterable[tuple[object, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list) and any(isinstance(one, dict | list) or _is_long(one) for one in value):
+        inner = enumerate(value, 1)
+    for name, one in inner:
+        _write(lines, f"{key}.{name}".removeprefix(".")[-MAX_KEY:], one)
+    if inner:
+        return
+    label = f"{one_line(key)}: " if key else ""
+    text = ", ".join(map(_shown, value or ())) if isinstance(value, dict | list) else _shown(value)
+    if not _is_long(text):
+        lines.append(f"{label}{text}".rstrip())
+        return
+    above = [""] if lines and lines[-1] else []
+    lines += [*above, *([label.rstrip(), ""] if label else []), _as_markdown(text), ""]
+
+
+def _shown(value: Any) -> str:
+    return clean(repaired(value)).strip("\n") if isinstance(value, str) else json.dumps(value)
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and (len(value) > MAX_LINE or "\n" in value.strip("\n"))
+
+
+def _as_markdown(text: str) -> str:
+    """A text with its headings one level lower; in a code block if "#" seems to begin no headings in it."""
+    marks = list(MARKUP.finditer(text))
+    headings = [mark for mark in marks if mark[3]]
+    is_code = headings and headings[0].start() > 0 and not has_markdown(text)
+    if is_code or any(mark[2] is not None for mark in marks):
+        return fenced(text)
+    return MARKUP.sub(lambda mark: f"#{mark[0]}" if mark[3] else mark[0], text)
