@@ -64,6 +64,61 @@ SLACK = [
         "text": "Hello",
     },
 ]
+TELEGRAM = {
+    "name": "Farid Haddad",
+    "type": "personal_chat",
+    "id": 111,
+    "messages": [
+        {
+            "id": 1,
+            "type": "service",
+            "date": "2024-05-01T10:00:00",
+            "actor": "Ich",
+            "action": "x",
+            "text": "",
+        },
+        {
+            "id": 2,
+            "type": "message",
+            "date": "2024-05-02T10:15:00",
+            "from": "Farid Haddad",
+            "text": [
+                "Here: ",
+                {"type": "text_link", "text": "the map", "href": "https://example.org/m"},
+                ", 88",
+            ],
+        },
+        {
+            "id": 3,
+            "type": "message",
+            "date": "2024-05-02T10:17:00",
+            "from": "Ich",
+            "reply_to_message_id": 2,
+            "text": "Ja!",
+        },
+        {
+            "id": 4,
+            "type": "message",
+            "date": "2024-05-02T10:18:00",
+            "from": None,
+            "forwarded_from": "Mama",
+            "text": [{"type": "bold", "text": "Gute"}, " Nacht"],
+        },
+    ],
+}
+FACEBOOK = {
+    "participants": [{"name": "Anne Dupr\u00c3\u00a9"}, {"name": "Me"}],
+    "messages": [
+        {"sender_name": "Me", "timestamp_ms": 1700000060000, "share": {"link": "https://example.org/a"}},
+        {"sender_name": "Me", "timestamp_ms": 1700000030000, "photos": [{"uri": "a.jpg"}]},
+        {
+            "sender_name": "Anne Dupr\u00c3\u00a9",
+            "timestamp_ms": 1700000000000,
+            "content": "caf\u00c3\u00a9 \u00c3\u00a0 18h \u00f0\u009f\u0098\u0080",
+        },
+    ],
+    "title": "Anne Dupr\u00c3\u00a9",
+}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +130,19 @@ SLACK = [
             "# Boats\n\n**User** (2026-05-03 10:42): How long?\n\n**Assistant**: Nine metres.\n\nOr ten.\n",
         ),
         (SLACK, "# team 2023-11-14\n\n**Ada** (2023-11-14 22:13): Hi\n\n**U2** (2023-11-14 22:14): Hello\n"),
+        (
+            TELEGRAM,
+            "# Farid Haddad\n\n**Farid Haddad** (2024-05-02 10:15): Here: the map (https://example.org/m), 88"
+            "\n\n**Ich to Farid Haddad** (2024-05-02 10:17): Ja!\n\n"
+            "**Deleted account, forwarded from Mama** (2024-05-02 10:18): Gute Nacht\n",
+        ),
+        (
+            FACEBOOK,
+            "# Anne Dupré\n\n**Anne Dupré** (2023-11-14 22:13): café à 18h 😀\n\n"
+            "**Me** (2023-11-14 22:14): https://example.org/a\n",
+        ),
     ],
-    ids=["chatgpt", "claude", "slack"],
+    ids=["chatgpt", "claude", "slack", "telegram", "facebook"],
 )
 def test_an_export_is_recognised_and_read_turn_by_turn(export: object, text: str) -> None:
     data = json.dumps(export)
@@ -92,7 +158,49 @@ def test_the_places_are_the_messages_of_the_conversations() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["{}", '[{"mapping": {}}]', '{"type": "message"}', '{"ts": "1.2"}'])
+def test_all_data_of_telegram_holds_its_chats_and_left_chats() -> None:
+    about = {"about": 'Here is "the data".'}
+    export = {**about, "chats": {**about, "list": [TELEGRAM]}, "left_chats": {**about, "list": [TELEGRAM]}}
+    for other, note in (
+        ({}, ""),
+        ({"contacts": {**about, "list": []}}, "has other data than chats, which is not read"),
+    ):
+        data = json.dumps({**about, **other, **export})
+        assert is_export(data)
+        found = read(Path("result.json"), data.encode())
+        assert [label for _, label in found.places][::4] == [
+            "conversation 1 message 1",
+            "conversation 2 message 1",
+        ]
+        assert (found.title, found.note) == ("result.json", note)
+
+
+def test_the_markup_of_slack_is_shown_as_its_text() -> None:
+    def shown(text: str) -> str:
+        named = {"type": "message", "user": "U2", "user_profile": {"real_name": "Oskar Weiß"}, "ts": "2.0"}
+        export = [{"type": "message", "user": "U1", "ts": "1.0", "text": text}, named, {"user": "U2"}]
+        return read(Path("shop/a.json"), json.dumps(export).encode()).text.rpartition("): ")[2].strip()
+
+    for text, expected in (
+        ("<@U2> and <@U3|ann>", "@Oskar Weiß and @ann"),
+        ("<@U4> in <#C1|general> <!here> <!subteam^S1|@team>", "@U4 in #general @here @team"),
+        ("<https://example.org/?a=1&amp;b=2|the plan>", "the plan (https://example.org/?a=1&b=2)"),
+        ("<http://example.org|example.org> <mailto:a@b.org|a@b.org>", "http://example.org a@b.org"),
+        ("R&amp;D &lt;b&gt; &amp;amp;", "R&D <b> &amp;"),
+    ):
+        assert shown(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '[{"mapping": {}}]',
+        '{"type": "message"}',
+        '{"ts": "1.2"}',
+        '{"about": "a", "contacts": {"b": 1}}',
+    ],
+)
 def test_other_json_is_not_an_export(text: str) -> None:
     assert not is_export(text)
 
