@@ -26,6 +26,7 @@ _MODULES = {
         "bundles": "zip tar tgz tbz2 txz gz bz2 xz",
         "docx": "docx docm",
         "epub": "epub",
+        "evernote": "enex",
         "html": "html htm xhtml",
         "image": "png jpg jpeg tif tiff webp",
         "latex": "tex latex",

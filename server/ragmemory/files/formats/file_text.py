@@ -34,6 +34,8 @@ BACKTICKS = re.compile("`+")
 # Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
 NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")
 INDENTED = " " * 4
+# A code block, with the second group if it is not closed; or the mark of a heading.
+MARKUP = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|(\Z))|^(#{1,5}(?=[ \t]))", re.DOTALL | re.MULTILINE)
 # Longer than those that code may have.
 CODE_FENCE = "````"
 # The lowest level of a heading in Markdown.
@@ -182,6 +184,11 @@ def one_line(text: str) -> str:
 def not_a_heading(line: str) -> str:
     """A line of another format, indented if it would be a heading in Markdown."""
     return NUMBER_SIGN.sub(INDENTED, line)
+
+
+def lowered(text: str) -> str:
+    """Markdown with its headings one level lower, for a section with a heading of its own."""
+    return MARKUP.sub(lambda mark: f"#{mark[0]}" if mark[3] else mark[0], text)
 
 
 def shifted(text: str, *, is_raised: bool) -> str:

@@ -20,12 +20,14 @@ from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.decoding import decode
 from ragmemory.files.formats.chats import repaired
 from ragmemory.files.formats.file_text import (
+    MARKUP,
     MAX_CHARACTERS,
     FileText,
     TextBuilder,
     TooMuchText,
     clean,
     fenced,
+    lowered,
     one_line,
 )
 from ragmemory.ingest.headings import has_markdown
@@ -52,8 +54,6 @@ MAX_GROWTH = 10
 # Levels of objects that are searched for the main list.
 MAX_LEVELS = 4
 OBJECTS = re.compile(rb"\[\s*\{|\{")
-# A code block, with a group if it is not closed; or the mark of a heading.
-MARKUP = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|(\Z))|^(#{1,5}(?=[ \t]))", re.DOTALL | re.MULTILINE)
 
 
 def has_escapes(data: bytes) -> bool:
@@ -174,4 +174,4 @@ def _as_markdown(text: str) -> str:
     is_code = headings and headings[0].start() > 0 and not has_markdown(text)
     if is_code or any(mark[2] is not None for mark in marks):
         return fenced(text)
-    return MARKUP.sub(lambda mark: f"#{mark[0]}" if mark[3] else mark[0], text)
+    return lowered(text)
