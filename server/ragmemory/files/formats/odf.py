@@ -30,6 +30,7 @@ MAX_DEPTH = 100
 # More repeated cells, rows or spaces only fill the page.
 MAX_REPEATED = 100
 MAX_ROWS = 1_000_000
+MAX_NUMBER = 999_999
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 HEADING = re.compile("#{1,6} ")
 CELLS = frozenset(("table-cell", "covered-table-cell"))
@@ -45,16 +46,18 @@ def read(path: Path, data: bytes) -> FileText:
     body = next((one for one in content.iter() if local(one.tag) == "body"), content)
     document = next((one for one in body if local(one.tag) in ("spreadsheet", "presentation")), body)
     hidden = {attribute(one, "name") for one in content.iter() if local(one.tag) == "style" and _hides(one)}
+    named = [xml(archive, "styles.xml", KIND)] if "styles.xml" in archive.namelist() else []
+    lists = _Lists([content, *named])
     notes, first = list[str](), ""
     if local(document.tag) == "spreadsheet":
         builder = TextBuilder()
         notes += add_sheets(_sheets(document, hidden), builder)
     elif local(document.tag) == "presentation":
         builder = TextBuilder()
-        first = _add_slides(document, hidden, builder, notes)
+        first = _add_slides(document, hidden, lists, builder, notes)
     else:
         builder = TextBuilder(by_paragraph=True, notes=_notes(content))
-        for block in _blocks(document, 0):
+        for block in _blocks(document, lists):
             first = first or (block.lstrip("# ") if HEADING.match(block) else "")
             builder.add(block)
     title = ""
@@ -73,7 +76,9 @@ def _hides(style: Element) -> bool:
     )
 
 
-def _add_slides(document: Element, hidden: set[str], builder: TextBuilder, notes: list[str]) -> str:
+def _add_slides(
+    document: Element, hidden: set[str], lists: _Lists, builder: TextBuilder, notes: list[str]
+) -> str:
     """Add the slides of a presentation; return the first title."""
     first, passed = "", list[str]()
     slides = [one for one in document if local(one.tag) == "page"]
@@ -87,7 +92,7 @@ def _add_slides(document: Element, hidden: set[str], builder: TextBuilder, notes
         parts = [f"# {title}"] if title else []
         for part in slide:
             if part not in titles:
-                parts += _blocks([part], 0)
+                parts += _blocks([part], lists)
             if local(part.tag) == "notes" and (said := one_line(_text(part, 0))):
                 parts.append(f"Notes: {said}")
         builder.add("\n\n".join(parts), f"slide {number}")
@@ -139,7 +144,58 @@ def _notes(content: Element) -> dict[str, str]:
     return notes
 
 
-def _blocks(parent: Iterable[Element], depth: int) -> Iterator[str]:
+class _Lists:
+    """The numbers of the items of lists."""
+
+    def __init__(self, parts: Iterable[Element]) -> None:
+        # The first number of each level that has decimal numbers, by the name of the style and the level.
+        self._first = {
+            (attribute(style, "name"), _count(level, "level")): _count(level, "start-value", MAX_NUMBER)
+            for part in parts
+            for style in part.iter()
+            if local(style.tag) == "list-style"
+            for level in style
+            if attribute(level, "num-format") == "1"
+        }
+        # The last number of each level, by the id and the style of the list.
+        self._last: dict[str, dict[int, int]] = {}
+
+    def lines(self, items: Element) -> list[str]:
+        """The items of a list."""
+        style = attribute(items, "style-name")
+        is_continued = attribute(items, "continue-numbering") == "true"
+        before = attribute(items, "continue-list") or (style if is_continued else "")
+        last = self._last.get(before, {}) if before else {}
+        self._last[style] = self._last[attribute(items, "id") or style] = last
+        return self._items(items, style, last, 1)
+
+    def _items(self, items: Element, style: str, last: dict[int, int], level: int) -> list[str]:
+        lines: list[str] = []
+        if level > MAX_DEPTH:
+            return lines
+        for item in items:
+            text = one_line(" ".join(_text(part, 0) for part in item if local(part.tag) in ("p", "h")))
+            if text:
+                lines.append(f"{'  ' * (level - 1)}{self._marker(item, style, last, level)} {text}")
+            for inner in item:
+                if local(inner.tag) == "list":
+                    if attribute(inner, "continue-numbering") != "true":
+                        last.pop(level + 1, None)
+                    lines += self._items(inner, attribute(inner, "style-name", style), last, level + 1)
+        return lines
+
+    def _marker(self, item: Element, style: str, last: dict[int, int], level: int) -> str:
+        """The bullet or number of the next item."""
+        for deeper in [one for one in last if one > level]:
+            del last[deeper]
+        first = self._first.get((style, level))
+        if first is None or local(item.tag) == "list-header":
+            return "-"
+        last[level] = _count(item, "start-value", MAX_NUMBER, last.get(level, first - 1) + 1)
+        return f"{last[level]}."
+
+
+def _blocks(parent: Iterable[Element], lists: _Lists, depth: int = 0) -> Iterator[str]:
     """The headings, paragraphs, lists and tables of an element as Markdown."""
     for element in parent:
         name = local(element.tag)
@@ -152,25 +208,11 @@ def _blocks(parent: Iterable[Element], depth: int) -> Iterator[str]:
         elif name == "p":
             yield _text(element, 0)
         elif name == "list":
-            yield "\n".join(_items(element, 0))
+            yield "\n".join(lists.lines(element))
         elif name == "table":
             yield "\n".join(table(spread(map(_cells, _own_rows(element)))))
         else:
-            yield from _blocks(element, depth + 1)
-
-
-def _items(items: Element, depth: int) -> list[str]:
-    lines: list[str] = []
-    if depth > MAX_DEPTH:
-        return lines
-    for item in items:
-        text = " ".join(one_line(_text(part, 0)) for part in item if local(part.tag) in ("p", "h"))
-        if text:
-            lines.append(f"{'  ' * depth}- {text}")
-        for inner in item:
-            if local(inner.tag) == "list":
-                lines += _items(inner, depth + 1)
-    return lines
+            yield from _blocks(element, lists, depth + 1)
 
 
 def _cells(row: Element) -> Iterator[Cell]:
@@ -215,6 +257,6 @@ def _text(element: Element, depth: int) -> str:
     return "".join(parts)
 
 
-def _count(element: Element, name: str, most: int = MAX_REPEATED) -> int:
+def _count(element: Element, name: str, most: int = MAX_REPEATED, usual: int = 1) -> int:
     count = attribute(element, name)
-    return min(int(count), most) if count.isdecimal() else 1
+    return min(int(count), most) if count.isdecimal() else usual

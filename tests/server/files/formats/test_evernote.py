@@ -72,7 +72,7 @@ def test_tasks_tables_and_lists_of_links_are_read() -> None:
 
 
 def test_attached_files_are_named_and_counted_and_encrypted_passages_counted() -> None:
-    content = '<div>Gate 7<en-media hash="ab" type="image/png"/> at noon</div><en-crypt cipher="AES">Zm9v</en-crypt>'
+    content = '<div>Gate 7<en-media hash="ab" type="image/png"/> at noon</div><en-crypt>Zm9v</en-crypt>'
     found = read(FILE, export(("Flight", content, PICTURE * 2)))
     assert found.text.endswith("Gate 7 at noon\n\nAttachments: pass.png, pass.png\n")
     assert "iVBOR" not in found.text

@@ -32,6 +32,69 @@ def test_headings_lists_and_tables_are_read_in_their_order() -> None:
     assert found.title == "Water"
 
 
+def rules(body: str, style: str = "") -> str:
+    """The text of a document with lists of the style "Rules", whose second level has bullets."""
+    level = '<text:list-level-style-number text:level="{}" style:num-format="{}"{}/>'
+    numbers = (
+        level.format(1, "1", style)
+        + '<text:list-level-style-bullet text:level="2"/>'
+        + level.format(3, "1", "")
+    )
+    styles = f'<text:list-style style:name="Rules">{numbers}</text:list-style>'
+    return read(FILE, archive(odf_members("text", f"<office:text>{body}</office:text>", styles))).text
+
+
+def items(*texts: str, about: str = "") -> str:
+    inner = "".join(f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in texts)
+    return f'<text:list text:style-name="Rules"{about}>{inner}</text:list>'
+
+
+def test_numbered_lists_keep_their_numbers() -> None:
+    assert rules(items("Sheds", "Keys")) == "1. Sheds\n2. Keys\n"
+    assert rules(items("Sheds", "Keys"), ' text:start-value="4"') == "4. Sheds\n5. Keys\n"
+    assert rules(items("Sheds").replace("Rules", "Other")) == "- Sheds\n"
+    restarted = items("Sheds", "Keys").replace("<text:list-item>", '<text:list-item text:start-value="9">', 1)
+    assert rules(restarted) == "9. Sheds\n10. Keys\n"
+    header = (
+        items("Sheds", "Keys")
+        .replace("list-item", "list-header", 1)
+        .replace("/text:list-item", "/text:list-header", 1)
+    )
+    assert rules(header) == "- Sheds\n1. Keys\n"
+
+
+def test_a_list_continues_another_only_if_it_says_so() -> None:
+    text = "<text:p>But:</text:p>"
+    assert rules(items("a", "b") + text + items("c")) == "1. a\n2. b\n\nBut:\n\n1. c\n"
+    continued = items("c", about=' text:continue-numbering="true"')
+    assert rules(items("a", "b") + text + continued) == "1. a\n2. b\n\nBut:\n\n3. c\n"
+    first, other = items("a", about=' xml:id="l1"'), items("x", about=' xml:id="l2"')
+    continued = items("b", about=' text:continue-list="l1"')
+    assert rules(first + other + continued) == "1. a\n\n1. x\n\n2. b\n"
+
+
+def test_nested_lists_have_the_numbers_of_their_level() -> None:
+    def nested(inner: str) -> str:
+        return f"<text:list><text:list-item>{inner}</text:list-item></text:list>"
+
+    lowest = nested(f"<text:p>bullet</text:p>{nested('<text:p>deep</text:p>')}")
+    body = items(f"a</text:p>{lowest}<text:p>", f"b</text:p>{lowest}<text:p>")
+    lines = "\n  - bullet\n    1. deep\n"
+    assert rules(body) == f"1. a{lines}2. b{lines}"
+
+
+def test_the_styles_of_lists_may_be_those_of_the_user() -> None:
+    styles = odf_members("text", "")["content.xml"].replace(
+        "<office:automatic-styles>",
+        '<office:automatic-styles><text:list-style style:name="Mine"><text:list-level-style-number '
+        'text:level="1" style:num-format="1"/></text:list-style>',
+    )
+    found = read(
+        FILE, archive(odt_members(items("a", "b").replace("Rules", "Mine")) | {"styles.xml": styles})
+    )
+    assert found.text == "1. a\n2. b\n"
+
+
 def test_notes_follow_the_text_with_their_marks() -> None:
     note = (
         '<text:note text:note-class="{}"><text:note-citation>1</text:note-citation>'
