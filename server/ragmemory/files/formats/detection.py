@@ -23,6 +23,7 @@ _MODULES = {
     extension: module
     for module, extensions in {
         "asciidoc": "adoc asciidoc",
+        "bibtex": "bib",
         "bundles": "zip tar tgz tbz2 txz gz bz2 xz",
         "docx": "docx docm",
         "epub": "epub",
