@@ -20,7 +20,7 @@ from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, on
 
 # Characters at the beginning of an export in which one of these patterns occurs; other JSON hardly matches.
 BEGINNING = 10_000
-CHATGPT = re.compile(r'"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{')
+CHATGPT = re.compile(r'"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{\s*"(?:id|message|parent|children)"\s*:')
 CLAUDE = re.compile(r'"chat_messages"\s*:\s*\[')
 TELEGRAM = re.compile(
     r'"type"\s*:\s*"\w+"\s*,\s*"id"\s*:\s*\d+\s*,\s*"messages"\s*:\s*\['  # A chat.

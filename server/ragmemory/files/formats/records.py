@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,8 +38,8 @@ LINES = frozenset((".jsonl", ".ndjson"))
 # Notes of Obsidian, which are prose with or without escapes.
 CANVAS = ".canvas"
 ESCAPE = re.compile(rb"\\(?:[nr]|u[0-9a-fA-F]{4})")
-# Half of a pair of escapes, of a text that was cut.
-HALF = re.compile(r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..")
+# A pair of escapes that is one character; or half of one, where a program cut the text.
+PAIR = re.compile(r"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
 # Keys that name a record, the best first.
 NAMES = ("title", "name", "subject")
 MAX_NAME = 200
@@ -51,6 +50,8 @@ MAX_LINE = 200
 MAX_KEY = 100
 # A record of many short values with long keys stays as it is.
 MAX_GROWTH = 10
+# Levels of a whole object that have paragraphs of their own.
+SPACED = 3
 # Levels of objects that are searched for the main list.
 MAX_LEVELS = 4
 OBJECTS = re.compile(rb"\[\s*\{|\{")
@@ -67,12 +68,11 @@ def read(path: Path, data: bytes) -> FileText:
     try:
         if len(decoded.text) > MAX_CHARACTERS:
             raise TooMuchText
-        about, records = _split(
-            HALF.sub(r"\\ufffd", decoded.text).encode(), is_lines=path.suffix.lower() in LINES
-        )
+        text = PAIR.sub(lambda pair: pair[1] or r"\ufffd", decoded.text)
+        about, records = _split(text.encode(), is_lines=path.suffix.lower() in LINES)
         builder = TextBuilder(by_paragraph=not records)
         outer = {key: JSON.decode(bytes(raw).decode()) for key, raw in about.items()}
-        builder.add(_section(outer, ""))
+        builder.add(_section(outer, "", 0 if records else SPACED))
         for number, raw in enumerate(records, 1):
             section = _section(JSON.decode(bytes(raw).decode()), f"Record {number}")
             if len(section) > MAX_GROWTH * max(len(raw), MAX_LINE):
@@ -105,14 +105,14 @@ def _split_value(text: bytes, level: int) -> tuple[dict[str, Raw], list[Raw]]:
     return members, []
 
 
-def _section(value: Any, usual: str) -> str:
+def _section(value: Any, usual: str, spaced: int = 0) -> str:
     """A record below its heading: its name, else its first date, else `usual`."""
     key, name = _name(value)
     heading = name or _date(value) or usual
     lines = [f"# {heading}", ""] if heading else []
     if name:
         value = {other: inner for other, inner in value.items() if other != key}
-    _write(lines, "", value)
+    _write(lines, "", value, spaced)
     return "\n".join(lines)
 
 
@@ -136,27 +136,40 @@ def _texts(record: Any) -> dict[str, str]:
     return {key: value for key, value in values if isinstance(value, str)}
 
 
-def _write(lines: list[str], key: str, value: Any) -> None:
-    """Append the lines of a value at a path of keys."""
+def _write(lines: list[str], key: str, value: Any, spaced: int) -> None:
+    """Append the lines of a value at a path of keys; empty ones around the values of `spaced` levels."""
     if isinstance(value, str) and value[:1] in ("{", "[") and has_escapes(value.encode(errors="replace")):
         with suppress(ValueError, RecursionError):
             value = JSON.decode(value)  # JSON in a string.
-    inner: Iterable[tuple[object, Any]] = ()
-    if isinstance(value, dict):
-        inner = value.items()
-    elif isinstance(value, list) and any(isinstance(one, dict | list) or _is_long(one) for one in value):
-        inner = enumerate(value, 1)
-    for name, one in inner:
-        _write(lines, f"{key}.{name}".removeprefix(".")[-MAX_KEY:], one)
-    if inner:
+    if members := _members(value):
+        if spaced > 0:
+            _end_paragraph(lines)
+        for name, one in members:
+            _write(lines, f"{key}.{name}".removeprefix(".")[-MAX_KEY:], one, spaced - 1)
+        if spaced > 0:
+            _end_paragraph(lines)
         return
     label = f"{one_line(key)}: " if key else ""
     text = ", ".join(map(_shown, value or ())) if isinstance(value, dict | list) else _shown(value)
     if not _is_long(text):
         lines.append(f"{label}{text}".rstrip())
         return
-    above = [""] if lines and lines[-1] else []
-    lines += [*above, *([label.rstrip(), ""] if label else []), _as_markdown(text), ""]
+    _end_paragraph(lines)
+    lines += [*([label.rstrip(), ""] if label else []), _as_markdown(text), ""]
+
+
+def _members(value: Any) -> list[tuple[str, Any]]:
+    """The keys and values of what does not fit in one line; of a list, the keys are numbers."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list) and any(isinstance(one, dict | list) or _is_long(one) for one in value):
+        return [(f"{number}", one) for number, one in enumerate(value, 1)]
+    return []
+
+
+def _end_paragraph(lines: list[str]) -> None:
+    if lines and lines[-1]:
+        lines.append("")
 
 
 def _shown(value: Any) -> str:

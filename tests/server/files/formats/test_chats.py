@@ -196,6 +196,7 @@ def test_the_markup_of_slack_is_shown_as_its_text() -> None:
     [
         "{}",
         '[{"mapping": {}}]',
+        '{"mapping": {"type": {"const": 1}}}',
         '{"type": "message"}',
         '{"ts": "1.2"}',
         '{"about": "a", "contacts": {"b": 1}}',

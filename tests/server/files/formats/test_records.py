@@ -78,6 +78,18 @@ def test_an_object_without_a_main_list_is_one_section() -> None:
     assert found.places[-1] == (8, "Gifts ¶ 3")
 
 
+def test_the_paragraphs_of_an_object_are_its_nested_objects() -> None:
+    value = {
+        "info": {"about": "a\nb"},
+        "paths": {"/cats": {"get": "Cats", "tags": ["c"]}, "/dogs": {"get": "D"}},
+    }
+    found = read(FILE, json.dumps(value).encode())
+    assert found.text.split("\n\n") == [
+        *("info.about:", "a\nb", "paths./cats.get: Cats\npaths./cats.tags: c", "paths./dogs.get: D\n")
+    ]
+    assert [label for _, label in found.places] == ["¶ 1", "¶ 2", "¶ 3", "¶ 4"]
+
+
 def test_each_line_of_json_lines_is_a_record() -> None:
     lines = b'{"text": "One\\nline"}\n\n{"text": "Two"}\n'
     for name in ("a.jsonl", "a.ndjson", "a.json"):
