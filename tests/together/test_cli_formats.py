@@ -88,6 +88,14 @@ def library(folder: Path) -> Path:
             json.dumps({"date": "2026-05-03T10:42:00", "sender": sender, "body": body}) + "\n"
             for sender, body in (("Ben", "Hi Ada!"), ("Ada", "I left the ladder behind the greenhouse."))
         ),
+        "board.canvas": json.dumps(
+            {"nodes": [{"text": "Shopping"}, {"text": "# Moving\nThe removal firm is Harrow & Sons."}]}
+        ),
+        "bookmarks.html": "<!DOCTYPE NETSCAPE-Bookmark-file-1><H1>Bookmarks</H1><DL><p>"
+        "<DT><H3>Travel</H3><DL><p>"
+        '<DT><A HREF="https://www.seat61.com/">Sleeper trains in Europe</A></DL><p></DL><p>',
+        "notes.enex": "<en-export><note><title>Garden</title><content><![CDATA[<en-note>"
+        "<div>The gate code is 4471.</div></en-note>]]></content></note></en-export>",
         "tide.txt": "The tide turns at 6:40.\n".encode("utf-16"),
         "old.doc": b"\xd0\xcf\x11\xe0",
         "broken.pdf": b"%PDF-1.4 and then nothing",
@@ -104,7 +112,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
     loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")
     outcomes = {one["uri"].rpartition("/")[2]: one for one in loaded.json["documents"]}
     assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
-    assert len(outcomes) == 17
+    assert len(outcomes) == 20
     assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
         "broken.pdf": "is a damaged PDF file, or not one at all",
         "old.doc": "is in a format that is not read: save it as .docx",
@@ -121,6 +129,9 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
         "Who feeds the heron?": "birds.rst:7",
         "Which phone number does Otto Lind have?": "people.json record 41",
         "Where did Ada leave the ladder?": "data.json message 2",
+        "Who is the removal firm?": "board.canvas record 2",
+        "Which bookmark is about sleeper trains?": "bookmarks.html Bookmarks > Travel ¶ 1",
+        "What is the gate code of the garden?": "notes.enex note 1",
         "When does the tide turn?": "tide.txt:1",
         "How many metres did the Vernagt glacier lose?": "glacier.odt ¶ 1",
         "How many tonnes came from Zollern?": "coal.xls sheet 1998 row 2",

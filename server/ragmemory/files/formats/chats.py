@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from html import unescape
@@ -85,7 +85,7 @@ def _claude_turns(conversation: Any) -> Iterator[Turn]:
         yield Turn(speaker, text_at(message, "created_at"), text_at(message, "text"))
 
 
-def _slack_turns(messages: Sequence[Any]) -> Iterator[Turn]:
+def _slack_turns(messages: Any) -> Iterator[Turn]:
     """Messages without markup. The names of users are those of their own messages in the file."""
     names = {text_at(one, "user"): name for one in messages if (name := text_at(one, *SLACK_NAME))}
 
@@ -159,7 +159,8 @@ def read(path: Path, data: bytes) -> FileText:
         return _conversation(channel, _slack_turns(export))
     if FACEBOOK.search(beginning):
         return _conversation(repaired(text_at(export, "title")) or path.parent.name, _facebook_turns(export))
-    turns, note = _chatgpt_turns, ""
+    turns: Callable[[Any], Iterator[Turn]] = _chatgpt_turns
+    note = ""
     if TELEGRAM.search(beginning):
         if list_at(export, "messages"):
             return _conversation(text_at(export, "name") or path.parent.name, _telegram_turns(export))
