@@ -7,6 +7,7 @@ a conversation have the same form. Settings, logs and Q&A lists look similar but
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -165,13 +166,18 @@ def _sections(text: str, starts: Sequence[int]) -> Iterator[Block]:
     is_title = first <= _MAX_PREAMBLE and not _is_notice(text[:first])
     preamble = (0, first) if is_title else (0, 0)
     bounds = [*starts, len(text)]
+    # Where another conversation begins, perhaps in another file of an archive.
+    walls = [0, *(start for start in starts if text.startswith("# ", start)), len(text)]
     if preamble == (0, 0) and first:
         yield Block(0, first)
     for number, (begin, end) in enumerate(_shared(text, bounds), 1):
+        wall = bisect_right(walls, bounds[begin])
+        earliest = max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _MAX_SIDE, walls[wall - 1])
+        latest = min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _MAX_SIDE, walls[wall])
         nearby = (
             preamble if begin else (0, 0),
-            (max(bounds[max(0, begin - _NEIGHBOURS)], bounds[begin] - _MAX_SIDE), bounds[begin]),
-            (bounds[end], min(bounds[min(end + _NEIGHBOURS, len(starts))], bounds[end] + _MAX_SIDE)),
+            (earliest, bounds[begin]),
+            (bounds[end], latest),
         )
         start = preamble[0] if not begin and preamble[1] else bounds[begin]
         yield Block(start, bounds[end], number, nearby=tuple(near for near in nearby if near[0] < near[1]))

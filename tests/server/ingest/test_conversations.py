@@ -131,6 +131,16 @@ def test_the_heading_of_a_day_belongs_to_the_turn_below_it() -> None:
     assert [chunk.heading for chunk in chunks] == ["", "", "", "4 May", "4 May", "4 May"]
 
 
+def test_turns_have_no_neighbours_in_another_conversation() -> None:
+    turns = CONVERSATIONS["bold"].splitlines(keepends=True)
+    text = "".join(["# general\n\n", *turns[:3], "\n# shop-floor\n\n", *turns[3:]])
+    chunks = cut(text)
+    assert turns[3].strip() not in chunks[2].surroundings
+    assert turns[1].strip() in chunks[2].surroundings
+    assert turns[2].strip() not in chunks[3].surroundings
+    assert turns[4].strip() in chunks[3].surroundings
+
+
 def test_a_long_turn_is_cut_and_each_part_has_the_turns_around_it() -> None:
     turns = CONVERSATIONS["time only"].splitlines(keepends=True)
     turns[2] = f"10:42 Anna: {'The boat is red. ' * 60}\n"

@@ -17,7 +17,7 @@ from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
-from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, one_line
+from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, lowered, one_line
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.text import MARKDOWN_NAMES
 from ragmemory.ingest.documents import MARKDOWN, media_type
@@ -96,6 +96,8 @@ class Members:
         path = Path(name)
         suffix = path.suffix.lower()
         is_code = found.media_type != MARKDOWN and suffix not in PROSE and parser_for(path) is None
+        if found.media_type == MARKDOWN:
+            found = replace(found, text=lowered(found.text))
         self._builder.add_file(found, place, fence=suffix[1:] if is_code else None)
 
     @contextmanager

@@ -76,7 +76,7 @@ def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
     pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
     inner = archive({"paper.pdf": pdf(["One.", "Two."])})
     found = read(Path("a.tar"), tar({"inner.zip": inner}))
-    assert found.text == "# inner.zip\n\n# paper.pdf\n\nOne.\n\nTwo.\n"
+    assert found.text == "# inner.zip\n\n## paper.pdf\n\nOne.\n\nTwo.\n"
     assert found.places == [
         *((1, "inner.zip"), (3, "inner.zip paper.pdf")),
         *((5, "inner.zip paper.pdf p. 1"), (7, "inner.zip paper.pdf p. 2")),

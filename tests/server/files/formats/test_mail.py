@@ -185,7 +185,7 @@ def test_attachments_are_read_below_their_names() -> None:
         HEAD.format("New") + "See below.\n\nAttachments: prices.csv, logo.png, message.eml\n\n"
         "# prices.csv\n\n```csv\ntea,3\n```\n\n# message.eml\n\n"
         + HEAD.format("Old")
-        + "As I wrote.\n\nAttachments: old.txt\n\n# old.txt\n\nThe oldest.\n"
+        + "As I wrote.\n\nAttachments: old.txt\n\n## old.txt\n\nThe oldest.\n"
     )
     labels = [label for _, label in found.places]
     assert labels[:4] == ["headers", "¶ 1", "attachments", "prices.csv"]
