@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragchat import CLIENT_NAME
 from ragchat.answer import Answer
-from ragchat.errors import RagChatError
+from ragchat.errors import MemoryUnavailable, RagChatError
 from ragchat.grounding.types import Citation, Unsupported
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText, ToolResult
@@ -20,7 +20,7 @@ from ragchat.turn.events import Event, Notice
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
 from ragchat.turn.types import Trace, Turn
-from ragcommon.contract.documents import DocumentPage
+from ragcommon.contract.documents import DocumentPage, DocumentPart
 from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -129,6 +129,9 @@ class ListMemory(MemoryClient):
         if self.hang:
             await anyio.sleep_forever()
         return QueryResult(self.hits[:top_k], self.empty, self.notice, self.corrections, weights=self.weights)
+
+    async def part(self, *arguments: object) -> DocumentPart:
+        raise MemoryUnavailable(f"it has passages only: {arguments}")
 
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:  # noqa: ARG002
         """The share of the query's words that each text has; no vectors of single words."""

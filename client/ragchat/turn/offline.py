@@ -26,6 +26,8 @@ WEAK = 0.4
 # Below this similarity, a question is off topic. On three sets of documents, .2 loses 1 of 63 questions that
 # are answered in other words, .26 loses 11.
 MIN_SIMILARITY = 0.2
+# So is one of which no word is as similar to those of any passage, such as "zorblax".
+MIN_MATCH = 0.5
 # Passages that are compared by meaning. More of them gain little.
 WIDE_TOP_K = 60
 # Characters of a note that is shown to its end.
@@ -45,7 +47,8 @@ async def answer_offline(
     if evidence and max(one.coverage(one.pieces, grounding.question.judged) for one in evidence) < WEAK:
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
-    if judged.state is Closeness.NOTHING and similarity < MIN_SIMILARITY:
+    is_far = similarity < MIN_SIMILARITY or _best_match(windows) < MIN_MATCH
+    if judged.state is Closeness.NOTHING and is_far:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     further: Sequence[Window] = ()
     if not windows:
@@ -87,6 +90,13 @@ async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits)
         return window
     found = best_window(evidence[0], SIZES[0])
     return replace(found, score=window.score) if found else window
+
+
+def _best_match(windows: Sequence[Window]) -> float:
+    """How well the word that is matched best is matched."""
+    return max(
+        (match for window in windows for piece in window.pieces for match in piece.matches), default=0.0
+    )
 
 
 async def _nearest(

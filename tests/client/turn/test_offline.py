@@ -111,6 +111,16 @@ async def test_a_question_far_from_memory_has_no_card(question: str, memory: Mem
     assert (answer.text, answer.cards, answer.nearest, answer.grounded) == (NOTHING, [], [], False)
 
 
+async def test_a_word_that_is_like_none_in_memory_has_no_card(tmp_path: Path) -> None:
+    salad = (
+        "# Kartoffelsalat\n\nZutaten: Kartoffeln, 200 ml Rinderbrühe, 3 EL Weißweinessig, 1 Zwiebel, "
+        "Schnittlauch.\n"
+    )
+    tax = "# Steuer 2023\n\nSteuerberater: Jürgen Großmann, Arbeitszimmer: 14,2 m² von 78 m²\n"
+    async with memory_of(tmp_path, {"salad.md": salad, "tax.md": tax}) as memory:
+        assert (await ask("Grumpfel", memory)).text == NOTHING
+
+
 async def test_where_passages_have_few_of_the_words_the_nearest_by_meaning_are_shown(
     memory: MemoryClient,
 ) -> None:
