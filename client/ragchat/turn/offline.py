@@ -30,6 +30,9 @@ MIN_SIMILARITY = 0.2
 MIN_MATCH = 0.5
 # Passages that are compared by meaning. More of them gain little.
 WIDE_TOP_K = 60
+# Divided by the rank of a passage in memory's order and added to the score of each of its windows. From .03
+# to .07, one to three answers of 425 more are first, and none is lost.
+W_NEAREST_RANK = 0.05
 # Characters of a note that is shown to its end.
 SHORT_NOTE = 400
 
@@ -113,7 +116,7 @@ async def _nearest(
     except (RagChatError, TimeoutError):
         return [], 0.0
     scores = [
-        (similarity + window.evidence.late(window.pieces)) / 2
+        (similarity + window.evidence.late(window.pieces)) / 2 + W_NEAREST_RANK / max(1, window.hit.rank)
         for window, similarity in zip(windows, compared.similarities, strict=True)
     ]
     return nearest(windows, scores), max(compared.similarities, default=0.0)
