@@ -50,5 +50,6 @@ def title_of(uri: str, title: str) -> str:
     """The title by which the chunks of a document are found: with the name of its file, if that says more."""
     if uri.startswith(("http://", "https://", "sha256:")):
         return title
-    name = file_name(uri).rpartition(".")[0].replace("_", " ")
+    name = file_name(uri)
+    name = (name.rpartition(".")[0] or name).replace("_", " ")
     return title if name.lower() in title.lower() else f"{title} {name}".lstrip()

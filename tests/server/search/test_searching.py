@@ -340,9 +340,11 @@ async def test_a_document_that_is_replaced_during_a_search_is_found(
 
 async def test_a_document_is_found_by_the_name_of_its_file(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
-        for uri in ("file:///logs/2024-04-05.md", "file:///notes/ferry_timetable.md", "sha256:ferry"):
-            await put(memory, "# Overview\n\nNothing of note.\n", uri=uri)
-        for query, uri in (("ferry timetable", "ferry_timetable.md"), ("2024-04-05", "2024-04-05.md")):
+        for name in ("logs/2024-04-05.md", "notes/ferry_timetable.md", "notes/MOORING"):
+            await put(memory, "# Overview\n\nNothing of note.\n", uri=f"file:///{name}")
+        await put(memory, "# Overview\n\nNothing of note.\n", uri="sha256:ferry")
+        names = {"ferry timetable": "ferry_timetable.md", "2024-04-05": "2024-04-05.md", "mooring": "MOORING"}
+        for query, uri in names.items():
             first, *others = (await memory.search.query(query, 3)).hits
             assert first.uri.endswith(uri)
             assert all(first.score > hit.score for hit in others)
