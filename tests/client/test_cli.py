@@ -105,6 +105,13 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
     [
         ("aks hi", "ragchat", "there is no command 'aks'; did you mean ask?"),
         ("zzz", "ragchat", "there is no command 'zzz'; `ragchat --help` lists them"),
+        ("ls", "ragchat", "there is no command 'ls'; did you mean `ragchat memory ls`?"),
+        ("list", "ragchat", "there is no command 'list'; did you mean `ragchat memory ls`?"),
+        ("search cats", "ragchat", "there is no command 'search'; did you mean `ragchat query`?"),
+        ("login", "ragchat", "there is no command 'login'; did you mean `ragchat mcp login`?"),
+        ("delete", "ragchat", "there is no command 'delete'; `ragchat --help` lists them"),
+        ("session list", "ragchat session", "there is no command 'list'; did you mean `ragchat session ls`?"),
+        ("mcp show", "ragchat mcp", "there is no command 'show'; `ragchat mcp --help` lists them"),
         ("mcp ad x", "ragchat mcp", "there is no command 'ad'; did you mean add?"),
         ("ask hi --modle m", "ragchat ask", "there is no option --modle; did you mean --model?"),
         ("ask --modle=m", "ragchat ask", "there is no option --modle; did you mean --model?"),

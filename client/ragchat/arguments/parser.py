@@ -54,8 +54,30 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.nargs == argparse.PARSER and action.choices is not None and value not in action.choices:
-            self.error(f"there is no command {value!r}; {self._guess(value, action.choices)}")
+            meant = self._meant(value)
+            guess = f"did you mean `{meant}`?" if meant else self._guess(value, action.choices)
+            self.error(f"there is no command {value!r}; {guess}")
         super()._check_value(action, value)
+
+    def _meant(self, word: str) -> str:
+        """The command whose name, or the beginning of whose help, is the word; "" if none or several are.
+
+        Those of this group come first, then those without a group, and here also those of `memory`.
+        """
+        from ragchat.arguments.table import COMMANDS
+
+        named, described = dict[str, str](), dict[str, str]()
+        for command in COMMANDS:
+            full = f"ragchat {command.name}"
+            place, _, name = full.rpartition(" ")
+            if name == word:
+                named[place] = full
+            if command.help.startswith(f"{word} "):
+                described.setdefault(place, full)
+        for place in (self.prog, "ragchat", "ragchat memory" if self.prog == "ragchat" else ""):
+            if found := named.get(place) or described.get(place):
+                return found
+        return "".join(named.values()) if len(named) == 1 else ""
 
     def _guess(self, word: str, known: Iterable[str]) -> str:
         import difflib
