@@ -13,7 +13,7 @@ from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group, what, writer
-from ragchat.memory.matching import about_one, listed, to_remove
+from ragchat.memory.matching import about_one, forget, listed, to_remove
 from ragchat.servers.memory.process import environment, program
 from ragchat.uris import short_uri
 from ragcommon.contract.maintenance import Repaired
@@ -54,7 +54,7 @@ async def rm(run: Invocation) -> int:
         return await remove_each(
             run,
             names,
-            partial(memory.forget, group=new_group()),
+            partial(forget, memory, group=new_group()),
             kind="document",
             expected=(MemoryRefused,),
             sentence=lambda document: (

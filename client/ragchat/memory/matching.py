@@ -28,7 +28,7 @@ from ragchat.uris import (
     references,
     short_uri,
 )
-from ragcommon.contract.documents import DocumentInfo, DocumentPage
+from ragcommon.contract.documents import DocumentInfo, DocumentPage, Forgotten
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own are matched by title, up to this many.
@@ -98,6 +98,22 @@ async def to_remove(memory: Catalogue, words: str) -> list[str]:
     raise NoDocumentMatches(words)
 
 
+async def forget(memory: MemoryClient, document: str, group: str) -> Forgotten:
+    """Remove a document by its id, URI or path, as one of the writes of `group`.
+
+    A name alone may mean another one: for it the DocumentUnknown names the paths.
+    """
+    try:
+        return await memory.forget(document, group)
+    except DocumentUnknown as error:
+        found = await _with_name(memory, document)
+        if not found.total:
+            raise
+        paths = [short_uri(one.uri, one.document_id) for one in found.documents]
+        reason = f"{document} is removed only by its path or its id, such as {', '.join(paths)}."
+        raise DocumentUnknown(error.word, reason, error.hint) from None
+
+
 async def listed(memory: Catalogue, words: str, limit: int) -> DocumentPage:
     """Up to `limit` documents that `words` match; "" matches all."""
     if not words:
@@ -134,17 +150,21 @@ async def called(memory: Catalogue, name: str) -> DocumentText:
         return await memory.show(name)
     except DocumentUnknown as error:
         unknown = error
-    for glob in name_globs(name):
-        page = await memory.documents(MAX_NAMED, {"uri": glob})
-        if page.total:
-            break
-    else:
-        unnamed = await memory.documents(MAX_UNNAMED, {"uri": UNNAMED})
-        titled = [one for one in unnamed.documents if one.title.casefold() == name.casefold()]
-        page = DocumentPage(titled, len(titled))
+    page = await _with_name(memory, name)
     if not page.total:
         raise unknown
     return await memory.show(_only(name, [(one.uri, one.title) for one in page.documents], page.total))
+
+
+async def _with_name(memory: Catalogue, name: str) -> DocumentPage:
+    """The first MAX_NAMED documents whose path ends with a whole name, else whose title it is."""
+    for glob in name_globs(name):
+        page = await memory.documents(MAX_NAMED, {"uri": glob})
+        if page.total:
+            return page
+    unnamed = await memory.documents(MAX_UNNAMED, {"uri": UNNAMED})
+    titled = [one for one in unnamed.documents if one.title.casefold() == name.casefold()]
+    return DocumentPage(titled[:MAX_NAMED], len(titled))
 
 
 async def about_past(memory: MemoryClient, words: str, ask: Callable[[str], Awaitable[T]]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.matching import about_one, about_past, called, filter_of, match
+from ragchat.memory.matching import about_one, about_past, called, filter_of, forget, match
 from tests.support.memory import memory_in
 
 NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
@@ -121,6 +122,20 @@ async def test_a_name_means_the_only_document_that_is_called_so(
         await memory.inject("Another garden.", {"uri": "https://example.org/garden.md"})
         with pytest.raises(NotOneDocument, match=r"garden\.md matches 2 documents: .*notes/garden.md"):
             await called(memory, "garden.md")
+
+
+async def test_a_name_alone_removes_nothing_and_the_error_has_its_path(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as memory:
+        path = str(tmp_path / "notes/garden.md")
+        for name in ("garden.md", "Notes/Garden.md"):
+            with pytest.raises(MemoryRefused, match=re.escape(f"its path or its id, such as {path}.")):
+                await forget(memory, name, "")
+        tea = (await match(memory, "tea 1")).documents[0].document_id
+        with pytest.raises(MemoryRefused, match=f"its path or its id, such as {tea}."):
+            await forget(memory, "tea 1", "")
+        with pytest.raises(MemoryRefused, match=r"no document arden\.md in memory"):
+            await forget(memory, "arden.md", "")
+        assert (await forget(memory, path, "")).uri == Path(path).as_uri()
 
 
 async def test_a_document_that_was_removed_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:

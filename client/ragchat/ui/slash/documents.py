@@ -134,11 +134,11 @@ async def show_memory(context: ChatContext, words: str) -> None:
 
 async def forget(context: ChatContext, document: str) -> None:
     """Remove a document without asking for confirmation: /undo restores it. Several are confirmed first."""
-    from ragchat.memory.matching import to_remove
+    from ragchat.memory import matching
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id, or a glob")
-    names = await to_remove(context.memory, document)
+    names = await matching.to_remove(context.memory, document)
     if len(names) > 1:
         if context.confirm is None:
             raise NotConfirmed(len(names), document)
@@ -146,7 +146,7 @@ async def forget(context: ChatContext, document: str) -> None:
             context.screen.note("Nothing is removed.")
             return
     group = new_group()
-    removed = [await context.memory.forget(name, group) for name in names]
+    removed = [await matching.forget(context.memory, name, group) for name in names]
     done, them = f"Removed {len(names):,} documents.", "them"
     if len(removed) == 1:
         done, them = f"Removed {short_uri(removed[0].uri)} ({counted(removed[0].chunks, 'chunk')}).", "it"
