@@ -211,6 +211,8 @@ def _meanings(words: str) -> Iterator[dict[str, Any]]:
         for glob in path_globs(words):
             yield {"uri": glob}
     yield {"tags": [words]}
+    if words.startswith("#"):
+        yield {"tags": [words[1:]]}
     if not is_glob(words):
         for glob in part_globs(words):
             yield {"uri": glob}

@@ -43,6 +43,8 @@ MEANT = [
     ("*Ö*", []),
     ("gard*", ["notes/garden.md"]),
     ("home", ["notes/flat.md"]),
+    ("#home", ["notes/flat.md"]),
+    ("#office", []),
     ("Öl", ["my [x] dir/Öl.md"]),
     ("GARDEN", ["notes/garden.md"]),
     ("https://example.org/a?b=[1]", ["https://example.org/a?b=[1]"]),
