@@ -74,6 +74,14 @@ class NoSession(SessionError):
     hint = "Ask something first."
 
 
+class OnlySingleQuestions(SessionError):
+    """A conversation was to be continued, but so far there are only questions of `ragchat ask`."""
+
+    code = "SESSION_NOT_FOUND"
+    sentence = "There is no past conversation yet, only single questions."
+    hint = "`ragchat ask -c` goes on with the last one, `ragchat --session ID` with any."
+
+
 class AmbiguousSession(SessionError):
     prefix: str
     matches: Sequence[str]

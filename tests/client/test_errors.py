@@ -86,6 +86,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Read its instructions above; --yes imports it.",
     ),
     (errors.NoSession(), "There is no past session yet.", "Ask something first."),
+    (
+        errors.OnlySingleQuestions(),
+        "There is no past conversation yet, only single questions.",
+        "`ragchat ask -c` goes on with the last one, `ragchat --session ID` with any.",
+    ),
     (errors.AmbiguousSession("a", ["ab", "ac"]), "2 sessions begin with a.", "Say which one: ab, ac."),
     (
         errors.UnknownTurn("ab"),

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from ragchat.errors import AmbiguousSession, NoSession, UnknownSession, UnknownTurn
+from ragchat.errors import (
+    AmbiguousSession,
+    NoSession,
+    OnlySingleQuestions,
+    UnknownSession,
+    UnknownTurn,
+)
 from ragchat.formatting import utc_now
 from ragchat.sanitize import one_line
 from ragchat.sessions.database import Database
@@ -210,12 +216,13 @@ class SessionStore:
     async def load_last(self, except_id: str = "", *, one_shots: bool = True, notebook: str = "") -> Session:
         """The session used last, except the one with the id `except_id`; otherwise as `list`.
 
-        Raises NoSession.
+        Raises NoSession, OnlySingleQuestions.
         """
         last = await self.list(limit=2, one_shots=one_shots, notebook=notebook)
         others = [info.session_id for info in last if info.session_id != except_id]
         if not others:
-            raise NoSession
+            has_single = not one_shots and await self.list(limit=1, notebook=notebook)
+            raise OnlySingleQuestions if has_single and not last else NoSession
         return await self.load(others[0])
 
     async def remove(self, session_id: str) -> SessionInfo:

@@ -23,7 +23,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
+from ragchat.errors import (
+    AmbiguousSession,
+    NoSession,
+    OnlySingleQuestions,
+    SessionsUnavailable,
+    UnknownSession,
+)
 from ragchat.sessions.database import MIGRATIONS
 from ragchat.sessions.store import SessionStore
 from ragchat.sessions.types import Session
@@ -120,6 +126,15 @@ async def test_the_session_used_last_comes_first(tmp_path: Path) -> None:
         assert [info.session_id for info in await store.list()] == ["a", "b"]
         assert [info.session_id for info in await store.list(limit=1)] == ["a"]
         assert (await store.load_last()).session_id == "a"
+
+
+async def test_with_only_single_questions_the_error_says_so(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        with pytest.raises(NoSession, match="There is no past session yet"):
+            await store.load_last(one_shots=False)
+        await store.save_turn(turn("a?", turn_id="1", session_id="a"), one_shot=True)
+        with pytest.raises(OnlySingleQuestions):
+            await store.load_last(one_shots=False)
 
 
 async def test_one_shot_questions_do_not_hide_conversations(tmp_path: Path) -> None:
