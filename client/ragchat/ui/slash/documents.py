@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat.errors import ArgumentMissing, NotConfirmed
+from ragchat.errors import ArgumentMissing, CommandNotPossible, NotConfirmed
 from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group, sentences
 from ragchat.ui.slash.command import unquoted
@@ -20,24 +21,31 @@ if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragchat.ui.context import ChatContext
 
+PRUNE = "--prune"
 _SHOWN = 50
 _MAX_LISTED = 10  # failed and skipped files each
 
 
 async def inject(context: ChatContext, argument: str) -> None:
-    """Load files and folders. After Ctrl-C, what is stored stays stored, and is reported."""
+    """Load files and folders. After Ctrl-C, what is stored stays stored, and is reported.
+
+    With `--prune`, the documents of the folders whose files are gone are removed. Raises CommandNotPossible.
+    """
     import anyio
 
     from ragchat.ingest.loading import load_files
     from ragchat.ui.welcome import load_readme
 
+    words = f" {argument} "
+    argument = words.replace(f" {PRUNE} ", " ").strip()
     if not argument:
         raise ArgumentMissing("inject", "files or folders")
     paths = split_paths(argument)
+    refuse_options("inject", paths, f"; {PRUNE} removes documents whose files are gone")
     if argument == "readme" and not await anyio.Path(argument).exists():
         await load_readme(context)
         return
-    await _load(context, paths, load_files)
+    await _load(context, paths, partial(load_files, prune=f" {PRUNE} " in words))
 
 
 async def sync(context: ChatContext, argument: str) -> None:
@@ -45,6 +53,7 @@ async def sync(context: ChatContext, argument: str) -> None:
     from ragchat.ingest.loading import sync_files
 
     paths = split_paths(argument) if argument else []
+    refuse_options("sync", paths)
     await _load(context, paths, sync_files)
 
 
@@ -177,6 +186,13 @@ def split_paths(argument: str) -> list[str]:
         return list(lexer)
     except ValueError:  # an apostrophe in a name, not a quotation mark
         return [argument]
+
+
+def refuse_options(command: str, words: Sequence[str], known: str = "") -> None:
+    """Raise CommandNotPossible for a word that looks like an option, unless a file is called so."""
+    for word in words:
+        if word.startswith("-") and len(word) > 1 and not Path(word).exists():
+            raise CommandNotPossible(command, f"there is no option {word}{known}")
 
 
 def show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:

@@ -23,11 +23,12 @@ async def index(context: ChatContext, argument: str) -> None:
     shows how far that is. Raises NotInARepository, CommandNotPossible, SettingsError.
     """
     from ragchat.servers.memory.repository import with_own_memory
-    from ragchat.ui.slash.documents import split_paths
+    from ragchat.ui.slash.documents import refuse_options, split_paths
     from ragconfig.repository import find_repository
 
     settings = context.conversation.settings
     paths = split_paths(argument) if argument else []
+    refuse_options("index", paths)
     if not argument and (root := find_repository(Path(), settings.home)) is not None:
         paths = [str(root)]
     if not paths:

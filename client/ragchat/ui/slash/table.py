@@ -55,7 +55,11 @@ COMMANDS = (
         "help", "[COMMAND]", "list the commands and keys", _show_help, complete=_complete_name, aliases=("?",)
     ),
     SlashCommand(
-        "inject", "PATH…|readme", "load files and folders", documents.inject, complete=completions.paths
+        "inject",
+        "[--prune] PATH…|readme",
+        "load files and folders; --prune removes documents whose files are gone",
+        documents.inject,
+        complete=completions.paths,
     ),
     SlashCommand(
         "index",

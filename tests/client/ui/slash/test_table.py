@@ -271,6 +271,21 @@ async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
         await room.run("/inject")
 
 
+async def test_inject_prunes_on_demand_and_names_an_unknown_option(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "old teas").mkdir()
+    for name in ("mint", "sage"):
+        (tmp_path / f"old teas/{name}.md").write_text(f"{name} is brewed at 95 degrees.", encoding="utf-8")
+    await room.run("/inject old teas")
+    (tmp_path / "old teas/mint.md").unlink()
+    for line in ("/inject --purge .", "/inject -v .", "/sync --prune"):
+        with pytest.raises(CommandNotPossible, match="there is no option -"):
+            await room.run(line)
+    with pytest.raises(ArgumentMissing):
+        await room.run("/inject --prune")
+    assert "1 unchanged, 1 removed" in await room.run("/inject --prune old teas")
+    assert room.context.failures == 0
+
+
 async def test_an_empty_path_loads_nothing(
     room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
