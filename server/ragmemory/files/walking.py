@@ -53,10 +53,12 @@ OWN_SECRETS = (HTTP_TOKEN, WEB_TOKEN)
 SAVE_AS = {
     f".{name}": f".{target}"
     for target, names in {
-        "docx": "doc dot pages wpd wps",
+        "docx": "doc dot pages wpd wps one onepkg",
         "xlsx": "xlsb numbers",
         "pptx": "ppt pps",
         "eml": "msg",
+        "mbox": "pst ost",
+        "html": "webarchive",
         "epub": "mobi azw azw3",
         "pdf": "djvu xps",
     }.items()

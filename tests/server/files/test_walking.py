@@ -113,9 +113,10 @@ def test_a_named_folder_is_loaded_although_the_repository_ignores_it(tmp_path: P
 
 
 def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"paper.doc": b"%DOC", "song.mp3": b"ID3", "a.md": "x"})
+    write(tmp_path, {"paper.doc": b"%DOC", "Page.webarchive": b"bplist00", "song.mp3": b"ID3", "a.md": "x"})
     why = {
         "paper.doc": "is in a format that is not read: save it as .docx",
+        "Page.webarchive": "is in a format that is not read: save it as .html",
         "song.mp3": "is in a format that is not read (sound or film)",
     }
     assert reasons(find_files([tmp_path])) == {name: (reason, False) for name, reason in why.items()}

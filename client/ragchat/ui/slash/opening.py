@@ -28,7 +28,7 @@ ORIGINAL = "--original"
 # Files that are safe to hand to a viewer: the system would execute others, and any program can add to memory.
 _VIEWED = IMAGES | {
     *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xls", ".odt", ".ods", ".odp"),
-    *(".rtf", ".epub", ".eml"),
+    *(".rtf", ".epub", ".eml", ".emlx"),
     *(".html", ".htm", ".xhtml", ".mhtml", ".mht"),
 }
 _UNSAFE_IN_NAMES = re.compile(r"[^\w .,()#¶-]+")

@@ -31,7 +31,7 @@ _MODULES = {
         "html": "html htm xhtml",
         "image": "png jpg jpeg tif tiff webp",
         "latex": "tex latex",
-        "mail": "eml mbox mhtml mht",
+        "mail": "eml emlx mbox mhtml mht",
         "notebook": "ipynb",
         "odf": "odt ods odp",
         "org": "org",

@@ -1,4 +1,4 @@
-"""E-mail: single messages (.eml) and mailboxes (.mbox), whose places are the messages.
+"""E-mail: single messages (.eml, Apple's .emlx) and mailboxes (.mbox), whose places are the messages.
 
 Also web pages that a browser saved as a message with their images (.mhtml, .mht).
 """
@@ -27,6 +27,8 @@ from ragmemory.files.formats.members import Members
 from ragmemory.files.formats.scans import current
 
 PAGES = (".mhtml", ".mht")
+# Apple Mail writes the bytes of the message above it, and a property list below.
+APPLE, APPLE_SIZE = ".emlx", re.compile(rb"\s*(\d{1,12})[ \t]*\r?\n")
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # Begins a message in a mailbox, after an empty line.
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
@@ -55,7 +57,10 @@ def read(path: Path, data: bytes) -> FileText:
         return _page(path, data)
     builder = TextBuilder(by_paragraph=True)
     members = Members(builder)
-    if path.suffix.lower() == ".eml" or not FROM_LINE.match(data):
+    suffix = path.suffix.lower()
+    if suffix == APPLE and (size := APPLE_SIZE.match(data)):
+        data = data[size.end() : size.end() + int(size[1])]
+    if suffix in (".eml", APPLE) or not FROM_LINE.match(data):
         message = _parsed(data)
         if not any(_header(message, name) for name in SHOWN):
             raise Damaged("e-mail")

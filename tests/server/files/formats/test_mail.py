@@ -44,6 +44,14 @@ def test_a_message_has_its_headers_its_body_and_the_names_of_attachments() -> No
     assert found.title == "Grüße"
 
 
+def test_a_message_of_apple_mail_is_read_without_its_size_and_property_list() -> None:
+    data = bytes(message("Grüße", "The büro is closed.\n", "", "plan.pdf"))
+    plist = b'<?xml version="1.0"?>\n<plist version="1.0"><dict><key>flags</key></dict></plist>\n'
+    found = detection.read(Path("12.partial.emlx"), b"%-10d\n%s%s" % (len(data), data, plist))
+    assert found == read(Path("a.eml"), data)
+    assert detection.read(Path("12.emlx"), data) == found  # Without a size it is a message.
+
+
 def test_a_header_is_cut_off_before_it_takes_long_to_read() -> None:
     words = "word " * 20_000
     found = read(Path("a.eml"), f"Subject: {words}\nTo: Bob <bob@example.org>\n\nHello.\n".encode())
