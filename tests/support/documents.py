@@ -9,10 +9,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from zlib import compress, crc32
 
 
-def pdf(pages: Sequence[str | bytes], title: str = "", *, is_encrypted: bool = False) -> bytes:
+def pdf(
+    pages: Sequence[str | bytes], title: str = "", *, is_encrypted: bool = False, annotations: bytes = b""
+) -> bytes:
     """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
-    No password opens an encrypted one.
+    No password opens an encrypted one. `annotations` are those of each page, as dictionaries.
     """
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -25,7 +27,7 @@ def pdf(pages: Sequence[str | bytes], title: str = "", *, is_encrypted: bool = F
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
-            b" /Contents %d 0 R >>" % (len(objects) + 2)
+            b" /Annots [%s] /Contents %d 0 R >>" % (annotations, len(objects) + 2)
         )
         objects.append(
             b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(content), content)

@@ -13,10 +13,13 @@ from ragcommon.files.decoding import NotText
 from ragcommon.text.places import OCR
 from ragmemory.files.formats.detection import PDF_MARK, PDF_WITHIN
 from ragmemory.files.formats.file_text import (
+    MAX_CHARACTERS,
     Damaged,
     FileText,
     MissingExtra,
     TextBuilder,
+    TooMuchText,
+    one_line,
     page_ranges,
     stated_title,
 )
@@ -81,7 +84,8 @@ def read(path: Path, data: bytes) -> FileText:
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
-        builder.add(without_repeated(text, heads), f"p. {number + 1}{mark}")
+        parts = without_repeated(text, heads).strip("\n"), *page.notes
+        builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     unsure = [number for number, page in enumerate(pages, 1) if not page.is_sure]
     notes = [_without_text(blank, count) + scanned.reason] if blank else []
     if read_by_ocr := scanned.note():
@@ -98,12 +102,13 @@ class _Page(NamedTuple):
     text: str
     is_sure: bool  # whether the reading order is known
     lines: list[Line]  # in the order of the file
+    notes: Sequence[str] = ()  # of its readers, such as comments on highlights
 
 
 def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -> _Page:
     """Read a page; a damaged one has no text."""
     import pypdfium2
-    from pypdfium2.raw import FPDFPage_CountObjects
+    from pypdfium2.raw import FPDFPage_CountObjects, FPDFPage_GetAnnotCount
 
     try:
         page = document[number]
@@ -111,11 +116,39 @@ def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -
             read = _read(page.get_textpage())
             if not read.text.strip() and FPDFPage_CountObjects(page):
                 read = read._replace(text=scanned.text(number + 1, lambda: _drawn(page)))
-            return read
+            return read._replace(notes=_notes(page, read.text)) if FPDFPage_GetAnnotCount(page) else read
         finally:
             page.close()
     except pypdfium2.PdfiumError:
         return _Page("", True, [])
+
+
+def _notes(page: pypdfium2.PdfPage, text: str) -> list[str]:
+    """The texts of notes and comments on a page, each once, without copies of its own text.
+
+    Raises TooMuchText.
+    """
+    from pypdfium2 import raw
+
+    kinds = range(raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_INK + 1)  # highlights, drawings, stamps …
+    left, own = MAX_CHARACTERS, one_line(text)
+    found = dict[str, None]()
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        is_hidden = raw.FPDFAnnot_GetFlags(annotation) & raw.FPDF_ANNOT_FLAG_HIDDEN
+        if not is_hidden and (kind == raw.FPDF_ANNOT_TEXT or kind in kinds):
+            size = raw.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
+            buffer = (raw.FPDF_WCHAR * (size // 2))()
+            raw.FPDFAnnot_GetStringValue(annotation, b"Contents", buffer, size)
+            note = one_line(bytes(buffer).decode("utf-16-le", "replace"))
+            if note and note not in found and note not in own:
+                found[note] = None
+                left -= len(note)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if left < 0:
+            raise TooMuchText
+    return [f"Note: {note}" for note in found]
 
 
 def _read(page: pypdfium2.PdfTextPage) -> _Page:

@@ -31,6 +31,24 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["An infor-\nmation."])).text == "An information.\n"
 
 
+def test_notes_and_comments_on_highlights_follow_the_text_of_their_page() -> None:
+    annotations = b"""
+        << /Subtype /Text /Rect [0 0 9 9] /Contents (Pethick disagrees,\\r  see box 14.) >>
+        << /Subtype /Highlight /Rect [0 0 9 9] /QuadPoints [0 9 9 9 0 0 9 0] /Contents <FEFF00640061003F> >>
+        << /Subtype /Highlight /Rect [0 0 9 9] /Contents (Saltmarshes grow) >>
+        << /Subtype /Popup /Rect [0 0 9 9] /Contents (A popup.) >>
+        << /Subtype /Link /Rect [0 0 9 9] /Contents (A link.) >>
+        << /Subtype /Widget /FT /Tx /Rect [0 0 9 9] /Contents (A form.) >>
+        << /Subtype /Text /F 2 /Rect [0 0 9 9] /Contents (Accepted.) >>
+        << /Subtype /Text /Rect [0 0 9 9] /Contents (da?) >> << /Subtype /Ink /Rect [0 0 9 9] >> 17 null"""
+    found = read(Path("a.pdf"), pdf(["Saltmarshes grow slowly."], annotations=annotations))
+    notes = "Note: Pethick disagrees, see box 14.\n\nNote: da?\n"
+    assert found.text == f"Saltmarshes grow slowly.\n\n{notes}"
+    blank = read(Path("a.pdf"), pdf([""], annotations=annotations))
+    assert "Note: da?\n" in blank.text
+    assert blank.places == [(1, "p. 1")]
+
+
 def test_pages_without_text_are_named() -> None:
     paper = read(PAPER, pdf(["One.", "", "", "Four.", ""]))
     assert paper.note == "has no text on p. 2–3, 5, which may be scanned"
