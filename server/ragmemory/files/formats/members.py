@@ -52,7 +52,7 @@ class Members:
     @property
     def note(self) -> str:
         """A note on these files that completes a sentence about the outer file; "": none."""
-        unread = f"these files in it were not read: {listed(self._unread, '')}" if self._unread else ""
+        unread = f"has files that were not read: {listed(self._unread, '')}" if self._unread else ""
         return "; ".join(filter(None, (unread, listed(self._notes, ""))))
 
     def add(self, name: str, size: int, content: Callable[[], bytes], place: str = "") -> None:

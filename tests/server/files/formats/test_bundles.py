@@ -90,7 +90,7 @@ def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_l
     found = read(Path("a.zip"), archive({**files, **outside, **hidden}))
     assert found.text == "# a.txt\n\nRead.\n"
     assert found.note == (
-        "these files in it were not read: b.png (is an image), c.key (may hold keys or passwords), "
+        "has files that were not read: b.png (is an image), c.key (may hold keys or passwords), "
         "../../up.txt (its name leads elsewhere), /etc/passwd (its name leads elsewhere), "
         "C:/x.txt (its name leads elsewhere)"
     )
@@ -101,7 +101,7 @@ def test_archives_in_each_other_are_read_only_so_deep() -> None:
     for _ in range(members.MAX_DEPTH - 1):
         data = archive({"in.zip": data})
     assert "Deep." in read(Path("a.zip"), data).text
-    with pytest.raises(NotText, match=r"these files in it were not read: .*is more than 3 levels deep"):
+    with pytest.raises(NotText, match=r"has files that were not read: .*is more than 3 levels deep"):
         read(Path("a.zip"), archive({"in.zip": data}))
 
 
@@ -140,5 +140,5 @@ def test_a_parsers_fault_in_one_file_leaves_the_others(monkeypatch: pytest.Monke
         raise KeyError(path, data)
 
     monkeypatch.setattr(members, "read", fail)
-    with pytest.raises(NotText, match=r"these files in it were not read: a.txt \(is damaged: KeyError\)"):
+    with pytest.raises(NotText, match=r"has files that were not read: a.txt \(is damaged: KeyError\)"):
         read(Path("a.zip"), archive({"a.txt": "A"}))
