@@ -60,6 +60,9 @@ def check_that_reading_works(ragchat: Program, session: str, why: str) -> None:
 
 
 def check_that_writing_is_refused(ragchat: Program, code: str, why: str) -> None:
+    """A load of unchanged files writes nothing."""
+    unchanged = ragchat("inject", "tea.md")
+    assert (unchanged.code, unchanged.out, unchanged.err) == (0, "1 unchanged (1 chunk).\n", "")
     (ragchat.folder / "coffee.md").write_text("# Coffee\n\nPressed at nine bar.\n", encoding="utf-8")
     failed = ragchat("inject", "coffee.md")
     assert (failed.code, failed.out) == (1, "1 failed.\n")

@@ -143,12 +143,14 @@ class InjectReport(Struct):
     def failures(self, limit: int, fatal: str = "") -> Iterator[str]:
         """A line for each failed document, at most `limit`.
 
-        `fatal` is the error that ended the loading: documents that failed with it are only named.
+        `fatal` is the error that ended the loading: documents that failed with it are only named, and many
+        only counted.
         """
-        failed = [
-            short_uri(one.uri) if one.error == fatal else one.error for one in self.documents if one.error
-        ]
-        yield from _limited("failed", failed, limit)
+        ended = [short_uri(one.uri) for one in self.documents if one.error and one.error == fatal]
+        if len(ended) > limit:
+            ended = [f"{ended[0]} and {counted(len(ended) - 1, 'other document')}"]
+        others = [one.error for one in self.documents if one.error and one.error != fatal]
+        yield from _limited("failed", [*ended, *others], limit)
 
     def remarks(self, limit: int, remove: str) -> Iterator[str]:
         """Lines about what was skipped, at most `limit`, about encodings, and about missing files.

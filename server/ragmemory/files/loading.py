@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
-from ragmemory.errors import RagMemoryError
+from ragmemory.errors import MemoryFull, MemoryReadOnly, RagMemoryError
 from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ocr import Ocr
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
+
+logger = logging.getLogger(__name__)
 
 # Concurrent injections, enough to fill batches: one is embedded while another is committed. With 64, loading
 # takes a third longer; more than 256 only hold more text in memory.
@@ -125,8 +128,12 @@ class Loading:
                 tasks.start_soon(self._read_files, send)
                 for _ in range(min(IN_FLIGHT, len(self._files))):
                     tasks.start_soon(self._store_files, receive)
-        if self._stamps:
-            await self._store.documents.set_stamps(self._stamps)
+        try:
+            if self._stamps:
+                await self._store.documents.set_stamps(self._stamps)
+        except (MemoryFull, MemoryReadOnly) as error:
+            # Only the next load will read these files again.
+            logger.warning("The stamps of unchanged files were not saved: %s", error)
         if self._fatal is not None:
             raise self._fatal
 

@@ -147,6 +147,15 @@ async def test_an_error_that_every_file_would_get_is_raised_with_its_hint(tmp_pa
     assert [document.status for document in report.documents] == ["failed"]
 
 
+def test_many_documents_that_failed_for_the_same_reason_are_one_line() -> None:
+    full, bad = "The disk is full.", "x.png is not text."
+    names = ["note:1", "note:2", "note:3"]
+    report = InjectReport([Document(name, None, "failed", error=full) for name in names])
+    report.texts.append(Document("x.png", None, "failed", error=bad))
+    assert [*report.failures(3, full)] == [*(f"failed: {name}" for name in names), "failed: 1 more"]
+    assert [*report.failures(2, full)] == ["failed: note:1 and 2 other documents", f"failed: {bad}"]
+
+
 async def test_missing_documents_are_removed_only_with_prune(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
         await load_files(memory, [docs])

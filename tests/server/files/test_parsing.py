@@ -226,7 +226,7 @@ async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp
 
 async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: Path) -> None:
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
-    with pytest.raises(NotText, match="is an archive, not what its name says, and has files that were not read"):
+    with pytest.raises(NotText, match="is an archive, not what its name says, and has files that were not"):
         await parsed(Parser("bundles"), path)
 
 
