@@ -36,7 +36,7 @@ WESTERN = (
 CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ")
 LATIN = {
     **{"cp1252": WESTERN, "cp1250": CENTRAL, "iso8859_2": CENTRAL, "cp1254": ("çğıöşüâîûİ",)},
-    "cp850": WESTERN,
+    **{"cp850": WESTERN, "mac_roman": WESTERN},
 }
 # With fewer characters outside of an alphabet, in all or of so many letters, assume that it is the right one.
 FEW_ODD, LETTERS_PER_ODD = 2, 200

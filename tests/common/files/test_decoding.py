@@ -21,6 +21,8 @@ FOREIGN = [
     ("Az ülés időpontja csütörtök délelőtt, a tűzoltók fölött.", "cp1250"),
     ("Toplantı çarşamba günü saat onda. Lütfen sözleşmeyi getirin, şirket müdürü bekliyor.", "cp1254"),
     ("Die Müllers wohnen in der Bäckerstraße 5. Übergabe am 3. März, Größe: 12 qm.", "cp850"),
+    ("Die Gäste kommen um fünf. Größe 38. Süßes Brötchen.", "mac_roman"),
+    ("Résumé de la réunion. Le café à Orléans coûte 12 euros, l’hôtel est complet.", "mac_roman"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-le"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-be"),
     ("Совещание начнётся в четверг в десять часов утра.\n", "utf-16-le"),
