@@ -6,6 +6,7 @@ fails, the same undo undoes the rest.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -63,6 +64,8 @@ async def undo(
         raise WrittenLater(kept)
     if not entries:
         raise NothingToUndo
+    if len(entries) > 1:
+        origin = replace(origin, group=origin.group or os.urandom(8).hex())  # So that they are shown as one.
     batches = list(_batches(entries))
     for batch in batches:  # All of them, before anything changes.
         await _restorations(store, batch, origin)
