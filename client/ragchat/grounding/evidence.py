@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from math import inf
 from operator import mul
@@ -29,6 +29,8 @@ from ragcommon.contract.search import Hit
 if TYPE_CHECKING:
     from ragcommon.contract.search import Comparison
 
+# "" for links to the notes before and after: `<< [[2024-04-04]] | [[2024-04-06]] >>` says nothing itself.
+_said = partial(re.compile(r"\A[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}\Z").sub, "")
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 
@@ -117,14 +119,13 @@ async def gather(
         return []
     spans = [[span for span in piece_spans(hit.full_text) if span[0] >= len(hit.context)] for hit in hits]
     texts = [
-        [f"{names_of(hit)} {hit.context}", *(hit.full_text[start:end] for start, end in parts)]
+        [f"{names_of(hit)} {hit.context}", *(_said(hit.full_text[start:end]) for start, end in parts)]
         for hit, parts in zip(hits, spans, strict=True)
     ]
-    words = question.all_words
     flat = [text for one in texts for text in one]
     matches: Iterator[Matches] = repeat(())
     with suppress(RagChatError), anyio.move_on_after(seconds):
-        compared = await memory.compare("", flat, [word.text for word in words])
+        compared = await memory.compare("", flat, [word.text for word in question.all_words])
         matches = iter(compared.matches or matches)
     found = []
     for hit, parts, own in zip(hits, spans, texts, strict=True):

@@ -70,8 +70,8 @@ def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) ->
 
 
 async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits) -> Window:
-    """The window of a turn of a conversation with the turns after it, as far as they fit, and of a short note
-    with the rest of the note.
+    """The window of a turn of a conversation with the turns after it, as far as they fit, and that of a short
+    note with the rest of it if only its titles have the words of the question.
 
     The words of a question are often in the turn that asks it, and its answer in the next one; those of a
     question about a day are in the title of its note.
@@ -79,6 +79,8 @@ async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits)
     hit = window.hit
     room = (SIZES[0] if hit.surroundings else SHORT_NOTE) - len(hit.text)
     if hit.places or hit.is_code or hit.context or room <= 0:
+        return window
+    if not (hit.surroundings or _is_named(window)):
         return window
     try:
         with anyio.fail_after(limits.seconds):
@@ -100,6 +102,12 @@ def _best_match(windows: Sequence[Window]) -> float:
     return max(
         (match for window in windows for piece in window.pieces for match in piece.matches), default=0.0
     )
+
+
+def _is_named(window: Window) -> bool:
+    """Whether the titles have all words of the question that the best piece has; half a date is no word."""
+    held = zip(window.evidence.pieces[window.best].held, window.evidence.names.held, strict=True)
+    return all(share < 1 or named == 1 for share, named in held)
 
 
 async def _nearest(

@@ -48,7 +48,7 @@ class Changes(Struct, frozen=True):
 @lru_cache(1_000)
 def title_of(uri: str, title: str) -> str:
     """The title by which the chunks of a document are found: with the name of its file, if that says more."""
-    if uri.startswith(("http://", "https://", "sha256:")):
+    if "/" not in uri or uri.startswith(("http://", "https://")):
         return title
     name = file_name(uri)
     name = (name.rpartition(".")[0] or name).replace("_", " ")

@@ -192,6 +192,19 @@ async def test_a_card_of_a_conversation_shows_the_replies_to_a_question(tmp_path
     assert (last.location, last.text) == ("allotment.txt:6", CHAT.splitlines()[-1])
 
 
+async def test_a_short_note_is_shown_to_its_end_if_only_its_title_has_the_words(tmp_path: Path) -> None:
+    day = (
+        "<< [[2024-04-0{}]] | [[2024-04-0{}]] >>\n\n# Notes\n\n## Tasks\n\nWater plants.\n\n"
+        "## Events\n\nTea with Mei.\n"
+    )
+    documents = {f"2024-04-0{number}.md": day.format(number - 1, number + 1) for number in range(3, 7)}
+    async with memory_of(tmp_path, documents) as memory:
+        named = (await ask("What did I do on 2024-04-05?", memory)).cards[0]
+        other = (await ask("When did I have tea with Mei?", memory)).cards[0]
+    assert (named.location, "Tea with Mei." in named.text) == ("2024-04-05.md:1–11", True)
+    assert "Water plants." not in other.text
+
+
 async def test_a_question_in_another_language_gets_passages_of_the_document_that_it_names(
     tmp_path: Path,
 ) -> None:
