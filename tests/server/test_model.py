@@ -110,13 +110,15 @@ class Model:
         for line in change:
             if line.action != "added" and line.before is None:
                 raise NotUndoable(0, line.action, line.uri)
+        # Several writes are undone as one group.
+        group = f"undo {len(self.journal)}" if len(change) > 1 else ""
         for line in change:
             if line.before is None:
                 del self.documents[line.uri]
             else:
                 self.documents[line.uri] = line.before
             line.undone, line.before = True, None
-            self.journal.append(Line("restored", line.uri))
+            self.journal.append(Line("restored", line.uri, group=group))
         return change[0].action
 
     def _note(self, line: Line, depth: int) -> str:
@@ -342,7 +344,16 @@ class Client:
         metadata = {uri: document.metadata for uri, document in self.model.documents.items()}
         assert {info.uri: canonical(info.metadata) for info in listed} == metadata
         entries = (await service.history.journal(10_000))[::-1]
-        journal = [(entry.action, entry.uri, entry.origin.group, entry.undone) for entry in entries]
+        known = {line.group for line in self.model.journal}
+        undos = {
+            entry.origin.group: f"undo {number}"
+            for number, entry in reversed(list(enumerate(entries)))
+            if entry.origin.group not in known
+        }
+        journal = [
+            (entry.action, entry.uri, undos.get(entry.origin.group, entry.origin.group), entry.undone)
+            for entry in entries
+        ]
         expected = [(line.action, line.uri, line.group, line.undone) for line in self.model.journal]
         assert in_any_order_of_restoring(journal) == in_any_order_of_restoring(expected)
 

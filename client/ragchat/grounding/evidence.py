@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragcommon.contract.search import Comparison
 
 # "" for links to the notes before and after: `<< [[2024-04-04]] | [[2024-04-06]] >>` says nothing itself.
-_said = partial(re.compile(r"\A[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}\Z").sub, "")
+_said = partial(re.compile(r"\A\s*(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}\Z").sub, "")
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 

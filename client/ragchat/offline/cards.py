@@ -43,7 +43,7 @@ ELLIPSIS = "…"
 
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 # Places whose texts do not go on in the next one.
-_PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+$")
+_PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|¶ \d+))?$")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"

@@ -25,7 +25,7 @@ from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, StoredDocument, difference
 from ragmemory.text.languages import language_of
-from ragmemory.types.changes import title_of
+from ragmemory.types.changes import indexed_title
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Preparation:
         if not worker or any(write.known for write in writes) or not worker.takes(sources):
             return None
         documents = [write.document for write in writes]
-        titles = [(one.title, title_of(one.uri, one.title)) for one in documents]
+        titles = [(one.title, indexed_title(one.uri, one.title)) for one in documents]
         batch = await worker.prepare(sources, titles, max_tokens, self._indexing.segment_settings)
         if batch is None:
             return None

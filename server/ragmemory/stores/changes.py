@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragmemory.stores import journal, meta
 from ragmemory.stores.engine import Condition, Row, StorePart
-from ragmemory.types.changes import Changes, Checkpoint, title_of
+from ragmemory.types.changes import Changes, Checkpoint, indexed_title
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
@@ -94,7 +94,7 @@ def _changes(
     return Changes(
         checkpoint=checkpoint,
         chunk_ids=[row[0] for row in rows],
-        titles=[title_of(row[6], row[1]) for row in rows],
+        titles=[indexed_title(row[6], row[1]) for row in rows],
         headings=[row[2] for row in rows],
         texts=[row[3] for row in rows],
         surroundings=[row[4] for row in rows],

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from ragcommon.text.places import file_name
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import DocumentChunks
 from ragmemory.stores.engine import FulltextRow, StorePart
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
+from ragmemory.types.changes import indexed_title
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ class HiddenStore(StorePart):
                 "SELECT coalesce(max(number), 0) + 1 FROM documents"
             )
             name = hidden_name()
+            if indexed_title(document.uri, document.title) != document.title:
+                name += f"/{quote(file_name(document.uri))}"  # Its chunks are indexed by it.
             await connection.execute(
                 "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
                 " created, added_at, updated_at, hidden)"

@@ -30,7 +30,7 @@ class Changes(Struct, frozen=True):
 
     checkpoint: Checkpoint
     chunk_ids: list[int]
-    titles: list[str]  # each with the name of the file, see `title_of`
+    titles: list[str]  # each with the name of the file, see `indexed_title`
     headings: list[str]
     texts: list[str]  # each after its context
     surroundings: list[str]
@@ -46,10 +46,10 @@ class Changes(Struct, frozen=True):
 
 
 @lru_cache(1_000)
-def title_of(uri: str, title: str) -> str:
+def indexed_title(uri: str, title: str) -> str:
     """The title by which the chunks of a document are found: with the name of its file, if that says more."""
     if "/" not in uri or uri.startswith(("http://", "https://")):
         return title
     name = file_name(uri)
     name = (name.rpartition(".")[0] or name).replace("_", " ")
-    return title if name.lower() in title.lower() else f"{title} {name}".lstrip()
+    return title if f" {name.lower()} " in f" {title.lower()} " else f"{title} {name}".lstrip()

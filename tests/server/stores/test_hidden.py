@@ -276,3 +276,12 @@ async def test_what_an_index_reads_during_a_sweep_is_of_one_moment(store: Store,
             left_out = {id for first, last in changes.hidden for id in range(first, last + 1)}
             assert left_out | set(changes.removed) == ids
             changes = await store.changes.since(Checkpoint(), 0)
+
+
+async def test_a_document_is_indexed_by_the_name_of_its_file_also_before_it_is_seen(store: Store) -> None:
+    write = await staged(store, OLD, "file:///notes/a%20ledger.md")
+    [hidden_title] = {*(await store.changes.since(Checkpoint(), 10_000)).titles}
+    await put(store, write)
+    [title] = {*(await store.changes.since(Checkpoint(), 10_000)).titles}
+    assert hidden_title == title
+    assert title.endswith("a ledger")
