@@ -109,7 +109,7 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
         ("list", "ragchat", "there is no command 'list'; did you mean `ragchat memory ls`?"),
         ("search cats", "ragchat", "there is no command 'search'; did you mean `ragchat query`?"),
         ("login", "ragchat", "there is no command 'login'; did you mean `ragchat mcp login`?"),
-        ("delete", "ragchat", "there is no command 'delete'; `ragchat --help` lists them"),
+        ("delete", "ragchat", "there is no command 'delete'; did you mean `ragchat memory rm`?"),
         ("session list", "ragchat session", "there is no command 'list'; did you mean `ragchat session ls`?"),
         ("mcp show", "ragchat mcp", "there is no command 'show'; `ragchat mcp --help` lists them"),
         ("mcp ad x", "ragchat mcp", "there is no command 'ad'; did you mean add?"),

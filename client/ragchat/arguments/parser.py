@@ -12,6 +12,16 @@ from ragchat.arguments.declaring import Command, flag, option
 from ragchat.arguments.questions import CONVERSATION
 from ragcommon.files.uris import is_http_url
 
+# What users of other programs type for the name of a command.
+OTHER_WORDS = {
+    "list": "ls",
+    "search": "query",
+    "find": "query",
+    "load": "inject",
+    "add": "inject",
+    "delete": "rm",
+}
+
 
 class WrongUsage(Exception):
     """The arguments are wrong. `usage` is the synopsis with the message, as argparse prints it."""
@@ -60,23 +70,20 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
     def _meant(self, word: str) -> str:
-        """The command whose name, or the beginning of whose help, is the word; "" if none or several are.
+        """The command of that name, perhaps of another group; "" if none or several are.
 
         Those of this group come first, then those without a group, and here also those of `memory`.
         """
         from ragchat.arguments.table import COMMANDS
 
-        named, described = dict[str, str](), dict[str, str]()
+        named = dict[str, str]()
         for command in COMMANDS:
-            full = f"ragchat {command.name}"
-            place, _, name = full.rpartition(" ")
-            if name == word:
-                named[place] = full
-            if command.help.startswith(f"{word} "):
-                described.setdefault(place, full)
+            place, _, name = f"ragchat {command.name}".rpartition(" ")
+            if name == OTHER_WORDS.get(word, word):
+                named[place] = f"{place} {name}"
         for place in (self.prog, "ragchat", "ragchat memory" if self.prog == "ragchat" else ""):
-            if found := named.get(place) or described.get(place):
-                return found
+            if place in named:
+                return named[place]
         return "".join(named.values()) if len(named) == 1 else ""
 
     def _guess(self, word: str, known: Iterable[str]) -> str:

@@ -53,12 +53,7 @@ _QUESTION_WORDS = frozenset(
     for word in language.split()
 )
 _OF_THE_USER = frozenset(
-    word
-    for language in (
-        "my our mein meine meinen meiner unser unsere unseren mon ma mes notre nos mi mis nuestro nuestra",
-        "mio mia nostro nostra meu minha nosso nossa mijn ons onze",
-    )
-    for word in language.split()
+    "my our mein meine meinen meiner unser unsere unseren mon ma mes notre nos mijn ons onze".split()  # noqa: SIM905
 )
 # "… does that allowance grow?", "what became of the first of them?": whatever stands before it.
 _REFERENCE = re.compile(

@@ -98,10 +98,11 @@ async def _with_replies(window: Window, memory: Memory, limits: RetrievalLimits)
 
 
 def _best_match(windows: Sequence[Window]) -> float:
-    """How well the word that is matched best is matched."""
-    return max(
-        (match for window in windows for piece in window.pieces for match in piece.matches), default=0.0
-    )
+    """How well the word that is matched best is matched; 1 if the embedder compares no words."""
+    pieces = [piece for window in windows for piece in window.pieces]
+    found = [pair for piece in pieces for pair in zip(piece.matches, piece.held, strict=True)]
+    is_known = any(match > share for match, share in found)
+    return max(match for match, _ in found) if is_known else 1.0
 
 
 def _is_named(window: Window) -> bool:

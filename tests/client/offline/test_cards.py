@@ -350,12 +350,16 @@ async def test_empty_lines_with_which_a_passage_begins_do_not_count() -> None:
     assert Citation.of(1, begun, "The boiler needs").cited_lines == (5, 5)
 
 
-@pytest.mark.parametrize("kind", ["message", "slide", "record", "general/2024-04-01.json message"])
+@pytest.mark.parametrize(
+    "kind",
+    ["message {}", "message {} ¶ 2", "slide {} (OCR)", "record {}", "general/2024-04-01.json message {}"],
+)
 async def test_messages_slides_and_records_that_follow_one_another_are_cards_of_their_own(kind: str) -> None:
-    one = replace(place("The boiler needs 1.2 bar.", chunk_id=1), places=[(1, f"{kind} 1")])
-    two = replace(place("The boiler had 1.6 bar.", chunk_id=2, start_line=2), places=[(2, f"{kind} 2")])
+    first, second = kind.format(1), kind.format(2)
+    one = replace(place("The boiler needs 1.2 bar.", chunk_id=1), places=[(1, first)])
+    two = replace(place("The boiler had 1.6 bar.", chunk_id=2, start_line=2), places=[(2, second)])
     cards, _ = await cards_for("bar of the boiler", one, two)
-    assert sorted(card.location for card in cards) == [f"a.md {kind} 1", f"a.md {kind} 2"]
+    assert sorted(card.location for card in cards) == [f"a.md {first}", f"a.md {second}"]
     pages = [replace(hit, places=[(hit.start_line, f"p. {hit.start_line}")]) for hit in (one, two)]
     cards, _ = await cards_for("bar of the boiler", *pages)
     assert len(cards) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -154,6 +154,23 @@ async def test_a_memory_that_cannot_compare_leaves_the_cards_by_words() -> None:
     assert [card.text for card in answer.cards] == [GREEN.text]
     answer = await ask("Who mends the pressure of the boiler?", ForgetfulMemory([GREEN]))
     assert [card.text for card in answer.cards] == [GREEN.text]
+
+
+async def test_without_vectors_of_words_the_similarity_of_passages_decides() -> None:
+    class SimilarMemory(ListMemory):
+        async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:  # noqa: ARG002
+            return Comparison([0.8] * len(texts))
+
+    days = hit("The employees get thirty days of holiday each year.", score=0.3)
+    answer = await ask("Wie viele Urlaubstage gibt es?", SimilarMemory([days]))
+    assert [card.text for card in answer.cards] == [days.text]
+
+
+async def test_rows_of_links_between_notes_are_read(tmp_path: Path) -> None:
+    table = "| Who | Town |\n|---|---|\n| [[Anna]] | [[Berlin]] |\n| [[Ben]] | [[Selb]] |\n"
+    async with memory_of(tmp_path, {"people.md": table}) as memory:
+        card = (await ask("Which town is that of Ben?", memory)).cards[0]
+    assert card.text[slice(*card.best)] == "| [[Ben]] | [[Selb]] |"
 
 
 async def test_the_text_of_cards_is_that_of_the_documents_with_very_long_lines(tmp_path: Path) -> None:

@@ -343,7 +343,13 @@ async def test_a_document_is_found_by_the_name_of_its_file(tmp_path: Path) -> No
         for name in ("logs/2024-04-05.md", "notes/ferry_timetable.md", "notes/MOORING"):
             await put(memory, "# Overview\n\nNothing of note.\n", uri=f"file:///{name}")
         await put(memory, "# Overview\n\nNothing of note.\n", uri="sha256:ferry")
-        names = {"ferry timetable": "ferry_timetable.md", "2024-04-05": "2024-04-05.md", "mooring": "MOORING"}
+        await put(memory, "# Party plan\n\nNothing of note.\n", uri="file:///notes/art.md")
+        names = {
+            "ferry timetable": "ferry_timetable.md",
+            "2024-04-05": "2024-04-05.md",
+            "mooring": "MOORING",
+            "art": "art.md",
+        }
         for query, uri in names.items():
             first, *others = (await memory.search.query(query, 3)).hits
             assert first.uri.endswith(uri)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 PRUNE = "--prune"
+_PRUNE = re.compile(rf"(?<!\S){PRUNE}(?!\S)")
 _SHOWN = 50
 _MAX_LISTED = 10  # failed and skipped files each
 
@@ -36,8 +39,8 @@ async def inject(context: ChatContext, argument: str) -> None:
     from ragchat.ingest.loading import load_files
     from ragchat.ui.welcome import load_readme
 
-    words = f" {argument} "
-    argument = words.replace(f" {PRUNE} ", " ").strip()
+    prune = _PRUNE.search(argument) is not None
+    argument = _PRUNE.sub("", argument).strip()
     if not argument:
         raise ArgumentMissing("inject", "files or folders")
     paths = split_paths(argument)
@@ -45,7 +48,7 @@ async def inject(context: ChatContext, argument: str) -> None:
     if argument == "readme" and not await anyio.Path(argument).exists():
         await load_readme(context)
         return
-    await _load(context, paths, partial(load_files, prune=f" {PRUNE} " in words))
+    await _load(context, paths, partial(load_files, prune=prune))
 
 
 async def sync(context: ChatContext, argument: str) -> None:
@@ -176,8 +179,9 @@ async def undo(context: ChatContext, _: str) -> None:
 
 def split_paths(argument: str) -> list[str]:
     """Split paths like a shell. An existing path with spaces needs no quotes."""
-    if Path(argument).expanduser().exists():
-        return [argument]
+    with suppress(OSError):  # Several paths may be too long for one name.
+        if Path(argument).expanduser().exists():
+            return [argument]
     lexer = shlex.shlex(argument, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
     if os.name == "nt":
@@ -191,7 +195,8 @@ def split_paths(argument: str) -> list[str]:
 def refuse_options(command: str, words: Sequence[str], known: str = "") -> None:
     """Raise CommandNotPossible for a word that looks like an option, unless a file is called so."""
     for word in words:
-        if word.startswith("-") and len(word) > 1 and not Path(word).exists():
+        # Not `Path.exists`, which raises OSError for a name that is too long.
+        if word.startswith("-") and len(word) > 1 and not os.path.lexists(word):
             raise CommandNotPossible(command, f"there is no option {word}{known}")
 
 

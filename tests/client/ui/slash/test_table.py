@@ -277,7 +277,7 @@ async def test_inject_prunes_on_demand_and_names_an_unknown_option(room: Room, t
         (tmp_path / f"old teas/{name}.md").write_text(f"{name} is brewed at 95 degrees.", encoding="utf-8")
     await room.run("/inject old teas")
     (tmp_path / "old teas/mint.md").unlink()
-    for line in ("/inject --purge .", "/inject -v .", "/sync --prune"):
+    for line in ("/inject --purge .", "/inject -v .", "/sync --prune", f"/inject -{'x' * 300}"):
         with pytest.raises(CommandNotPossible, match="there is no option -"):
             await room.run(line)
     with pytest.raises(ArgumentMissing):
