@@ -70,7 +70,10 @@ def _moment(value: float, number_format: str, datemode: int) -> object:
     """A duration, a time of the day or a date, by its format and size."""
     import xlrd
 
-    if "[h" in number_format.lower():
-        return timedelta(days=value)
-    found = xlrd.xldate_as_datetime(value, datemode)
+    try:
+        if "[h" in number_format.lower():
+            return timedelta(days=value)
+        found = xlrd.xldate_as_datetime(value, datemode)
+    except (OverflowError, ValueError):
+        return value  # It is no date: Excel shows "#####".
     return found.time() if 0 <= value < 1 else found

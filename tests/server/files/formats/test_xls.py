@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from struct import pack
 
 import pytest
 
@@ -39,3 +40,9 @@ def test_a_damaged_workbook_is_refused() -> None:
     for broken in (data[:700], data[:512] + bytes(1_024) + data[1_536:]):
         with pytest.raises(NotText, match="is a damaged Excel file, or not one at all"):
             read(FILE, broken)
+
+
+def test_a_number_that_is_no_date_is_read_in_a_column_of_dates() -> None:
+    plain, dates = pack("<HHHH", 0xE0, 20, 0, 0), pack("<HHHH", 0xE0, 20, 0, 14)
+    data = xls({"Calls": [["Day", "Call"], [45_000.0, 4_930_123_456.0]]}).replace(plain, dates)
+    assert read(FILE, data).text.endswith("| 2023-03-15 | 4930123456 |\n")
