@@ -104,11 +104,11 @@ def _slack_turns(messages: Any) -> Iterator[Turn]:
 
 
 def _telegram_turns(chat: Any) -> Iterator[Turn]:
-    senders: dict[Any, str] = {}
+    senders: dict[str, str] = {}
     for one in list_at(chat, "messages"):
         speaker = text_at(one, "from") or "Deleted account"
-        senders[value_at(one, "id")] = speaker
-        replied = senders.get(value_at(one, "reply_to_message_id"))
+        senders[str(value_at(one, "id"))] = speaker
+        replied = senders.get(str(value_at(one, "reply_to_message_id")))
         forwarded = text_at(one, "forwarded_from")
         about = f" to {replied}" if replied else f", forwarded from {forwarded}" if forwarded else ""
         parts = value_at(one, "text")
@@ -129,7 +129,7 @@ def _facebook_turns(chat: Any) -> Iterator[Turn]:
         at = value_at(one, "timestamp_ms")
         yield Turn(
             repaired(text_at(one, "sender_name")),
-            f"{at / 1000}" if isinstance(at, int) else "",
+            f"{at // 1000}" if isinstance(at, int) else "",
             repaired(text),
         )
 

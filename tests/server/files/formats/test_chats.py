@@ -206,6 +206,20 @@ def test_other_json_is_not_an_export(text: str) -> None:
     assert not is_export(text)
 
 
+@pytest.mark.parametrize(
+    "export",
+    [
+        {**TELEGRAM, "messages": [{"id": [1], "reply_to_message_id": {}, "from": "Ada", "text": "Hi"}]},
+        {"messages": [{"sender_name": "Ada", "timestamp_ms": 10**400, "content": "Hi"}]},
+    ],
+    ids=["telegram", "facebook"],
+)
+def test_an_odd_value_leaves_the_text_of_its_message(export: object) -> None:
+    found = read(Path("team/a.json"), json.dumps(export).encode()).text
+    assert "**Ada**" in found
+    assert found.endswith(": Hi\n")
+
+
 def test_a_damaged_export_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged chat export"):
         read(Path("conversations.json"), json.dumps(CLAUDE).encode()[:-1])
