@@ -13,8 +13,8 @@ from ragmemory.files.formats.file_text import MAX_LEVEL, FileText, TextBuilder, 
 BOOKMARKS = re.compile(rb"\s*<!doctype\s+netscape-bookmark-file-1>", re.IGNORECASE)
 # The name of a folder, above the list of its links; a link; a description; where a list begins or ends.
 PART = re.compile(
-    r"""<h[1-6]\b[^>]*>(?P<folder>[^<]*)"""
-    r"""|<a\s(?P<attributes>(?:[^>"]++|"[^"]*+")*+)>(?P<title>[^<]*)"""
+    r"""<h[1-6]\b[^<>]*>(?P<folder>[^<]*)"""
+    r"""|<a\s(?P<attributes>(?:[^<>"]++|"[^"]*+")*+)>(?P<title>[^<]*)"""
     r"""|<dd>(?P<about>[^<]*)|<(?P<end>/?)dl>""",
     re.IGNORECASE,
 )

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 DATE = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ")
-TODO = re.compile(r"<en-todo\b([^>]*)>(?:\s*</en-todo>)?")
+TODO = re.compile(r"<en-todo\b([^<>]*)>(?:\s*</en-todo>)?")
 CHECKED = re.compile(r"""checked\s*=\s*["']true""")
-MEDIA = re.compile(r"<en-media\b[^>]*>(?:\s*</en-media>)?")
+MEDIA = re.compile(r"<en-media\b[^<>]*>(?:\s*</en-media>)?")
 ENCRYPTED = re.compile(r"<en-crypt\b.*?(?:</en-crypt>|\Z)", re.DOTALL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,10 @@ def test_unbalanced_lists_are_read() -> None:
 def test_a_file_without_links_has_no_text() -> None:
     with pytest.raises(NotText, match="holds no text"):
         read(Path("a.html"), b"<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p></DL>")
+
+
+def test_the_time_grows_with_the_number_of_open_tags() -> None:
+    began = time.monotonic()
+    for tag in (b"<a ", b"<h1 ", b'<a href="'):
+        read(Path("a.html"), EXPORT.encode() + tag * 100_000)
+    assert time.monotonic() - began < 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,10 @@ def test_notes_that_hold_too_much_text_are_left_out(monkeypatch: pytest.MonkeyPa
     assert found.note == "holds more than 60 characters of text, and was read only up to note 2"
     assert "Tea" in found.text
     assert "Soup" not in found.text
+
+
+def test_the_time_grows_with_the_number_of_open_tags() -> None:
+    began = time.monotonic()
+    for tag in ("<en-todo ", "<en-media "):
+        read(FILE, export(("One", tag * 50_000, "")))
+    assert time.monotonic() - began < 10
