@@ -25,7 +25,7 @@ DATE = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ")
 TODO = re.compile(r"<en-todo\b([^<>]*)>(?:\s*</en-todo>)?")
 CHECKED = re.compile(r"""checked\s*=\s*["']true""")
 MEDIA = re.compile(r"<en-media\b[^<>]*>(?:\s*</en-media>)?")
-ENCRYPTED = re.compile(r"<en-crypt\b.*?(?:</en-crypt>|\Z)", re.DOTALL)
+ENCRYPTED = re.compile(r"<en-crypt\b(?:[^<>]*/>|.*?(?:</en-crypt>|\Z))", re.DOTALL)
 
 
 def read(path: Path, data: bytes) -> FileText:

@@ -115,3 +115,8 @@ def test_the_time_grows_with_the_number_of_open_tags() -> None:
     for tag in ("<en-todo ", "<en-media "):
         read(FILE, export(("One", tag * 50_000, "")))
     assert time.monotonic() - began < 10
+
+
+def test_the_text_after_an_empty_encrypted_passage_is_read() -> None:
+    found = read(FILE, export(("One", '<div>Tea</div><en-crypt hint="x"/><div>Cups</div>', "")))
+    assert found.text.endswith("Tea\n\nCups\n")
