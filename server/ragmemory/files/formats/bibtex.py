@@ -15,13 +15,14 @@ from ragmemory.files.formats.file_text import FileText
 MARKS = "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u0327\u030c\u030b\u030a\u0328"
 ACCENTS = dict(zip("`'^~\"=.ucvHrk", MARKS, strict=True))
 ACCENT = re.compile(
-    r"""\\([`'^~"=.]|[ucvHrk](?![A-Za-z]))[ \t]*(?:\{\\?([A-Za-z])\}|\\([ij])(?![A-Za-z])|([A-Za-z]))"""
+    r"""(?<!\\)\\([`'^~"=.]|[ucvHrk](?![A-Za-z]))[ \t]*"""
+    r"""(?:\{\\?([A-Za-z])\}|\\([ij])(?![A-Za-z])|([A-Za-z]))"""
 )
 LETTERS = {
     **{"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å"},
     **{"o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "i": "i"},
 }
-LETTER = re.compile(rf"\\(?:({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|([&%$#_]))")
+LETTER = re.compile(rf"(?<!\\)\\(?:({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|([&%$#_]))")
 BRACES = re.compile(r"\{([^\W\d_A-Za-z])\}")
 
 

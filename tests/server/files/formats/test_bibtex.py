@@ -40,6 +40,7 @@ def test_the_accents_of_latex_are_characters() -> None:
             r"R\&D, 5\%, \emph{x}, \v{x}, \cite{a}, \textit{b}, \alpha",
             r"R&D, 5%, \emph{x}, \v{x}, \cite{a}, \textit{b}, \alpha",
         ),
+        (r"{:C\:\\Users\\o\\.zotero\\a.pdf:PDF}", r"{:C\:\\Users\\o\\.zotero\\a.pdf:PDF}"),
     ],
 )
 def test_letters_and_accents_have_several_forms(source: str, shown: str) -> None:
