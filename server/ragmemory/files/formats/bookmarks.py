@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats.file_text import MAX_LEVEL, FileText, TextBuilder, one_line
+from ragmemory.files.formats.file_text import MAX_LEVEL, FileText, TextBuilder, not_a_heading, one_line
 
-BOOKMARKS = re.compile(rb"\s*<!doctype\s+netscape-bookmark-file-1>", re.IGNORECASE)
+BOOKMARKS = re.compile(rb"(?:\xef\xbb\xbf)?\s*<!doctype\s+netscape-bookmark-file-1>", re.IGNORECASE)
 # The name of a folder, above the list of its links; a link; a description; where a list begins or ends.
 PART = re.compile(
     r"""<h[1-6]\b[^<>]*>(?P<folder>[^<]*)"""
@@ -41,7 +41,7 @@ def read(path: Path, data: bytes) -> FileText:
             last = opened[-1]
             last.lines.append(_link(part))
         elif part["about"] is not None:
-            last.lines.append(f"  {_shown(part['about'])}")
+            last.lines.append(f"  {not_a_heading(_shown(part['about']))}")
         elif not part["end"]:
             opened.append(folders[-1])
         elif len(opened) > 1:

@@ -46,6 +46,7 @@ def test_titles_folders_and_addresses_are_read() -> None:
 
 def test_the_first_line_decides() -> None:
     assert module_of(Path("a.htm"), EXPORT.encode()) == "bookmarks"
+    assert module_of(Path("a.htm"), b"\xef\xbb\xbf" + EXPORT.encode()) == "bookmarks"
     assert module_of(Path("a.txt"), EXPORT.lower().encode()) == "bookmarks"
     assert module_of(Path("a.html"), b"<!DOCTYPE html><title>NETSCAPE-Bookmark-file-1</title>") == "html"
 
@@ -65,3 +66,9 @@ def test_the_time_grows_with_the_number_of_open_tags() -> None:
     for tag in (b"<a ", b"<h1 ", b'<a href="'):
         read(Path("a.html"), EXPORT.encode() + tag * 100_000)
     assert time.monotonic() - began < 10
+
+
+def test_a_description_is_no_heading() -> None:
+    found = read(Path("a.html"), EXPORT.replace("High water", "# 1 of the tides").encode())
+    assert found.places[-1] == (13, "Bookmarks > Bookmarks bar > Tides & boats ¶ 1")
+    assert "\n      # 1 of the tides\n" in found.text
