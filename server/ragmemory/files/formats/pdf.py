@@ -124,7 +124,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -
 
 
 def _notes(page: pypdfium2.PdfPage, text: str) -> list[str]:
-    """The texts of notes and comments on a page, each once, without copies of its own text.
+    """The texts of notes and comments on a page, each once, without copies of its own text in highlights.
 
     Raises TooMuchText.
     """
@@ -142,7 +142,8 @@ def _notes(page: pypdfium2.PdfPage, text: str) -> list[str]:
             buffer = (raw.FPDF_WCHAR * (size // 2))()
             raw.FPDFAnnot_GetStringValue(annotation, b"Contents", buffer, size)
             note = one_line(bytes(buffer).decode("utf-16-le", "replace"))
-            if note and note not in found and note not in own:
+            is_typed = kind in (raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_FREETEXT)
+            if note and note not in found and (is_typed or note not in own):
                 found[note] = None
                 left -= len(note)
         raw.FPDFPage_CloseAnnot(annotation)

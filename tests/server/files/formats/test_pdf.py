@@ -40,9 +40,10 @@ def test_notes_and_comments_on_highlights_follow_the_text_of_their_page() -> Non
         << /Subtype /Link /Rect [0 0 9 9] /Contents (A link.) >>
         << /Subtype /Widget /FT /Tx /Rect [0 0 9 9] /Contents (A form.) >>
         << /Subtype /Text /F 2 /Rect [0 0 9 9] /Contents (Accepted.) >>
+        << /Subtype /Text /Rect [0 0 9 9] /Contents (low) >>
         << /Subtype /Text /Rect [0 0 9 9] /Contents (da?) >> << /Subtype /Ink /Rect [0 0 9 9] >> 17 null"""
     found = read(Path("a.pdf"), pdf(["Saltmarshes grow slowly."], annotations=annotations))
-    notes = "Note: Pethick disagrees, see box 14.\n\nNote: da?\n"
+    notes = "Note: Pethick disagrees, see box 14.\n\nNote: da?\n\nNote: low\n"
     assert found.text == f"Saltmarshes grow slowly.\n\n{notes}"
     blank = read(Path("a.pdf"), pdf([""], annotations=annotations))
     assert "Note: da?\n" in blank.text
