@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragcommon.errors import DECODE_ERRORS
+from ragcommon.files.decoding import NoText
+from ragmemory.files.formats import text
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
 
 # Characters at the beginning of an export in which one of these patterns occurs; other JSON hardly matches.
@@ -148,15 +150,23 @@ def is_export(beginning: str) -> bool:
 
 
 def read(path: Path, data: bytes) -> FileText:
-    """The conversations of an export, one paragraph per turn. Raises NotText."""
+    """The conversations of an export, one paragraph per turn; other JSON as it is. Raises NotText."""
+    try:
+        return _read(path, data)
+    except NoText:
+        return text.read(path, data)
+
+
+def _read(path: Path, data: bytes) -> FileText:
     beginning = data[:BEGINNING].decode(errors="replace")
     try:
         export = msgspec.json.decode(data, type=dict[str, Any] | list[Any])
     except DECODE_ERRORS:
         raise Damaged("chat export") from None
     if SLACK.search(beginning):
+        messages = export if isinstance(export, list) else list_at(export, "messages")
         channel = f"{path.parent.name} {path.stem}"  # one folder per channel, one file per day
-        return _conversation(channel, _slack_turns(export))
+        return _conversation(channel, _slack_turns(messages))
     if FACEBOOK.search(beginning):
         return _conversation(repaired(text_at(export, "title")) or path.parent.name, _facebook_turns(export))
     turns: Callable[[Any], Iterator[Turn]] = _chatgpt_turns

@@ -171,7 +171,7 @@ def _module_of_plain(data: bytes) -> str:
 def _module_of_json(path: Path, data: bytes) -> str:
     """The module for JSON: chat exports, prose and minified files are recognised by their content."""
     beginning = data[: chats.BEGINNING].decode("utf-8-sig", errors="replace")
-    if chats.is_export(beginning):
+    if path.suffix.lower() not in records.LINES and chats.is_export(beginning):
         return "chats"
     if signal.is_export(beginning):
         return "signal"

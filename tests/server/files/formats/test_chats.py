@@ -9,7 +9,7 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.chats import is_export, read
-from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.detection import Parser, module_of
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.reading import read_file
 
@@ -218,6 +218,21 @@ def test_an_odd_value_leaves_the_text_of_its_message(export: object) -> None:
     found = read(Path("team/a.json"), json.dumps(export).encode()).text
     assert "**Ada**" in found
     assert found.endswith(": Hi\n")
+
+
+def test_what_only_resembles_an_export_is_read_as_it_is() -> None:
+    mapping = '{"mapping": {"properties": {"id": {"type": "keyword"}}}}'
+    for text in (mapping, '[{"type": "message", "ts": "1.2"}]'):
+        assert is_export(text)
+        assert read(Path("a.json"), text.encode()).text == text
+    lines = "".join(f"{json.dumps(one)}\n" for one in SLACK)
+    assert is_export(lines)
+    assert module_of(Path("a.jsonl"), lines.encode()) == "text"
+
+
+def test_the_answer_of_slack_to_a_program_is_read() -> None:
+    found = read(Path("shop/a.json"), json.dumps({"ok": True, "messages": SLACK}).encode())
+    assert found.text.startswith("# shop a\n\n**Ada** (2023-11-14 22:13): Hi\n")
 
 
 def test_a_damaged_export_is_refused() -> None:
