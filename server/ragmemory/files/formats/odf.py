@@ -29,6 +29,7 @@ KIND = "OpenDocument"
 MAX_DEPTH = 100
 # More repeated cells, rows or spaces only fill the page.
 MAX_REPEATED = 100
+REPEATED = f"only the first {MAX_REPEATED} of equal rows or cells that follow each other were read"
 MAX_ROWS = 1_000_000
 MAX_NUMBER = 999_999
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
@@ -51,7 +52,7 @@ def read(path: Path, data: bytes) -> FileText:
     notes, first = list[str](), ""
     if local(document.tag) == "spreadsheet":
         builder = TextBuilder()
-        notes += add_sheets(_sheets(document, hidden), builder)
+        notes = add_sheets(_sheets(document, hidden, notes), builder) + list(dict.fromkeys(notes))
     elif local(document.tag) == "presentation":
         builder = TextBuilder()
         first = _add_slides(document, hidden, lists, builder, notes)
@@ -101,23 +102,26 @@ def _add_slides(
     return first
 
 
-def _sheets(document: Element, hidden: set[str]) -> Iterator[Sheet]:
+def _sheets(document: Element, hidden: set[str], notes: list[str]) -> Iterator[Sheet]:
+    """The sheets; while their rows are read, `notes` are added."""
     for one in document:
         if local(one.tag) == "table":
-            yield Sheet(attribute(one, "name"), attribute(one, "style-name") in hidden, _rows(one))
+            yield Sheet(attribute(one, "name"), attribute(one, "style-name") in hidden, _rows(one, notes))
 
 
-def _rows(sheet: Element) -> Iterator[tuple[int, dict[int, str]]]:
+def _rows(sheet: Element, notes: list[str]) -> Iterator[tuple[int, dict[int, str]]]:
     number = 1
     for row in _own_rows(sheet):
         count = _count(row, "number-rows-repeated", MAX_ROWS)
-        values = _values(row)
+        values = _values(row, notes)
+        if values and count > MAX_REPEATED:
+            notes.append(REPEATED)
         for repeated in range(min(count, MAX_REPEATED) if values else 0):
             yield number + repeated, values
         number += count
 
 
-def _values(row: Element) -> dict[int, str]:
+def _values(row: Element, notes: list[str]) -> dict[int, str]:
     """The cells with text by their columns, from 0."""
     values, column = dict[int, str](), 0
     for cell in row:
@@ -126,6 +130,8 @@ def _values(row: Element) -> dict[int, str]:
             text = attribute(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
             if text := text or one_line(_text(cell, 0)):
                 values |= dict.fromkeys(range(column, column + min(count, MAX_REPEATED)), text)
+                if count > MAX_REPEATED:
+                    notes.append(REPEATED)
             column += count
     return values
 
