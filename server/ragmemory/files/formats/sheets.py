@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from msgspec import Struct
 
 from ragcommon.text.places import cell_label, row_label
-from ragmemory.files.formats.file_text import TextBuilder, one_line
+from ragmemory.files.formats.file_text import MAX_CHARACTERS, TextBuilder, TooMuchText, one_line
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
@@ -31,7 +31,7 @@ class Sheet(Struct):
 def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
     """Add the sheets of one workbook; returns notes. Raises TooMuchText."""
     notes: list[str] = []
-    left = MAX_ROWS
+    left, characters = MAX_ROWS, 0
     for sheet in sheets:
         name = one_line(sheet.name)
         heading = f"# {name}"
@@ -51,6 +51,9 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
                 notes.append(f"only its first {MAX_ROWS:,} rows were read")
                 break
             left -= 1
+            characters += sum(map(len, shown.values()))
+            if characters > MAX_CHARACTERS:
+                raise TooMuchText  # Before a table repeats texts that rows share.
             builder.add(heading, f"sheet {name}")
             heading = ""
             place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)

@@ -6,7 +6,8 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 
-from ragmemory.files.formats.file_text import TextBuilder
+from ragmemory.files.formats import sheets
+from ragmemory.files.formats.file_text import TextBuilder, TooMuchText
 from ragmemory.files.formats.sheets import MAX_COLUMNS, Sheet, add_sheets, shown
 
 
@@ -39,3 +40,11 @@ def test_columns_beyond_the_limit_are_left_out_with_a_note() -> None:
     notes = add_sheets([Sheet("S", False, [(1, {0: "a", 1: "b", MAX_COLUMNS: "c"})])], builder)
     assert notes == [f"only its first {MAX_COLUMNS} columns were read"]
     assert builder.build("").text == "# S\n\n| a | b |\n| --- | --- |\n"
+
+
+def test_rows_with_too_much_text_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "MAX_CHARACTERS", 100)
+    rows = iter([(number, {0: "Tea", 1: "Cups"}) for number in range(1, 1_000)])
+    with pytest.raises(TooMuchText):
+        add_sheets([Sheet("S", False, rows)], TextBuilder())
+    assert next(rows) == (16, {0: "Tea", 1: "Cups"})
