@@ -96,7 +96,7 @@ class Members:
         path = Path(name)
         suffix = path.suffix.lower()
         is_code = found.media_type != MARKDOWN and suffix not in PROSE and parser_for(path) is None
-        if found.media_type == MARKDOWN:
+        if (found.media_type or media_type(path.name)) == MARKDOWN:
             found = replace(found, text=lowered(found.text))
         self._builder.add_file(found, place, fence=suffix[1:] if is_code else None)
 

@@ -25,7 +25,7 @@ FILES: dict[str, str | bytes] = {
     "brew.py": "# not a heading\nboil()\n",
 }
 TEXT = (
-    "# notes/tea.md\n\n# Tea\n\nIt is hot.\n\n# plan.txt\n\nFirst the cups.\n\n"
+    "# notes/tea.md\n\n## Tea\n\nIt is hot.\n\n# plan.txt\n\nFirst the cups.\n\n"
     "# brew.py\n\n```py\n# not a heading\nboil()\n```\n"
 )
 PLACES = [(1, "notes/tea.md"), (7, "plan.txt"), (11, "brew.py")]
