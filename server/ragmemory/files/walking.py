@@ -64,6 +64,8 @@ SAVE_AS = {
     }.items()
     for name in names.split()
 }
+# A larger `.key` is a presentation of Keynote.
+MAX_KEY_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -213,14 +215,16 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     if status.st_size > MAX_FILE_BYTES:
         reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
         return Refusal(path, reason, named)
-    if not named and SECRETS.fullmatch(path.name):
+    suffix = path.suffix.lower()
+    is_keynote = suffix == ".key" and status.st_size > MAX_KEY_BYTES
+    if not named and not is_keynote and SECRETS.fullmatch(path.name):
         return Refusal(path, "may hold keys or passwords, and is read only if you name it", failed=False)
-    if target := SAVE_AS.get(path.suffix.lower()):
+    if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:
         if image_refusal:
             return Refusal(path, image_refusal, failed=False)
-    elif kind := UNSUPPORTED.get(path.suffix.lower()):
+    elif kind := UNSUPPORTED.get(suffix):
         return Refusal(path, f"is in a format that is not read ({kind})", named)
     return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), root)
 

@@ -54,7 +54,7 @@ def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
 
 
 def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: Path) -> None:
-    secret = ("id_ed25519", "prod.env", "Server.PEM", "vault.kdbx")
+    secret = ("id_ed25519", "prod.env", "Server.key", "Server.PEM", "vault.kdbx")
     write(tmp_path, dict.fromkeys((*secret, "id_ed25519.pub", "environment.md", "key"), "x"))
     found = find_files([tmp_path])
     assert names(found, tmp_path) == ["environment.md", "id_ed25519.pub", "key"]
@@ -114,9 +114,11 @@ def test_a_named_folder_is_loaded_although_the_repository_ignores_it(tmp_path: P
 
 def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(tmp_path: Path) -> None:
     write(tmp_path, {"paper.doc": b"%DOC", "Page.webarchive": b"bplist00", "song.mp3": b"ID3", "a.md": "x"})
+    write(tmp_path, {"talk.key": b"PK" * 40_000})
     why = {
         "paper.doc": "is in a format that is not read: save it as .docx",
         "Page.webarchive": "is in a format that is not read: save it as .html",
+        "talk.key": "is in a format that is not read: save it as .pptx",
         "song.mp3": "is in a format that is not read (sound or film)",
     }
     assert reasons(find_files([tmp_path])) == {name: (reason, False) for name, reason in why.items()}
