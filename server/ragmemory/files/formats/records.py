@@ -31,8 +31,16 @@ from ragmemory.files.formats.file_text import (
 )
 from ragmemory.ingest.headings import has_markdown
 
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Raises ValueError if it has a key twice, of which one value would be lost."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError
+    return found
+
+
 # Numbers stay as they are written.
-JSON = json.JSONDecoder(parse_int=str, parse_float=str)
+JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str)
 # One value a line.
 LINES = frozenset((".jsonl", ".ndjson"))
 # Notes of Obsidian, which are prose with or without escapes.
@@ -84,10 +92,16 @@ def read(path: Path, data: bytes) -> FileText:
 
 
 def _split(text: bytes, *, is_lines: bool) -> tuple[dict[str, Raw], list[Raw]]:
-    """The elements of the main list, and all other values by their paths of keys."""
+    """The elements of the main list, and all other values by their paths of keys.
+
+    Raises ValueError if an object has a key twice.
+    """
     if not is_lines:
         with suppress(*DECODE_ERRORS):
-            return _split_value(text, 0)
+            found = _split_value(text, 0)
+            # It keeps no object.
+            json.loads(text, object_pairs_hook=lambda pairs: bool(_unique(pairs)), parse_int=str)
+            return found
     return {}, msgspec.json.Decoder(Raw).decode_lines(text)
 
 

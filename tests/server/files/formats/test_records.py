@@ -150,6 +150,11 @@ def test_backslashes_before_an_escape_are_counted() -> None:
     assert [has_escapes(b"\\" * count + b"n") for count in range(6)] == [False, True] * 3
 
 
+@pytest.mark.parametrize("text", ['{"a": "x\\n", "a": "y"}', '[{"b": {"a": "x\\n", "a": "y"}}]'])
+def test_an_object_with_a_key_twice_stays_unchanged(text: str) -> None:
+    assert read(FILE, text.encode()).text == text
+
+
 @pytest.mark.parametrize("text", ['{"a": "x\\ny",}', '// settings\n{"a": "\\n"}', '{"a": "\\x"}'])
 def test_what_is_not_json_stays_unchanged(text: str) -> None:
     assert read(FILE, text.encode()) == FileText(text, "a.json")
