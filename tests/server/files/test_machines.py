@@ -292,8 +292,6 @@ async def test_a_file_of_another_machine_is_neither_gone_nor_changed(
 async def test_a_job_is_resumed_only_on_its_machine_and_cancelled_anywhere(
     machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.0)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     one, two = machines
     one.write("one.md", "A note of the first machine.")
 
@@ -308,6 +306,9 @@ async def test_a_job_is_resumed_only_on_its_machine_and_cancelled_anywhere(
     assert await two.memory._store.ingestions.silence("another") is None
     assert await two.memory._store.ingestions.take_over("another", 0.0) == []
     with one.folder():
+        # Not before: the services, which have just started, would take the jobs over without the folder.
+        monkeypatch.setattr(module, "SILENT_SECONDS", 0.0)
+        monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
         one.memory.ingestions.wake()
         with anyio.fail_after(30):
             while (found := (await two.memory.ingestions.status(resumed.job_id))[0]).status == "running":
