@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,21 @@ async def test_documents_are_listed_by_uri_in_pages(store: Store) -> None:
     page, total = await store.documents.page(2, 2, {"uri": "*"})
     assert ([info.uri for info in page], total) == (["file:///c"], 3)
     assert await store.documents.page(9, 0, {"uri": "http*"}) == ([], 0)
+
+
+async def test_a_document_that_is_added_while_an_empty_page_is_read_is_not_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = store.engine.read
+
+    async def read_and_add(sql: str, parameters: Any = ()) -> Any:
+        rows = await read(sql, parameters)
+        if "LIMIT" in sql:
+            await put(store, "Green tea.", "tea.md")
+        return rows
+
+    monkeypatch.setattr(store.engine, "read", read_and_add)
+    assert await store.documents.page(10) == ([], 0)  # A total of 1 would promise a page that is none.
 
 
 async def test_an_id_that_is_the_uri_of_another_document_names_the_document_with_the_id(
