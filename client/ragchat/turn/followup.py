@@ -53,7 +53,14 @@ _QUESTION_WORDS = frozenset(
     for word in language.split()
 )
 _OF_THE_USER = frozenset(
-    "my our mein meine meinen meiner unser unsere unseren mon ma mes notre nos mijn ons onze".split()  # noqa: SIM905
+    word
+    for language in (
+        "my our",
+        "mein meine meinen meiner unser unsere unseren",
+        "mon ma mes notre nos",
+        "mijn ons onze",
+    )
+    for word in language.split()
 )
 # "… does that allowance grow?", "what became of the first of them?": whatever stands before it.
 _REFERENCE = re.compile(

@@ -41,27 +41,27 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
         rows: list[list[str]] = []
         places: list[str] = []
         for number, values in sheet.rows:
-            shown = {at: text for at, text in values.items() if text.strip()}
-            if any(column >= MAX_COLUMNS for column in shown):
+            texts = {at: text for at, text in values.items() if text.strip()}
+            if any(column >= MAX_COLUMNS for column in texts):
                 notes.append(f"only its first {MAX_COLUMNS} columns were read")
-            filled = [column for column in shown if column < MAX_COLUMNS]
+            filled = [column for column in texts if column < MAX_COLUMNS]
             if not filled:
                 continue
             if not left:
                 notes.append(f"only its first {MAX_ROWS:,} rows were read")
                 break
             left -= 1
-            characters += sum(map(len, shown.values()))
+            characters += sum(map(len, texts.values()))
             if characters > MAX_CHARACTERS:
                 raise TooMuchText  # Before a table repeats texts that rows share.
             builder.add(heading, f"sheet {name}")
             heading = ""
             place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
             if rows or len(filled) > 1:
-                rows.append([shown.get(column, "") for column in range(max(filled) + 1)])
+                rows.append([texts.get(column, "") for column in range(max(filled) + 1)])
                 places.append(place)
             else:
-                builder.add(shown[filled[0]], place)
+                builder.add(texts[filled[0]], place)
         builder.add_rows(rows, places)
     return list(dict.fromkeys(notes))
 
