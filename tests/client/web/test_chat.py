@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,29 @@ async def test_an_edited_question_goes_on_in_a_copy_and_back_returns(
         await expect(page).not_to_have_url(before)
         await page.go_back()
         await expect(page.get_by_role("heading", name="What is coffee?", level=2)).to_be_visible()
+
+
+async def test_the_next_question_does_not_wait_for_the_list_of_conversations(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        held: list[Any] = []
+
+        async def hold(route: Any) -> None:
+            if route.request.method == "GET":
+                held.append(route)
+            else:
+                await route.continue_()
+
+        await page.route("**/api/sessions", hold)
+        for question in ("What is tea?", "What is coffee?"):
+            await page.get_by_label("Question").fill(question)
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".turn").last.get_by_role("heading", name=question)).to_be_visible()
+            await expect(page.locator(".turn").last.get_by_role("button", name="Edit")).to_be_visible()
+        assert held
+        for route in held:
+            await route.continue_()
 
 
 async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(

@@ -133,7 +133,8 @@ export async function show(main, { params, query, signal, navigate }) {
       }
       if (kind === "answer" && !failed) {
         await shown.showNewest(); // The answer may have replaced another one, or have ended before it was asked for.
-        return await settle();
+        settle();
+        return;
       }
       if (!finished) throw failed ?? { message: "The connection to ragchat was lost.", hint: "Is `ragchat web` still running?" };
       replaced?.remove();
@@ -141,7 +142,7 @@ export async function show(main, { params, query, signal, navigate }) {
       live.finish(element);
       element.scrollIntoView({ block: "nearest" });
       say(`The answer is there, with ${counted(finished.sources.length, "source")}.`);
-      await settle();
+      settle();
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
@@ -157,7 +158,7 @@ export async function show(main, { params, query, signal, navigate }) {
     }
   }
 
-  // The list and the title say which conversation this is, once it is stored.
+  // The list and the title say which conversation this is, once it is stored. The next question need not wait for them.
   async function settle() {
     isStored = true;
     const listed = (await list.refresh()).find((one) => one.session_id === id);
