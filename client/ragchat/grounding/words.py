@@ -43,8 +43,16 @@ class _Lists(Struct, frozen=True):
     function_words: dict[str, str]
 
 
+def folded(word: str) -> str:
+    """Lower case without accents, which people often omit."""
+    word = word.casefold().replace("’", "'")
+    if word.isascii():
+        return word
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
+
+
 _LISTS = msgspec.convert(packaged("words.toml"), _Lists)
-_LANGUAGES = {name: frozenset(words.split()) for name, words in _LISTS.function_words.items()}
+_LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in _LISTS.function_words.items()}
 # The function words that identify a language.
 _SIGNS = {name: words - {*_LISTS.ambiguous.split()} for name, words in _LANGUAGES.items()}
 _SIGNS["german"] |= {*_LISTS.german_verbs.split()}
@@ -129,14 +137,6 @@ def _terms_of(word: str) -> Sequence[str]:
             found += plain.split(",")
         found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
     return tuple(found)
-
-
-def folded(word: str) -> str:
-    """Lower case without accents, which people often omit."""
-    word = word.casefold().replace("’", "'")
-    if word.isascii():
-        return word
-    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
 
 
 def is_general(word: str) -> bool:
