@@ -235,11 +235,8 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
     if found["word"] or _ORDINAL.match(text, found.end()):
         return False
     is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
-    if (
-        (is_introduction or min(values) <= MAX_COUNT)
-        and float(min(values)).is_integer()
-        and "." not in found.group()
-    ):
+    is_small = is_introduction or min(values) <= MAX_COUNT
+    if is_small and float(min(values)).is_integer() and "." not in found.group():
         before = text[max(0, found.start() - LOOK_BACK) : found.start()]
         is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)
         return not is_counted or _NUMBERED.search(before) is not None

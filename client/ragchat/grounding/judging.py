@@ -90,10 +90,9 @@ def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, fl
     late, *lates = sorted((one.late(one.pieces, words) for one in judged), reverse=True)
     relevance, *others = sorted((one.hit.score for one in evidence), reverse=True)
     compared = others[:COMPARED] or [0.0]
+    coverages = [one.coverage([piece], words) for one in judged for piece in one.pieces]
     return {
-        "coverage": max(
-            (one.coverage([piece], words) for one in judged for piece in one.pieces), default=0.0
-        ),
+        "coverage": max(coverages, default=0.0),
         "names missing": sum(not word.is_in(terms) for word in names) / max(1, len(names)),
         "relevance": relevance,
         "lead": late - max([_USUAL_LATE, *lates]),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ragchat.answer import Card
@@ -23,6 +23,9 @@ SIZES = (900, 500, 400)
 SHOWN = len(SIZES)
 # If no passage has the question's words, up to WEAK_WINDOWS shorter windows are shown.
 WEAK_SIZE = 340
+# Characters of the second window of a passage, and how much better its score must be than another passage's.
+SECOND_SIZE = 300
+SECOND_PENALTY = 0.25
 WEAK_WINDOWS = 5
 # The minimum score of such a window relative to the first one.
 MIN_NEAREST_SHARE = 0.5
@@ -88,17 +91,20 @@ class Window:
         return self.evidence is other.evidence and self.first <= other.last and other.first <= self.last
 
 
-def best_window(evidence: Evidence, size: int) -> Window | None:
-    """The best run of at most `size` characters, or a longer piece; on a tie, the longer run."""
+def best_window(evidence: Evidence, size: int, within: range | None = None) -> Window | None:
+    """The best run of at most `size` characters, or a longer piece; on a tie, the longer run.
+
+    `within` are the places of the pieces to choose from.
+    """
     pieces = evidence.pieces
+    within = range(len(pieces)) if within is None else within
     scores = _piece_scores(evidence)
     names, *weighed = [evidence.weigh(piece, W_COVERAGE) for piece in (evidence.names, *pieces)]
     of_rank = W_RANK / max(1, evidence.hit.rank)
     best: Window | None = None
-    end = len(pieces) - 1
-    for first, start in enumerate(piece.start for piece in pieces):
-        highest, top = names, first
-        for last in range(first, end + 1):
+    for first in within:
+        start, highest, top = pieces[first].start, names, first
+        for last in within[within.index(first) :]:
             stop = pieces[last].end
             if last > first and stop - start > CORE * size:
                 break
@@ -108,7 +114,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
                 highest = [*map(max, highest, weighed[last])]
             if scores[last] > scores[top]:
                 top = last
-            early = W_EARLY * (last == end or 2 * pieces[top].start <= start + stop)
+            early = W_EARLY * (last == within[-1] or 2 * pieces[top].start <= start + stop)
             score = of_rank + sum(highest) + W_BEST * scores[top] + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)
@@ -137,9 +143,8 @@ def _is_header(evidence: Evidence, place: int) -> bool:
     """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
     hit = evidence.hit
     lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
-    if place == 0 and hit.start_line == 1 and hit.is_csv:
-        return True
-    return is_row(lines[0]) and any(map(is_rule, lines))
+    is_first = place == 0 and hit.start_line == 1 and hit.is_csv
+    return is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
@@ -239,6 +244,20 @@ def ranked(evidence: Sequence[Evidence]) -> list[Window]:
     return sorted(windows, key=lambda window: -window.score)
 
 
+def with_seconds(windows: Sequence[Window]) -> list[Window]:
+    """These windows, and the next best ones of the first passages, best first."""
+    seconds = [second for window in windows[:SHOWN] for second in _seconds(window)]
+    return sorted([*windows, *seconds], key=lambda window: -window.score)
+
+
+def _seconds(window: Window) -> Iterator[Window]:
+    """The best short windows of a passage before and after its best one."""
+    for part in (range(window.first), range(window.last + 1, len(window.evidence.pieces))):
+        found = best_window(window.evidence, SECOND_SIZE, part)
+        if found and not found.overlaps(window):
+            yield replace(found, score=found.score - SECOND_PENALTY)
+
+
 def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
     """Split the best windows (best first) into those that are shown at once and further ones.
 
@@ -247,12 +266,11 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
     shown, further = list[Window](), list[Window]()
     for window in largest:
         size = SIZES[min(len(shown), SHOWN - 1)]
-        if len(window.text) > size:
+        if window.first < window.last and len(window.text) > size:
             window = best_window(window.evidence, size) or window
-        if any(_repeats(window, other) for other in (*shown, *further)):
-            continue
         adds = len(shown) < SHOWN and window.score >= MIN_SHARE * largest[0].score
-        (shown if adds else further).append(window)
+        if not any(_repeats(window, other) for other in (*shown, *further)):
+            (shown if adds else further).append(window)
     return shown, further
 
 
@@ -263,17 +281,16 @@ def _repeats(window: Window, other: Window) -> bool:
     return len(window.terms & other.terms) > DUPLICATE_SHARE * (own if is_same else max(own, theirs))
 
 
-def nearest(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
+def nearest(windows: Iterable[Window]) -> list[Window]:
     """The best windows that do not overlap, from at most SHOWN documents, best first."""
-    ranked = sorted(zip(windows, scores, strict=True), key=lambda pair: -pair[1])
     found: list[Window] = []
-    for window, score in ranked:
+    for window in sorted(windows, key=lambda window: -window.score):
         documents = {one.hit.document_id for one in found} | {window.hit.document_id}
         if len(documents) > SHOWN or any(window.overlaps(other) for other in found):
             continue
-        if len(found) == WEAK_WINDOWS or (found and score < MIN_NEAREST_SHARE * found[0].score):
+        if len(found) == WEAK_WINDOWS or (found and window.score < MIN_NEAREST_SHARE * found[0].score):
             break
-        found.append(Window(window.evidence, window.first, window.last, window.best, score))
+        found.append(window)
     return found
 
 
@@ -284,11 +301,10 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
     """
     groups: list[list[Window]] = []
     for window in windows:
-        group = next((group for group in groups if any(_is_adjacent(window, one) for one in group)), None)
-        if group is None:
-            groups.append([window])
-        else:
-            group.append(window)
+        group = next((group for group in groups if any(_is_adjacent(window, one) for one in group)), [])
+        if not group:
+            groups.append(group)
+        group.append(window)
     names = short_names([(group[0].hit.uri, group[0].hit.title) for group in groups])
     made = [_card(n, group, name) for n, (group, name) in enumerate(zip(groups, names, strict=True), first)]
     return [card for card, _ in made], [citation for _, citations in made for citation in citations]
@@ -297,10 +313,9 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
 def _is_adjacent(window: Window, other: Window) -> bool:
     """Whether two windows are from adjacent passages of one document, or from the same passage."""
     one, two = window.hit, other.hit
+    are_near = one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
     are_parted = one is not two and any(_PARTED.match(name) for _, name in one.places)
-    if one.document_id != two.document_id or are_parted:
-        return False
-    return one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
+    return one.document_id == two.document_id and are_near and not are_parted
 
 
 def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Citation]]:

@@ -108,15 +108,13 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
     has_header = len(entries) > 2 and is_rule(document[slice(*entries[1])])
     header = entries[:2] if has_header else []
     entries = entries[len(header) :]
-    texts = [frozenset(index_terms(document[slice(*span)])) for span in entries]
+    rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
     intro = document[slice(*lines[first - 1])] if first else ""
     columns = document[slice(*header[0])] if header else ""
     named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro} {columns}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
-    wanted = [word for word in telling if any(word.is_in(terms) for terms in texts)]
-    kept = [
-        span for span, terms in zip(entries, texts, strict=True) if all(word.is_in(terms) for word in wanted)
-    ]
+    wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
+    kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
     if len(kept) < 2:
         return None
     return Listed([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS))

@@ -14,7 +14,7 @@ from ragchat.grounding.evidence import Evidence, gather, names_of
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
-from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs
+from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs, with_seconds
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
@@ -56,7 +56,7 @@ async def answer_offline(
     further: Sequence[Window] = ()
     if not windows:
         best, *others = grounding.windows
-        windows, further = chosen([await _with_replies(best, memory, limits), *others])
+        windows, further = chosen(with_seconds([await _with_replies(best, memory, limits), *others]))
     judged = _of_shown(judged, grounding.question, windows)
     return answer_with(windows, further, retrieval.candidates, judged)
 
@@ -128,7 +128,8 @@ async def _nearest(
         (similarity + window.evidence.late(window.pieces)) / 2 + W_NEAREST_RANK / max(1, window.hit.rank)
         for window, similarity in zip(windows, compared.similarities, strict=True)
     ]
-    return nearest(windows, scores), max(compared.similarities, default=0.0)
+    scored = [replace(window, score=score) for window, score in zip(windows, scores, strict=True)]
+    return nearest(scored), max(compared.similarities, default=0.0)
 
 
 def _of_named_documents(question: Question, evidence: Sequence[Evidence]) -> list[Evidence]:

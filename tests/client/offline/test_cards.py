@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import anyio
@@ -14,7 +15,18 @@ from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import SHOWN, SIZES, Window, best_window, chosen, make_cards, nearest, ranked, runs
+from ragchat.offline.cards import (
+    SHOWN,
+    SIZES,
+    Window,
+    best_window,
+    chosen,
+    make_cards,
+    nearest,
+    ranked,
+    runs,
+    with_seconds,
+)
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -435,16 +447,44 @@ async def test_hard_wrapped_text_keeps_its_lines() -> None:
     assert citation.quote in text
 
 
+def scored(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
+    pairs = zip(windows, scores, strict=True)
+    return [dataclasses.replace(window, score=score) for window, score in pairs]
+
+
+async def test_two_parts_of_a_passage_share_a_card_that_names_the_lines_between_them() -> None:
+    parts = ["The boiler is serviced in March.", *FILLER[:30], "For the boiler, call Carl before March."]
+    passage = hit("\n".join(parts))
+    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
+    shown, _ = chosen(with_seconds(windows))
+    [card], citations = make_cards(shown)
+    assert parts[0] in card.text
+    assert parts[-1] in card.text
+    assert "\n… lines " in card.text
+    assert len(citations) == 2
+    assert len(card.text) < len(passage.text) / 2
+
+
+async def test_a_second_part_must_be_better_than_that_of_another_passage() -> None:
+    question = "When is the boiler serviced?"
+    one = hit("\n".join(["The boiler is serviced in March.", *FILLER[:30], "The boiler is old."]), chunk_id=1)
+    other = hit("Carl has serviced the boiler.", chunk_id=2)
+    first, second, third = with_seconds(ranked(await evidence_in(question, one, other)))[:3]
+    assert [window.hit.chunk_id for window in (first, second, third)] == [1, 2, 1]
+    assert first.text.startswith("The boiler is serviced")
+    assert third.text.endswith("The boiler is old.")
+
+
 async def test_windows_to_compare_reach_from_each_piece_on_but_none_is_within_another() -> None:
     [evidence] = await evidence_in("garden", hit("\n".join(FILLER[:9])))
     windows = list(runs(evidence, 200))
     assert [(window.first, window.last) for window in windows] == [(n, n + 2) for n in range(7)]
-    best = nearest(windows, [0.1, 0.2, 0.9, 0.8, 0.3, 0.4, 0.5])
+    best = nearest(scored(windows, [0.1, 0.2, 0.9, 0.8, 0.3, 0.4, 0.5]))
     assert [(window.first, window.score) for window in best] == [(2, 0.9), (6, 0.5)]
 
 
 async def test_the_nearest_are_windows_of_few_documents() -> None:
     evidence = await evidence_in("garden", *(hit(f"{FILLER[n]}", chunk_id=n) for n in range(8)))
     windows = [window for one in evidence for window in runs(one, 200)]
-    best = nearest(windows, [n / 10 for n in range(8)])
+    best = nearest(scored(windows, [n / 10 for n in range(8)]))
     assert [window.hit.chunk_id for window in best] == [7, 6, 5]
