@@ -19,33 +19,18 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 SNIFFED_BYTES = 8192
-# With this many non-ASCII bytes, and no more ASCII letters, assume a non-Western encoding.
-FOREIGN_BYTES = 8
-# The candidates for such texts; each further one makes wrong guesses more likely.
-ENCODINGS = [
-    *("gb18030", "big5", "cp949", "euc_jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
+# The encodings that are guessed, by their alphabets; each further one makes wrong guesses more likely.
+LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp850", "mac_roman")
+OTHERS = (
+    *("gb18030", "big5", "cp949", "euc-jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
     *("cp1256", "cp874"),
-]
-# The letters, besides ASCII, of languages in Windows-1252: German with Dutch, French, Spanish, Portuguese,
-# Italian with names from others, the Nordic ones, Icelandic, Catalan.
-WESTERN = (
-    *("äöüßéèëïáíóú", "àâæçéèêëîïôœùûüÿ", "áéíóúüñçºª", "ãõâêôàáéíóúçüñºª", "àèéìíîòóùáúçºª"),
-    *("åæøäöéèêòôóáü", "áðéíóúýþæö", "àçéèíïóòúüñ"),
 )
-# Polish; Czech; Slovak; Hungarian; Romanian.
-CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ")
-LATIN = {
-    **{"cp1252": WESTERN, "cp1250": CENTRAL, "iso8859_2": CENTRAL, "cp1254": ("çğıöşüâîûİ",)},
-    **{"cp850": WESTERN, "mac_roman": WESTERN},
-}
-# With fewer characters outside of an alphabet, in all or of so many letters, assume that it is the right one.
-FEW_ODD, LETTERS_PER_ODD = 2, 200
-# Besides ASCII: a letter, a character between letters, or one that no text has.
-IN_WORDS = re.compile(
-    r"(?![\x00-\x7f])(?:[^\W\d_]|(?<=[^\W\d_])[^·’‘–—…\xa0\xad](?=[^\W\d_])|[\x80-\x9f─-▟\ufffd])"
-)
-# Kana make up half of a Japanese text, and hardly occur in other text decoded as Japanese.
-KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+# With more ASCII letters for each other byte, a text is in a Latin alphabet.
+LETTERS_PER_OTHER = 4
+# With less confidence in the best one, or this share of it in the most usual one, assume the most usual one.
+MIN_CONFIDENCE, ENOUGH = 0.05, 0.99
+# Control characters in ISO 8859.
+CONTROLS = re.compile(rb"[\x80-\x9f]")
 # Python's codecs that no text is in; the first takes quadratic time.
 NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
 # The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
@@ -118,7 +103,7 @@ def _decode(data: bytes) -> Text:
         return Text(data.decode("utf-8"), "utf-8")
     if (text := _mostly_utf_8(data)) is not None:
         return Text(text, "utf-8", True)
-    for encoding in (_foreign(head), "cp1252"):
+    for encoding in (_guessed(head), "cp1252"):
         with suppress(UnicodeDecodeError):
             return Text(data.decode(encoding), encoding, True)
     return Text(data.decode("latin-1"), "latin-1", True)
@@ -149,39 +134,17 @@ def _is_usual(char: str) -> bool:
     return char.isprintable() or char.isspace()
 
 
-def _foreign(head: bytes) -> str:
-    """The encoding of a text that is not UTF-8, by its beginning; cp1252 for western languages."""
-    foreign = len(head) - len(head.translate(None, NOT_ASCII))
-    letters = len(LETTERS.findall(head))
-    if foreign < max(FOREIGN_BYTES, letters):
-        return _latin(head, letters)
-    for encoding in ("cp932", "euc_jp"):
-        with suppress(UnicodeDecodeError):
-            text = codecs.getincrementaldecoder(encoding)().decode(head)
-            if len(KANA.findall(text)) > len(text) / 5:
-                return encoding
-    from charset_normalizer import from_bytes
+def _guessed(head: bytes) -> str:
+    """The encoding of a text that is not UTF-8, by its beginning: cp1252 unless another is likelier."""
+    from chardet import detect_all
 
-    # Without an incomplete character at the end.
-    whole = head[: head.rfind(b"\n") + 1] if len(head) == SNIFFED_BYTES else head
-    best = from_bytes(whole or head, cp_isolation=ENCODINGS).best()
-    return best.encoding if best is not None else "cp1252"
-
-
-def _latin(head: bytes, letters: int) -> str:
-    """The encoding whose characters belong to the alphabet of one language, if they do not in cp1252."""
-    western = _odd(head, "cp1252")
-    if western < max(FEW_ODD, letters / LETTERS_PER_ODD):
-        return "cp1252"
-    best = min(LATIN, key=lambda encoding: _odd(head, encoding))
-    return best if 4 * _odd(head, best) <= western else "cp1252"
-
-
-def _odd(head: bytes, encoding: str) -> int:
-    """The characters outside of the alphabet that most of them belong to."""
-    text = head.decode(encoding, errors="replace")
-    found = Counter(char if char in "İµ" else char.lower() for char in IN_WORDS.findall(text))
-    return min(
-        sum(count for char, count in found.items() if char not in f"{alphabet}µ")
-        for alphabet in LATIN[encoding]
-    )
+    others = len(head) - len(head.translate(None, NOT_ASCII))
+    is_latin = len(LETTERS.findall(head)) > LETTERS_PER_OTHER * others
+    encodings = {*LATIN, *(() if is_latin else OTHERS)}
+    if CONTROLS.search(head):
+        encodings.remove("iso8859_2")
+    found = detect_all(head, ignore_threshold=True, compat_names=False, include_encodings=encodings)
+    confidence = {one["encoding"].replace("-", "_"): one["confidence"] for one in found if one["encoding"]}
+    best = max(confidence, key=lambda encoding: confidence[encoding], default="cp1252")
+    likely = max(MIN_CONFIDENCE, confidence.get("cp1252", 0) / ENOUGH)
+    return best if confidence.get(best, 0) > likely else "cp1252"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import random
+
 import pytest
 
 from ragcommon.files.decoding import EmptyText, NotText, decode
 
 FOREIGN = [
     ("買い物リスト：牛乳、パン、卵", "cp932"),
-    ("会議は木曜日の午前十時に始まります。場所は三階です。", "euc_jp"),
+    ("会議は木曜日の午前十時に始まります。場所は三階です。", "euc_jis_2004"),
     ("会议将于星期四上午十点开始。地点是三楼的大会议室。", "gb18030"),
-    ("會議將於星期四上午十點開始。地點是三樓的大會議室。", "big5"),
+    ("會議將於星期四上午十點開始。地點是三樓的大會議室。", "big5hkscs"),
     ("회의는 목요일 오전 열 시에 시작합니다. 장소는 삼 층입니다.", "cp949"),
     ("Совещание начнётся в четверг в десять часов утра.", "cp1251"),
     ("Совещание начнётся в четверг в десять часов утра.", "koi8_r"),
@@ -23,6 +26,10 @@ FOREIGN = [
     ("Die Müllers wohnen in der Bäckerstraße 5. Übergabe am 3. März, Größe: 12 qm.", "cp850"),
     ("Die Gäste kommen um fünf. Größe 38. Süßes Brötchen.", "mac_roman"),
     ("Résumé de la réunion. Le café à Orléans coûte 12 euros, l’hôtel est complet.", "mac_roman"),
+    ("Mötet börjar på lördag i Göteborg, på översta våningen.", "mac_roman"),
+    ("El año que viene será mejor.", "cp850"),
+    ("Привет", "cp1251"),
+    ("会议延期。", "gb18030"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-le"),
     ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-be"),
     ("Совещание начнётся в четверг в десять часов утра.\n", "utf-16-le"),
@@ -59,6 +66,8 @@ def test_text_is_read_in_the_encoding_it_has(data: bytes, expected: tuple[str, s
         "Perché il caffè è così caro? La città è là; più tardi José e Søren, lunedì.",
         "Mødet er på rådhuset; æbler, øl og blåbær. Én gang på Ærø.",
         "De coëfficiënt van België; één reünie, café’s en ideeën.",
+        "It’s 20 °C ± 2 – “fine”, © 2019.",
+        "The price is 5 € per m².",
         "Það er þörf á að ræða ýmislegt í október; fjórtán ár síðan.",
     ],
 )
@@ -71,6 +80,14 @@ def test_only_an_encoding_that_the_file_does_not_state_is_guessed(text: str, enc
     assert decode(text.encode(encoding)).is_guessed
     assert not decode(text.encode()).is_guessed
     assert not decode(text.encode("utf-16")).is_guessed
+
+
+@pytest.mark.parametrize("first", range(0x80, 0xFF, 9))
+def test_bytes_without_a_language_are_read_somehow_and_soon(first: int) -> None:
+    data = random.Random(first).choices([*range(first, 0x100), *b" aeiou\n"], k=20_000)
+    spent = os.times().user
+    assert decode(bytes(data)).is_guessed
+    assert os.times().user - spent < 1
 
 
 def test_a_text_says_whether_its_encoding_is_uncertain() -> None:
