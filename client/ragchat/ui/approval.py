@@ -11,9 +11,10 @@ from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.approval import PermissionRequest
-from ragchat.ui.dialog import Dialog, Read
+from ragchat.ui.dialog import Dialog, Read, chosen
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
+_WORDS = {"y": "yes", "s": "session", "a": "always", "e": "edit", "n": "no", "v": "never", "f": "full"}
 # Longer arguments are shown above the question, on separate lines.
 MAX_CALL = 200
 # Lines of them that are shown until the user asks for all.
@@ -60,7 +61,7 @@ class Approvals:
             if reply is None:
                 self._stop()
                 return None
-            match (reply := reply.strip().lower())[:1]:
+            match chosen(reply, _WORDS):
                 case "y":
                     return arguments
                 case "s":
@@ -69,7 +70,7 @@ class Approvals:
                 case "a":
                     self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
                     return arguments
-                case "v" | "n" if reply.startswith(("v", "nev")):
+                case "v":
                     self._permissions.remember(tool.server, [tool.info], Rule.NEVER)
                     return None
                 case "e":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -54,6 +54,17 @@ class Dialog:
         """Wait until no question is open."""
         async with self._lock:
             pass
+
+
+def chosen(reply: str, choices: Mapping[str, str]) -> str:
+    """The letter of the choice that the user typed: the letter, or the beginning of its word.
+
+    "" for any other text: `abort` does not mean `always`.
+    """
+    typed = reply.strip().lower()
+    if typed in choices:
+        return typed
+    return next((letter for letter, word in choices.items() if typed and word.startswith(typed)), "")
 
 
 async def _read(question: str, completer: Completer | None = None, default: str = "", /) -> str | None:

@@ -14,10 +14,12 @@ from ragchat.sanitize import one_line, visible
 from ragchat.servers.asking import CANCELLED, DECLINED
 from ragchat.servers.forms import SECRET_WARNING, Form, FormField, asks_for_secret, read_form
 from ragchat.servers.visits import Address
-from ragchat.ui.dialog import Dialog, Read
+from ragchat.ui.dialog import Dialog, Read, chosen
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 
 DECLINE = "/decline"
+_SENDING = {"y": "yes", "e": "edit", "d": "decline", "c": "cancel"}
+_OPENING = {"y": "yes", "n": "no", "c": "cancel"}
 
 
 class Elicitation:
@@ -54,8 +56,8 @@ class Elicitation:
                 values.pop(name, None)
                 values |= typed
             reply = await read(f"Send this to {one_line(server)}? [Y]es, [e]dit, [d]ecline, [c]ancel ")
-            match (reply if reply is not None else "c").strip().lower()[:1]:
-                case "" | "y":
+            match chosen("c" if reply is None else reply.strip() or "y", _SENDING):
+                case "y":
                     return ElicitResult(action="accept", content=values)
                 case "e":
                     continue
@@ -114,7 +116,7 @@ class Elicitation:
         if not address.is_web_page:
             return DECLINED
         reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
-        match (reply if reply is not None else "c").strip().lower()[:1]:
+        match chosen("c" if reply is None else reply, _OPENING):
             case "y":
                 await self._open(address.url)
                 return ElicitResult(action="accept")

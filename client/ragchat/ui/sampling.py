@@ -50,7 +50,7 @@ class Sampling:
             may_send = asked.is_allowed
             if not may_send:
                 sent = await read(f"Send this to {one_line(server)}? [Y]es, [n]o ")
-                may_send = sent is not None and sent.strip().lower()[:1] in ("", "y")
+                may_send = sent is not None and sent.strip().lower() in ("", "y", "yes")
         return asked.result(completion, may_send=may_send)
 
 

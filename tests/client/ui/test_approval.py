@@ -64,6 +64,32 @@ async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Pat
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is Rule.NEVER
 
 
+@pytest.mark.parametrize("said", ["abort", "a moment", "stop", "sure?", "yaks", "exit", "v2"])
+async def test_a_word_that_is_no_choice_allows_and_remembers_nothing(tmp_path: Path, said: str) -> None:
+    permissions, user = Permissions(tmp_path), User([said])
+    approvals = Approvals(permissions, user, user.show, lambda: COLUMNS, pytest.fail)
+    assert await approvals.approve(PermissionRequest(TOOL, {})) is None
+    assert permissions.rule("files", FORGET_TOOL) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("always", Rule.ALWAYS),
+        ("SESS", Rule.SESSION),
+        ("never", Rule.NEVER),
+        ("nev", Rule.NEVER),
+        ("no", None),
+    ],
+)
+async def test_a_choice_may_be_written_out(tmp_path: Path, said: str, rule: Rule | None) -> None:
+    permissions, user = Permissions(tmp_path), User([said])
+    await Approvals(permissions, user, user.show, lambda: COLUMNS, pytest.fail).approve(
+        PermissionRequest(TOOL, {})
+    )
+    assert permissions.rule("files", FORGET_TOOL) is rule
+
+
 async def test_session_lasts_until_the_chat_ends(tmp_path: Path) -> None:
     permissions, user = Permissions(tmp_path), User(["s"])
     approvals = Approvals(permissions, user, user.show, lambda: COLUMNS, pytest.fail)

@@ -61,6 +61,8 @@ async def test_a_form_can_be_edited_before_it_is_sent() -> None:
         (["/decline"], "decline"),
         (["Ada", "/decline"], "decline"),
         (["Ada", "40", "d"], "decline"),
+        (["Ada", "40", "not yet"], "decline"),
+        (["Ada", "40", "yikes"], "decline"),
     ],
 )
 async def test_the_user_can_decline_and_cancel_at_every_point(replies: list[str | None], action: str) -> None:
@@ -85,7 +87,13 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
 
     monkeypatch.setattr("webbrowser.open", browser)
     url = "https://login.example.com/start?code=1"
-    for reply, action in ((None, "cancel"), ("", "decline"), ("n", "decline"), ("c", "cancel")):
+    for reply, action in (
+        (None, "cancel"),
+        ("", "decline"),
+        ("n", "decline"),
+        ("yikes", "decline"),
+        ("c", "cancel"),
+    ):
         assert (await visit(ScriptedDialog([reply]), url)).action == action
     assert opened == []
     user = ScriptedDialog(["y"])

@@ -77,7 +77,7 @@ async def test_the_limit_of_the_settings_holds_for_servers_too(tmp_path: Path, s
     assert server.requests[0]["max_tokens"] == 20
 
 
-@pytest.mark.parametrize("replies", [["n"], [""], [None], ["y", "n"], ["y", None]])
+@pytest.mark.parametrize("replies", [["n"], [""], [None], ["y", "n"], ["y", "yikes"], ["y", None]])
 async def test_without_the_users_leave_nothing_is_sent(
     tmp_path: Path, server: OpenAIServer, replies: list[str | None]
 ) -> None:
