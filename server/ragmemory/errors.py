@@ -19,6 +19,10 @@ class RagMemoryError(StructuredError):
     code = "MEMORY_ERROR"
 
 
+# Why a memory cannot be used after its end.
+CLOSED = "it has been closed"
+
+
 class MemoryUnusable(RagMemoryError):
     """The file cannot be opened, read or written."""
 

@@ -10,6 +10,7 @@ from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
 from ragconfig.settings import load_settings
 from ragmemory.app import make_service
+from ragmemory.errors import MemoryUnusable
 
 
 class Memory:
@@ -27,9 +28,11 @@ class Memory:
         """The full service, for everything beyond the methods here."""
         # A worker process would import the script, and so run it again if it does not test `__name__`.
         self.service.writer.preparation.worker = None
+        self._was_opened = False
 
     async def __aenter__(self) -> Self:
         await self.service.__aenter__()
+        self._was_opened = True
         return self
 
     async def __aexit__(self, *error: Any) -> bool | None:
@@ -41,6 +44,7 @@ class Memory:
         `metadata` may have `uri`, which makes it an upsert of that document, `title`, `tags` (a list),
         `created_at` (ISO 8601), and any other keys with JSON values, which `filter` can name.
         """
+        self._check_opened()
         return await self.service.writer.inject(text, metadata or {}, Origin())
 
     async def query(
@@ -50,4 +54,9 @@ class Memory:
 
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """
+        self._check_opened()
         return await self.service.search.query(text, top_k, filter, min_score)
+
+    def _check_opened(self) -> None:
+        if not self._was_opened:
+            raise MemoryUnusable(self.service.engine.place, "it is only open in `async with Memory(…)`")

@@ -18,7 +18,7 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from ragmemory.app import make_embedder
-from ragmemory.errors import BadArgument, NotAMemory
+from ragmemory.errors import BadArgument, MemoryUnusable, NotAMemory
 from ragmemory.memory import Memory
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
@@ -179,6 +179,19 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
     await to_thread.run_sync(tried.wait, 10)
     await anyio.wait_all_tasks_blocked()
     assert (await put(memory, FOX)).status == "added"
+
+
+async def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "notes.db")
+    for reason in ("only open in `async with", "has been closed"):
+        with anyio.fail_after(10):
+            with pytest.raises(MemoryUnusable, match=reason):
+                await memory.inject("text")
+            with pytest.raises(MemoryUnusable, match=reason):
+                await memory.query("text")
+            if reason.startswith("only"):
+                async with memory:
+                    await memory.inject("text")
 
 
 async def test_an_error_of_a_program_that_has_the_memory_open_is_raised_as_it_is(tmp_path: Path) -> None:

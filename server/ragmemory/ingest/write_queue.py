@@ -56,13 +56,24 @@ class _Job:
 class WriteQueue:
     """Documents with the same uri are written in the order of submission; no batch holds a uri twice."""
 
-    def __init__(self, prepare: Prepare, commit: Commit, build: Build, abandon: Abandon) -> None:
+    def __init__(
+        self,
+        prepare: Prepare,
+        commit: Commit,
+        build: Build,
+        abandon: Abandon,
+        ended: Callable[[], Exception],
+    ) -> None:
+        """`ended` makes the error of documents that are submitted, or not written yet, when `run` ends."""
         self._prepare = prepare
+        self._ended = ended
         self._commit = commit
         self._build = build
         self._abandon = abandon
         self._waiting: deque[_Job] = deque()
         self._in_progress: set[str] = set()
+        self._submitted: set[_Job] = set()
+        self._has_ended = False
         self._preparing: list[_Job] = []
         self._preparation: anyio.CancelScope | None = None
         self._changed = anyio.Event()
@@ -73,7 +84,10 @@ class WriteQueue:
 
         If it is cancelled before the commit begins, nothing is written.
         """
+        if self._has_ended:
+            raise self._ended()
         job = _Job(write, write)
+        self._submitted.add(job)
         self._waiting.append(job)
         self._changed.set()
         try:
@@ -81,6 +95,7 @@ class WriteQueue:
             if job.outcome == LONG:
                 return await self._submit_long(write)
         finally:
+            self._submitted.discard(job)
             if job.outcome == LONG:
                 self._release(write)
             elif not job.is_done:
@@ -125,11 +140,18 @@ class WriteQueue:
             await self._finished.wait()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled. Whoever still waits then, or submits later, gets an error."""
         send, receive = anyio.create_memory_object_stream[list[_Job]]()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._prepare_batches, send)
-            tasks.start_soon(self._commit_batches, receive)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._prepare_batches, send)
+                tasks.start_soon(self._commit_batches, receive)
+        finally:
+            self._has_ended = True
+            for job in self._submitted:
+                if not job.is_done:
+                    job.outcome = self._ended()
+                    job.done.set()
 
     async def _prepare_batches(self, send: ObjectSendStream[list[_Job]]) -> None:
         async with send:

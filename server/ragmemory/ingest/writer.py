@@ -12,7 +12,7 @@ from ragcommon.contract.documents import Forgotten, Injected, Metadata
 from ragcommon.contract.history import Origin
 from ragcommon.text.places import Place
 from ragmemory.embedders import Embedder
-from ragmemory.errors import DocumentNotFound
+from ragmemory.errors import CLOSED, DocumentNotFound, MemoryUnusable
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
@@ -55,7 +55,11 @@ class Writer:
         self.sweeper = Sweeper(store)
         self.preparation = Preparation(store, embedder, indexing, max_tokens, self.sweeper.wake)
         self.queue = WriteQueue(
-            self.preparation.prepare, self._commit, self.preparation.build, self.preparation.abandon
+            self.preparation.prepare,
+            self._commit,
+            self.preparation.build,
+            self.preparation.abandon,
+            lambda: MemoryUnusable(store.engine.place, CLOSED),
         )
 
     async def inject(

@@ -63,7 +63,9 @@ class Recorder:
 
 
 def queue_of(recorder: Recorder) -> WriteQueue:
-    return WriteQueue(recorder.prepare, recorder.commit, recorder.build, recorder.abandon)
+    return WriteQueue(
+        recorder.prepare, recorder.commit, recorder.build, recorder.abandon, lambda: EOFError("closed")
+    )
 
 
 def ask(text: str, uri: str = "") -> Write:
@@ -261,3 +263,27 @@ async def test_a_long_document_is_written_by_itself_and_restarted_if_it_vanished
     assert recorder.staged == ["long", "long"]
     assert recorder.given_up == ["long"]
     assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])
+
+
+async def test_whoever_waits_or_submits_at_the_end_gets_an_error() -> None:
+    recorder = Recorder()
+    recorder.gate = anyio.Event()
+    queue = queue_of(recorder)
+    errors: list[str] = []
+
+    async def submit(text: str) -> None:
+        try:
+            await queue.submit(ask(text))
+        except EOFError:
+            errors.append(text)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as callers, anyio.create_task_group() as worker:
+            worker.start_soon(queue.run)
+            for text in ("being committed", "being prepared", "waiting"):
+                callers.start_soon(submit, text)
+                await anyio.wait_all_tasks_blocked()
+            worker.cancel_scope.cancel()
+        await submit("late")
+    assert sorted(errors) == ["being committed", "being prepared", "late", "waiting"]
+    assert recorder.batches == []

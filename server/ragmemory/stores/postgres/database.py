@@ -22,6 +22,7 @@ import anyio.lowlevel
 
 from ragcommon.contract.maintenance import Verified
 from ragmemory.errors import (
+    CLOSED,
     BackupFailed,
     CommitUnknown,
     CopyFailed,
@@ -121,7 +122,7 @@ class PostgresEngine:
             return
         async with self._opening:
             if self._is_closed:
-                raise MemoryUnusable(self.place, "it has been closed")
+                raise MemoryUnusable(self.place, CLOSED)
             if not self._is_open:
                 self.on_opening()
                 async with self._mapped():

@@ -22,7 +22,15 @@ from ragcommon.contract.maintenance import Verified
 from ragcommon.files.folder import Folder
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import Readable, readable
-from ragmemory.errors import CopyFailed, MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable, NotStored
+from ragmemory.errors import (
+    CLOSED,
+    CopyFailed,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
+    MemoryUnusable,
+    NotStored,
+)
 from ragmemory.stores.engine import EXISTS, OnCopied, OnProgress
 from ragmemory.stores.sqlite import backup
 from ragmemory.stores.sqlite import connection as connections
@@ -133,7 +141,7 @@ class SqliteEngine:
             return
         async with self._opening:
             if self._is_closed:
-                raise MemoryUnusable(str(self.path), "it has been closed")
+                raise MemoryUnusable(str(self.path), CLOSED)
             if not self.openings:
                 self.on_opening()
                 await self._open()
@@ -356,7 +364,8 @@ class SqliteEngine:
         await self.ensure_open()
         async with self._use.shared():
             if not self._is_open:  # closed, or not opened again, since then
-                raise MemoryUnusable(str(self.path), "the file that is there now could not be opened")
+                reason = CLOSED if self._is_closed else "the file that is there now could not be opened"
+                raise MemoryUnusable(str(self.path), reason)
             try:
                 with self._mapped():
                     yield
