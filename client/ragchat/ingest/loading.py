@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # How long one request waits for a job to end. The progress bar moves this often.
 WAIT_SECONDS = 0.5
+# After how many jobs that other processes ran a caller gives up to start its own.
+JOBS_OF_OTHERS = 20
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
 
@@ -98,8 +100,12 @@ async def _run(
     job = await start()
     try:
         job = await _follow(memory, job, report, on_progress)
-        if not report.outcomes and (job.files or job.status == "cancelled"):
-            # Another process ran the same job, or was killed. In a new one, its files count as unchanged.
+        for count in range(JOBS_OF_OTHERS):
+            is_of_another = not report.outcomes and (job.files or job.status == "cancelled")
+            if not is_of_another or (count and job.error is not None):
+                break
+            # Another process ran the same job, or was killed. In a new one, its files count as unchanged;
+            # that may be the job of a third process, which waited as well.
             job = await start()
             job = await _follow(memory, job, report, on_progress)
     except anyio.get_cancelled_exc_class():

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from ragchat.errors import MemoryRefused
 from ragchat.ingest.loading import load_files
 from ragchat.ingest.report import Document, InjectReport, Progress
+from ragchat.memory.client import MemoryClient
+from ragcommon.contract.files import FileOutcome, Ingestion, IngestionStatus
 from tests.support.memories import SwitchableEmbedder
 from tests.support.memory import memory_in
 
@@ -154,6 +157,35 @@ def test_many_documents_that_failed_for_the_same_reason_are_one_line() -> None:
     report.texts.append(Document("x.png", None, "failed", error=bad))
     assert [*report.failures(3, full)] == [*(f"failed: {name}" for name in names), "failed: 1 more"]
     assert [*report.failures(2, full)] == ["failed: note:1 and 2 other documents", f"failed: {bad}"]
+
+
+class BusyMemory:
+    """A memory in which `others` processes load the same folder first, one after the other."""
+
+    mirror = None
+
+    def __init__(self, others: int) -> None:
+        self.others = others
+        self.jobs: list[Ingestion] = []
+
+    async def start_ingestion(self, paths: list[str], *, prune: bool, group: str) -> Ingestion:
+        number = len(self.jobs)
+        self.jobs.append(
+            Ingestion(f"{number}", paths, prune, f"run {number}", group, "", status="completed", files=1)
+        )
+        return self.jobs[-1]
+
+    async def ingestion(self, job_id: str, after: int, _: float) -> IngestionStatus:
+        outcome = FileOutcome("file:///a.md", "unchanged", "id", 2)
+        is_mine = int(job_id) >= self.others
+        return IngestionStatus(self.jobs[int(job_id)], [outcome][after:] if is_mine else [])
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 5])
+async def test_a_load_that_waited_for_others_counts_its_files(others: int) -> None:
+    memory = cast(MemoryClient, BusyMemory(others))
+    report = await load_files(memory, ["/docs"])
+    assert report.summary() == "1 unchanged (2 chunks)."
 
 
 async def test_missing_documents_are_removed_only_with_prune(tmp_path: Path, docs: Path) -> None:
