@@ -35,7 +35,17 @@ def references(document: str) -> Sequence[str]:
         path = Path(document).expanduser().resolve()
     except (OSError, RuntimeError, ValueError):  # an unknown user's home, a circle of links, a NUL
         return (document,)
-    return (document, path.as_uri())
+    # A path that is not UTF-8 is no text that a server could take; in its URI the bytes are escaped.
+    return (document, path.as_uri()) if is_unicode(document) else (path.as_uri(),)
+
+
+def is_unicode(words: str) -> bool:
+    """Whether an argument was decoded without the lone surrogates of a path that is not UTF-8."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def exact_glob(uri: str) -> str:
@@ -78,8 +88,9 @@ def path_globs(words: str) -> Sequence[str]:
     parts = words.split("/")
     wild = next(index for index, part in enumerate(parts) if is_glob(part))
     *_, folder = references("/".join(parts[:wild]) or ("/" if wild else "."))
-    end = quote("/".join(parts[wild:]), safe=_SYNTAX)
-    return (f"{exact_glob(folder).rstrip('/')}/{end}", f"*/{quote(words, safe=_SYNTAX)}", words)
+    end = _encoded("/".join(parts[wild:]))
+    globs = (f"{exact_glob(folder).rstrip('/')}/{end}", f"*/{_encoded(words)}", words)
+    return globs if is_unicode(words) else globs[:2]
 
 
 def part_globs(words: str) -> Sequence[str]:
@@ -94,7 +105,7 @@ def name_globs(name: str) -> Sequence[str]:
 
 def _spellings(words: str) -> Sequence[str]:
     encoded = either_case(words.replace("\\", "/"), _encoded)
-    return [*dict.fromkeys((encoded, either_case(words)))]
+    return [*dict.fromkeys((encoded, either_case(words)))] if is_unicode(words) else [encoded]
 
 
 def either_case(text: str, write: Callable[[str], str] = str) -> str:
@@ -102,8 +113,8 @@ def either_case(text: str, write: Callable[[str], str] = str) -> str:
     return "".join(_either_case(character, write) for character in text)
 
 
-def _encoded(character: str) -> str:
-    return quote(character, safe=_SYNTAX)
+def _encoded(text: str) -> str:
+    return quote(text, safe=_SYNTAX, errors="surrogateescape")
 
 
 def _either_case(character: str, write: Callable[[str], str]) -> str:

@@ -22,6 +22,7 @@ from ragchat.uris import (
     exact_glob,
     folder_globs,
     is_glob,
+    is_unicode,
     name_globs,
     part_globs,
     path_globs,
@@ -210,7 +211,8 @@ def _meanings(words: str) -> Iterator[dict[str, Any]]:
     if is_glob(words):
         for glob in path_globs(words):
             yield {"uri": glob}
-    yield {"tags": [words]}
+    if is_unicode(words):
+        yield {"tags": [words]}
     if words.startswith("#"):
         yield {"tags": [words[1:]]}
     if not is_glob(words):

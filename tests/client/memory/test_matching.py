@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -138,6 +139,28 @@ async def test_a_name_alone_removes_nothing_and_the_error_has_its_path(tmp_path:
         with pytest.raises(MemoryRefused, match=r"no document arden\.md in memory"):
             await forget(memory, "arden.md", "")
         assert (await forget(memory, path, "")).uri == Path(path).as_uri()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the names of files are Unicode")
+async def test_a_path_that_is_not_utf_8_is_found_by_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, missing = os.fsdecode(b"my dir/b\xe4d.md"), os.fsdecode(b"my dir/n\xf6.md")
+    uri = (tmp_path / path).as_uri()
+    async with loaded(tmp_path) as memory:
+        await memory.inject("This is bad.", {"uri": uri})
+        assert (await match(memory, path)).documents[0].uri == uri
+        assert (await match(memory, os.fsdecode(b"b\xe4d"))).documents[0].uri == uri
+        assert (await about_one(memory, path, memory.show)).uri == uri
+        with pytest.raises(NoDocumentMatches):
+            await match(memory, missing)
+        for ask in (memory.show, memory.versions):
+            with pytest.raises(MemoryRefused, match=r"no document .*n%F6\.md in memory"):
+                await about_one(memory, missing, ask)
+        with pytest.raises(MemoryRefused, match=r"no document .*n%F6\.md in memory"):
+            await forget(memory, missing, "")
+        assert (await forget(memory, path, "")).uri == uri
 
 
 async def test_a_document_that_was_removed_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
