@@ -296,6 +296,11 @@ class Conversation:
         """The turn that /why and /sources show."""
         return self.session.turns[-1] if self.session.turns else None
 
+    @property
+    def unanswered(self) -> str:
+        """The last question, if it got no answer: it failed, or was stopped before its first word."""
+        return self._unanswered[0]
+
     def more_cards(self, count: int) -> Turn | None:
         """The last turn with `count` more of the cards found for it; None if there are no more of them."""
         turn = self.last_turn

@@ -9,6 +9,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
+from ragchat.sanitize import one_line
 from ragchat.ui.slash import (
     answers,
     code,
@@ -196,6 +197,10 @@ COMMANDS = (
     SlashCommand("quit", "", "leave the chat", program.leave, aliases=("exit", "q")),
 )
 
+# Characters of a question that tell which one is meant.
+MAX_QUESTION = 60
+# They show, judge or copy the last answer.
+_OF_ANSWER = frozenset({"sources", "open", "more", "good", "bad", "why", "copy"})
 BY_NAME = {name: command for command in COMMANDS for name in command.names}
 
 
@@ -218,4 +223,8 @@ async def run(context: ChatContext, line: str) -> None:
         raise UnexpectedArgument(command.name)
     if reason := command.obstacle(context):
         raise CommandNotPossible(command.name, reason)
+    conversation = context.conversation
+    if command.name in _OF_ANSWER and conversation.unanswered and conversation.last_turn is not None:
+        answered = one_line(conversation.last_turn.question, MAX_QUESTION)
+        context.screen.note(f"The last question has no answer. This is about: {answered}")
     await command.run(context, argument)

@@ -132,6 +132,22 @@ async def test_the_last_answer_is_judged_and_its_document_watched(asked: Room, t
     assert "How hot is green tea brewed?" in await asked.run("/stale")
 
 
+async def test_after_a_question_without_an_answer_the_answer_before_is_named(asked: Room) -> None:
+    before = "The last question has no answer. This is about: How hot is green tea brewed?\n"
+    offline = asked.context.conversation.model
+    with OpenAIServer([Reply(status=401, message="no")]) as server:
+        asked.context.conversation.model = ModelSelection(
+            replace(model_settings(), name="test-model", base_url=server.base_url), {}
+        )
+        assert "needs a key" in await asked.say("What is pressed at nine bar?")
+        for line in ("/good", "/bad nowhere", "/why", "/sources"):
+            assert before in await asked.run(line)
+        await asked.context.conversation.model.aclose()
+    asked.context.conversation.model = offline
+    assert "Espresso" in await asked.run("/retry")
+    assert before not in await asked.run("/why")
+
+
 def test_the_table_has_every_command_once_with_help_for_each() -> None:
     assert [command.name for command in slash.COMMANDS] == list(NAMES)
     assert all(command.help and command.help[0].islower() for command in slash.COMMANDS)
