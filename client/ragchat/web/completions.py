@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -27,7 +27,7 @@ from ragchat.sanitize import sanitize
 from ragchat.settings import ModelSettings
 from ragchat.turn.events import Delta, Emit, Event, Reasoning, Shown, ignore
 from ragchat.turn.types import Turn
-from ragchat.web.errors import NotFound, openai_error, openai_response
+from ragchat.web.errors import NoSuchModel, NotFound, openai_error, openai_response
 from ragchat.web.programs import listed_models
 from ragchat.web.protocol import (
     OWN_MODEL,
@@ -49,17 +49,30 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 async def models(site: Site, _: Request) -> Response:
+    listed = [_model(OWN_MODEL), *map(_model, await _others(site))]
+    return json_response({"object": "list", "data": listed})
+
+
+async def model(site: Site, request: Request) -> Response:
+    name = request.path_params["name"]
+    if name != OWN_MODEL and name not in await _others(site):
+        raise NoSuchModel(name)
+    return json_response(_model(name))
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": OWN_MODEL}
+
+
+async def _others(site: Site) -> Sequence[str]:
+    """The models that can be asked besides the one of the settings."""
     settings = site.settings.table("model", ModelSettings)
     async with aclosing(ModelSelection(settings, os.environ)) as selection:
         try:
-            names = await listed_models(selection)
+            return await listed_models(selection)
         except RagChatError as error:  # A question gets it as its answer.
             log.warning("%s", error)
-            names = []
-    listed = [
-        {"id": name, "object": "model", "created": 0, "owned_by": OWN_MODEL} for name in [OWN_MODEL, *names]
-    ]
-    return json_response({"object": "list", "data": listed})
+            return []
 
 
 async def complete(site: Site, request: Request) -> Response:
@@ -93,6 +106,7 @@ def _route(path: str, handler: Callable[[Site, Request], Awaitable[Response]], *
 
 ROUTES = (
     _route("/v1/models", models, "GET"),
+    _route("/v1/models/{name:path}", model, "GET"),
     _route("/v1/chat/completions", complete, "POST"),
     _route("/v1/{rest:path}", nothing, *_METHODS),
 )

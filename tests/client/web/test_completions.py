@@ -270,6 +270,18 @@ async def test_open_webui_gets_models_an_answer_and_its_sources_in_order(tmp_pat
     assert own["notices"] == []
 
 
+async def test_a_model_can_be_looked_up_by_its_name(tmp_path: Path) -> None:
+    with OpenAIServer() as model:
+        async with door(tmp_path, model) as opened:
+            for name in ("ragchat", "test-model"):
+                found = await opened.client.get(f"/v1/models/{name}", headers=opened.token)
+                assert (found.json()["id"], found.json()["object"]) == (name, "model")
+            missing = await opened.client.get("/v1/models/a/b", headers=opened.token)
+            assert (await opened.client.get("/v1/models/ragchat")).status_code == 401
+    assert missing.status_code == 404
+    assert missing.json()["error"]["message"].startswith("There is no model 'a/b' here.")
+
+
 def test_open_webui_finds_a_number_though_a_lower_one_is_not_cited() -> None:
     given = [Candidate(hit(f"Text {n}.", chunk_id=n), True, "relevant", n) for n in (1, 2, 3)]
     metadata = open_webui_event(Answer("So [3].", candidates=given))["data"]["metadata"]
