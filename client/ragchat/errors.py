@@ -501,6 +501,7 @@ class UnknownRole(UnknownName):
     code = "ROLE_UNKNOWN"
     sentence = "There is no role {name}."
     hint = "{guess}`ragchat prompt ls` lists them."
+    chat_hint = "{error.guess}/role lists them."
 
 
 class UnknownPrompt(UnknownName):

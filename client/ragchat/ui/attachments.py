@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 # What looks like the path of a file; `@anna` and `@2.0` do not.
 _PATH = re.compile(r"[/\\]|\.\w*[^\W\d]\w*$")
-_LAST = re.compile(r"(?<!\S)@(\S*)$")
+_LAST = re.compile(r'(?<!\S)@(?:"([^"]*)|(\S*))$')
 # What may follow a mention within a sentence.
 _PUNCTUATION = ".,;:!?)"
 # A template whose only variable is its end.
@@ -138,13 +138,18 @@ async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Comp
     """Complete the mention at the end of `text`: paths first, which need no server."""
     if not (last := _LAST.search(text)):
         return
-    typed = last[1]
+    is_quoted = last[1] is not None
+    typed = last[1] if is_quoted else last[2]
     for number, path in enumerate(PATHS.get_completions(Document(typed), CompleteEvent())):
         if number == MAX_COMPLETIONS:
             break
         whole = typed + path.text
-        shown = f'"{whole}"' if " " in whole else whole
-        yield Completion(shown, -len(typed), display=path.display)
+        if is_quoted or " " in whole:
+            # After a folder the name goes on.
+            whole = f'"{whole}/' if path.display_text.endswith("/") else f'"{whole}"'
+        yield Completion(whole, -len(typed) - is_quoted, display=path.display)
+    if is_quoted:
+        return
     offers = context.conversation.servers.offers() if context else {}
     server, colon, uri = typed.partition(":")
     if not colon:

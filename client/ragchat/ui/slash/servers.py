@@ -10,6 +10,7 @@ from ragchat.console import describe
 from ragchat.errors import ArgumentMissing, RagChatError, UnknownServer
 from ragchat.servers.managed import ServerState
 from ragchat.ui.slash.completions import matching
+from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
@@ -31,6 +32,12 @@ ACTIONS = {
     "forget": "forget what you allowed or forbade a server",
     "log": "show the last lines of a server's log",
     "tools": "show the tools of a server",
+}
+# What `ragchat mcp` can do, and the chat cannot.
+SHELL_ACTIONS = {
+    "add": "`ragchat mcp add NAME -- COMMAND` adds a server; then /mcp reload starts it",
+    "import": "`ragchat mcp import` copies the servers of other programs; then /mcp reload starts them",
+    "rm": "`ragchat mcp rm NAME` removes a server; /mcp disable NAME stops it",
 }
 
 
@@ -59,6 +66,8 @@ async def mcp(context: ChatContext, argument: str) -> None:
         if action not in ACTIONS:  # It may be a mistyped one of them.
             error.near = error.near or difflib.get_close_matches(action, ACTIONS, n=1)
         error.hint = f"{error.guess}/mcp shows the servers."
+        if action in SHELL_ACTIONS:
+            error.hint = f"In a shell, {SHELL_ACTIONS[action]}."
         raise
     if unusable is not None:
         raise unusable
@@ -114,7 +123,8 @@ async def _show_one(context: ChatContext, server: ManagedServer) -> None:
     from ragchat.servers.connection import Connection
 
     screen = context.screen
-    tools = f", {len(await server.known_tools())} tools" if server.state is ServerState.READY else ""
+    known = len(await server.known_tools()) if server.state is ServerState.READY else None
+    tools = "" if known is None else f", {counted(known, 'tool')}"
     screen.show(f"{server.name}: {server.state}{tools}  {server.shown}")
     if isinstance(server, Connection) and server.state in (ServerState.UNASKED, ServerState.DISABLED):
         for line in _how_to_start(server):
@@ -148,7 +158,7 @@ async def tools(context: ChatContext, _: str) -> None:
     """How many tools each server has, and what their descriptions cost in every prompt."""
     costs = await context.conversation.toolbox.costs()
     for server, (count, tokens) in costs.items():
-        context.screen.show(f"{server}: {count} {'tool' if count == 1 else 'tools'}, about {tokens:,} tokens")
+        context.screen.show(f"{server}: {counted(count, 'tool')}, about {tokens:,} tokens")
     total = sum(tokens for _, tokens in costs.values())
     budget = context.conversation.toolbox.budget
     if total > budget:

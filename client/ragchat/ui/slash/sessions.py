@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable
@@ -73,12 +75,22 @@ def show_resumed(context: ChatContext) -> None:
     context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}){place}.")
 
 
+def _free_name(session_id: str) -> str:
+    """A name in the working folder that no earlier export has."""
+    name = f"ragchat-{session_id}"
+    return next(
+        file
+        for number in itertools.count(1)
+        if not os.path.lexists(file := f"{name}-{number}.md" if number > 1 else f"{name}.md")
+    )
+
+
 async def export(context: ChatContext, argument: str) -> None:
     """Write the conversation to a file. Raises NotWritable, FileAlreadyExists, OSError."""
     import anyio
 
     session = context.conversation.session
-    path = await anyio.Path(unquoted(argument) or f"ragchat-{session.session_id}.md").expanduser()
+    path = await anyio.Path(unquoted(argument) or _free_name(session.session_id)).expanduser()
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))

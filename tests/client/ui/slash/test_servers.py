@@ -66,6 +66,10 @@ async def test_an_unknown_server_is_an_error_that_says_what_can_be_typed(room: R
         ("goood", "Did you mean good? /mcp shows the servers."),
         ("log goood", "Did you mean good? /mcp shows the servers."),
         ("relaod", "Did you mean reload? /mcp shows the servers."),
+        (
+            "add",
+            "In a shell, `ragchat mcp add NAME -- COMMAND` adds a server; then /mcp reload starts it.",
+        ),
         ("nope", "/mcp shows the servers."),
     ):
         with pytest.raises(UnknownServer) as caught:

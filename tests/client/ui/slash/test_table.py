@@ -550,6 +550,7 @@ async def test_without_an_id_the_last_other_conversation_is_resumed(asked: Room)
         ("/in nothing*", "/memory lists the documents; /in * asks all of them."),
         ("/resume nope", "/sessions lists them."),
         ("/notebook nope", "/notebook lists them."),
+        ("/role nope", "/role lists them."),
     ],
 )
 async def test_an_unknown_name_hints_at_a_command_of_the_chat(asked: Room, line: str, hint: str) -> None:
@@ -566,6 +567,13 @@ async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room
     with pytest.raises(NotWritable, match=r"as Markdown \(\.md, \.txt\) or JSON \(\.json\), not as \.pdf\.$"):
         await asked.run("/export talk.pdf")
     assert not (tmp_path / "talk.pdf").exists()
+
+
+async def test_export_without_a_name_chooses_a_free_one(asked: Room, tmp_path: Path) -> None:
+    session = asked.context.conversation.session.session_id
+    for name in (f"ragchat-{session}.md", f"ragchat-{session}-2.md", f"ragchat-{session}-3.md"):
+        assert await asked.run("/export") == f"Wrote {name}.\n"
+        assert (tmp_path / name).read_text("utf-8").count("How hot is green tea brewed?") > 0
 
 
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
