@@ -194,6 +194,27 @@ async def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
                     await memory.inject("text")
 
 
+UNCLOSED = """
+import asyncio, sys
+from ragmemory import Memory
+
+async def main():
+    memory = await Memory(sys.argv[1]).__aenter__()
+    print((await memory.inject("The fox jumps.", {"uri": "fox"})).status)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_program_that_never_closes_its_memory_ends_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with anyio.fail_after(60):
+        done = await anyio.run_process([sys.executable, "-c", UNCLOSED, str(path)])
+    assert done.stdout.split() == [b"added"]
+    async with Memory(path) as memory:
+        assert [hit.uri for hit in (await memory.query("fox")).hits] == ["fox"]
+
+
 async def test_an_error_of_a_program_that_has_the_memory_open_is_raised_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="is empty"):
         async with Memory(tmp_path / "notes.db") as memory:

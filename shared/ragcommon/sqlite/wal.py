@@ -49,13 +49,17 @@ async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = F
     import aiosqlite
 
     # isolation_level None: sqlite3 begins no transactions by itself.
-    connection = await aiosqlite.connect(
+    opening = aiosqlite.connect(
         place,
         uri=isinstance(place, str),
         timeout=busy_seconds,
         isolation_level=None,
         factory=_Connection,
     )
+    # A program that does not close its memory, such as a notebook, ends all the same: what was answered is on
+    # the disk. Before aiosqlite 0.22 a connection is its own thread.
+    getattr(opening, "_thread", opening).daemon = True
+    connection = await opening
     try:
         await connection.execute("PRAGMA foreign_keys = ON")
         await connection.execute("PRAGMA synchronous = FULL")
