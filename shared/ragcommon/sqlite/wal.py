@@ -58,7 +58,8 @@ async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = F
     )
     # A program that does not close its memory, such as a notebook, ends all the same: what was answered is on
     # the disk. Before aiosqlite 0.22 a connection is its own thread.
-    getattr(opening, "_thread", opening).daemon = True
+    thread: Any = getattr(opening, "_thread", opening)
+    thread.daemon = True
     connection = await opening
     try:
         await connection.execute("PRAGMA foreign_keys = ON")
