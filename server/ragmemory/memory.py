@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
 from ragconfig.settings import load_settings
 from ragmemory.app import make_service
-from ragmemory.errors import MemoryUnusable
+from ragmemory.errors import BadArgument, MemoryUnusable
 
 
 class Memory:
@@ -45,6 +46,8 @@ class Memory:
         `created_at` (ISO 8601), and any other keys with JSON values, which `filter` can name.
         """
         self._check_opened()
+        _check("text", text, str)
+        _check("metadata", metadata, dict, optional=True)
         return await self.service.writer.inject(text, metadata or {}, Origin())
 
     async def query(
@@ -55,8 +58,23 @@ class Memory:
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """
         self._check_opened()
+        _check("text", text, str)
+        _check("top_k", top_k, Integral, "int")
+        _check("filter", filter, dict, optional=True)
+        _check("min_score", min_score, Real, "float")
+        if top_k < 1:
+            raise BadArgument("top_k", f"is {top_k}, which is less than 1")
+        if not 0 <= min_score <= 1:
+            raise BadArgument("min_score", f"is {min_score}, which is not from 0 to 1")
         return await self.service.search.query(text, top_k, filter, min_score)
 
     def _check_opened(self) -> None:
         if not self._was_opened:
             raise MemoryUnusable(self.service.engine.place, "it is only open in `async with Memory(…)`")
+
+
+def _check(name: str, value: object, kind: type, called: str = "", *, optional: bool = False) -> None:
+    """Scripts have no type checker to tell them. Raises BadArgument."""
+    if not isinstance(value, kind) and not (optional and value is None):
+        expected = (called or kind.__name__) + (" or None" if optional else "")
+        raise BadArgument(name, f"must be of type {expected}, not {type(value).__name__}")

@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -192,6 +193,27 @@ async def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
             if reason.startswith("only"):
                 async with memory:
                     await memory.inject("text")
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "sentence"),
+    [
+        ("query", {"text": None}, "text must be of type str, not NoneType."),
+        ("query", {"text": "a", "top_k": "3"}, "top_k must be of type int, not str."),
+        ("query", {"text": "a", "top_k": 0}, "top_k is 0, which is less than 1."),
+        ("query", {"text": "a", "filter": "b"}, "filter must be of type dict or None, not str."),
+        ("query", {"text": "a", "min_score": 5}, "min_score is 5, which is not from 0 to 1."),
+        ("inject", {"text": b"a"}, "text must be of type str, not bytes."),
+        ("inject", {"text": "a", "metadata": "b"}, "metadata must be of type dict or None, not str."),
+    ],
+)
+async def test_an_argument_of_the_wrong_type_is_named(
+    tmp_path: Path, method: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    async with Memory(tmp_path / "notes.db") as memory:
+        with pytest.raises(BadArgument) as caught:
+            await getattr(memory, method)(**arguments)
+    assert str(caught.value) == sentence
 
 
 UNCLOSED = """
