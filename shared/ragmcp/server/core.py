@@ -29,7 +29,7 @@ from ragmcp.protocol.jsonrpc import Request
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
-from ragmcp.server.tools import Tool, tool_methods
+from ragmcp.server.tools import Tool, by_name, tool_methods
 from ragmcp.streams import Stream
 from ragmcp.tracing import enter
 
@@ -65,10 +65,11 @@ class Server:
     ) -> None:
         """`prompts` are iterated at the first request for one; `logs`: the tools send log messages.
 
-        `withheld` makes the error of a call for each tool that exists but is not offered.
+        `withheld` makes the error of a call for each tool that exists but is not offered. Raises
+        BadFunction for a tool that is none, and for two of the same name.
         """
         self.info = base.Implementation(name=name, version=version)
-        self.tools = {tool.name: tool for tool in tools}
+        self.tools = by_name(tools)
         self.withheld = withheld or {}
         self._resources = resources
         self._prompts = prompts

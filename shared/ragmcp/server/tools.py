@@ -9,7 +9,7 @@ import ast
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache, partial
 from types import CodeType
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -89,6 +89,17 @@ def tool(
         open_world_hint=False,
     )
     return lambda function: _make(function, annotations, background)
+
+
+def by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    """The tools by their names. Raises BadFunction for one without `@tool()`, and for two of a name."""
+    found = dict[str, Tool]()
+    for one in tools:
+        if not isinstance(one, Tool):
+            raise errors.BadFunction(getattr(one, "__name__", repr(one)), "it was not made with @tool()")
+        if found.setdefault(one.name, one) is not one:
+            raise errors.BadFunction(one.name, "another tool has the same name")
+    return found
 
 
 def _make(function: Function, annotations: schema.ToolAnnotations, background: bool) -> Tool:

@@ -34,6 +34,9 @@ async def open_stdio(
     server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
     Raises ServerNotStarted, and what `ragmcp.client.features.connect` raises.
     """
+    if isinstance(command, str) or not command:
+        words = [command] if isinstance(command, str) else command
+        raise ServerNotStarted(words, "its command must be a list of words, the program first")
     async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
         identity = Implementation(name=client_name, version=client_version)
         answered = False

@@ -12,6 +12,7 @@ import jsonschema
 import msgspec
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct
+from msgspec.structs import replace
 
 from ragmcp.errors import BadFunction, InvalidParams
 from ragmcp.protocol.json_schema import flat_schema
@@ -264,6 +265,18 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
     for function, reason in cases:
         with pytest.raises(BadFunction, match=reason):
             tool()(function)
+
+
+def test_a_server_takes_tools_alone_and_each_name_once() -> None:
+    async def bare(_: Call) -> str:
+        """Was not decorated."""
+        return ""
+
+    with pytest.raises(BadFunction, match=r"bare cannot be a tool: it was not made with @tool\(\)"):
+        Server("s", tools=[cast(Any, bare)])
+    assert Server("s", tools=[plain, plain]).tools == {"plain": plain}
+    with pytest.raises(BadFunction, match="plain cannot be a tool: another tool has the same name"):
+        Server("s", tools=[plain, replace(plain, background=True)])
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25", "2026-07-28"])

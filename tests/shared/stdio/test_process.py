@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -19,6 +20,7 @@ import pytest
 
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.stdio import process
+from ragmcp.stdio.connect import open_stdio
 from ragmcp.stdio.opening import open_pipes
 from ragmcp.stdio.pipes import Pipes
 from ragmcp.stdio.process import ServerProcess
@@ -199,6 +201,13 @@ async def test_a_server_that_does_not_start_says_why(
 def test_an_error_of_no_file_names_none() -> None:
     error = OSError(errno.EMFILE, "Too many open files")
     assert process._reason(error, ["a-server"]) == "too many open files"
+
+
+@pytest.mark.parametrize("command", ["python server.py", [], ""])
+async def test_a_command_that_is_no_list_of_words_is_refused(command: Any) -> None:
+    with pytest.raises(ServerNotStarted, match="a list of words, the program first"):
+        async with open_stdio(command):
+            pass
 
 
 async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
