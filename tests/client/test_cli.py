@@ -83,6 +83,8 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["query", "x", "--in", "notes", "--in", "letters"],
         ["--model", "m", "ask", "x", "--offline"],
         ["inject", "file.md", "--uri", "note:1"],
+        ["inject", "-", "--addresses", "-"],
+        ["ask", "-", "-f", "-"],
         ["ask", "x", "--off"],
         ["--memory", "", "query", "x"],
         ["ask", "x", "--session", ""],

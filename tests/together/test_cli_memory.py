@@ -153,6 +153,12 @@ def test_a_question_about_text_on_stdin_or_in_a_file_is_answered_from_it(ragchat
     assert "backup of the photos failed" in piped["answer"]
     assert {citation["uri"] for citation in piped["citations"]} == {"stdin"}
     assert "backup of the photos failed" in ragchat("ask", "-f", "backup.log", "What failed?").out
+    named = ragchat("ask", "-f", "-", "What failed?", "-f", "backup.log", stdin="Nothing failed.")
+    assert "Nothing failed." in named.out
+    assert "Answering from the text on stdin" not in named.err
+    assert (
+        ragchat("ask", "-f", "-", "What failed?", stdin="").err == "ragchat: The input from stdin is empty.\n"
+    )
     for question in ("What failed?", "Who composed Tosca?", "Which disk is the fastest one?"):
         assert "memory" not in ragchat("ask", "-f", "backup.log", question).out
     assert "75" in ragchat("ask", "How hot is green tea brewed?", stdin=" \n").out
@@ -315,6 +321,8 @@ def test_web_pages_are_loaded_beside_files_and_kept_in_step(ragchat: Program) ->
         gone = ragchat("sync", "--allow-private")
         assert (gone.out, gone.code) == ("1 missing.\n", 0)
         assert gone.err == f"missing: {tea} answers 404 Not Found; memory keeps what it has of it\n"
+    bad = ragchat("inject", "--addresses", "-", stdin="tea.md\n")
+    assert "The addresses in - cannot be loaded: line 1 is not an address: 'tea.md'." in bad.err
     bad = ragchat("inject", "--addresses", "tea.md")
     assert (bad.code, "is not an address" in bad.err) == (1, True)
 

@@ -59,6 +59,8 @@ def _check_ask(arguments: Namespace) -> str:
         return "name a question, or a prompt with --prompt"
     if arguments.no_session and (arguments.session or arguments.resume):
         return "--no-session cannot be combined with --session and -c"
+    if arguments.question == ["-"] and "-" in arguments.files:
+        return "stdin has either the question or the text"
     if arguments.files and arguments.scope:
         return "--in chooses documents of memory: it cannot be combined with -f"
     if arguments.files and arguments.notebook:
@@ -91,7 +93,7 @@ ASK = command(
         action="append",
         dest="files",
         default=[],
-        help="ask about this file instead of memory; so is text on stdin",
+        help="ask about this file instead of memory, - is stdin; so is text on stdin",
     ),
     flag("--no-session", help="do not save the question and its answer"),
     *CONVERSATION,

@@ -12,6 +12,8 @@ def _check_inject(arguments: Namespace) -> str:
         return "--uri is the URI of the document from stdin: it needs the path -"
     if not arguments.paths and not arguments.addresses:
         return "it needs a PATH, or --addresses FILE"
+    if arguments.addresses == "-" and "-" in arguments.paths:
+        return "stdin has either a text or the addresses"
     return ""
 
 
@@ -37,7 +39,9 @@ COMMANDS = (
             metavar="PATH",
             help="a file or folder, the address of a web page, or - to read stdin",
         ),
-        argument("--addresses", metavar="FILE", help="a file with addresses of web pages, one a line"),
+        argument(
+            "--addresses", metavar="FILE", help="a file with addresses of web pages, one a line; - is stdin"
+        ),
         _PRIVATE,
         option("--uri", help="the URI of the document from stdin"),
         flag("--prune", help="remove documents whose files are gone from the folders"),

@@ -20,6 +20,7 @@ from ragchat.turn.types import Turn
 
 # All passages of a text that the user names are relevant; the budget of the prompt limits them.
 ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
+STDIN = "-"
 # In `while read`, the text would be the rest of the loop's lines.
 STDIN_NOTICE = "Answering from the text on stdin, not from memory. In a loop, add < /dev/null to ask memory."
 # At most this many skipped files, and remarks on files, are listed.
@@ -30,12 +31,14 @@ async def ask(run: Invocation) -> None:
     """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     words, prompt = run.arguments.question, run.arguments.prompt
     question = "" if prompt else run.words(words)
-    if prompt and "-" in words:
+    names_stdin = STDIN in run.arguments.files
+    if names_stdin or (prompt and STDIN in words):
         text = read_stdin()
+        run.arguments.files = [file for file in run.arguments.files if file != STDIN]
     else:
-        ignores_stdin = names_documents(run) if prompt else words == ["-"]
+        ignores_stdin = names_documents(run) if prompt else words == [STDIN]
         text = "" if ignores_stdin or run.arguments.scope or run.arguments.notebook else piped_text()
-    if text and not prompt:
+    if text and not prompt and not names_stdin:
         run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:
         await _answer(run, question)

@@ -84,7 +84,7 @@ async def _begin(run: Invocation, added: int) -> None:
 def _addresses(file: str) -> list[str]:
     """The addresses in a file, one a line; `#` begins a comment. Raises AddressesUnusable."""
     try:
-        lines = decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES)).text.splitlines()
+        lines = (read_stdin() if file == "-" else _text(file)).splitlines()
     except (OSError, NotText) as error:
         raise AddressesUnusable(file, os_reason(error)) from None
     found = []
@@ -94,6 +94,10 @@ def _addresses(file: str) -> list[str]:
                 raise AddressesUnusable(file, f"line {number} is not an address: {line[:80]!r}")
             found.append(line)
     return found
+
+
+def _text(file: str) -> str:
+    return decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES)).text
 
 
 async def load_with_report(
