@@ -44,12 +44,19 @@ async def standalone(question: str, before: Turn, model: Model, prompt: str, sec
     said = one_line(bare_answer(before), ANSWER_CHARACTERS)
     conversation = f"Question: {before.question}\nAnswer: {said}\n\nFollow-up: {question}"
     asked = await _ask(conversation, model, prompt, seconds)
-    known = {*index_terms(conversation)}
-    # A line without any word of the conversation is an answer, or about something else.
+    known, numbers = {*index_terms(conversation)}, _numbers(question)
+    # A line without any word of the conversation is an answer, or about something else; so is one without the
+    # numbers of the follow-up, which it would displace.
     usable = [
-        line for line in asked.wordings if not known.isdisjoint(index_terms(" ".join(content_words(line))))
+        line
+        for line in asked.wordings
+        if not known.isdisjoint(index_terms(" ".join(content_words(line)))) and numbers <= _numbers(line)
     ]
     return with_changes(asked, wordings=usable[:1])
+
+
+def _numbers(text: str) -> set[str]:
+    return {term for term in index_terms(text) if any(map(str.isdigit, term))}
 
 
 async def rewrite(query: str, model: Model, prompt: str, seconds: float) -> Rewriting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import anyio
+import pytest
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
@@ -12,10 +13,10 @@ from ragchat.llm.types import ModelEndpoint
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import as_candidate
 from ragchat.turn.retrieval import Retrieval
-from ragchat.turn.rewriting import rewrite, search_again
+from ragchat.turn.rewriting import rewrite, search_again, standalone
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply
-from tests.support.turns import ListMemory, hit
+from tests.support.turns import ListMemory, hit, turn
 
 LIMITS = RetrievalLimits(top_k=2, min_score=0.3, seconds=5.0)
 
@@ -37,6 +38,25 @@ async def test_a_busy_server_is_not_waited_for() -> None:
         await model.aclose()
     assert "accepts no more requests for now" in rewriting.failure
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("How hot is kiln 1200?", ["How hot is kiln 1200?"]),
+        ("How hot is the kiln?", []),
+        ("first point\nHow hot is kiln 1200?", ["How hot is kiln 1200?"]),
+    ],
+)
+async def test_a_standalone_question_keeps_the_numbers_of_the_follow_up(
+    reply: str, expected: list[str]
+) -> None:
+    before = turn("How hot is kiln 30?", "- first point\n- second point")
+    with OpenAIServer([Reply(reply)]) as server:
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
+        rewriting = await standalone("And kiln 1200?", before, model, "Rewrite.", 60)
+        await model.aclose()
+    assert rewriting.wordings == expected
 
 
 async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_best_score() -> None:
