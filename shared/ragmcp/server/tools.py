@@ -62,10 +62,25 @@ class Tool(Struct, frozen=True):
         Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
         """
         try:
-            decoded = decode(self.arguments, arguments)
+            try:
+                decoded = decode(self.arguments, arguments)
+            except errors.InvalidParams as error:
+                if error.path == "$" or not error.reason.endswith("got `null`"):
+                    raise
+                decoded = decode(self.arguments, self._without_null(arguments))
         except errors.InvalidParams as error:
             raise errors.InvalidArguments(error.path, error.reason) from None
         return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
+
+    def _without_null(self, arguments: Raw) -> Raw:
+        """The arguments without those that are null and may be left out: some hosts name every argument."""
+        required = self.info.input_schema.get("required", ())
+        given = msgspec.json.decode(arguments, type=dict[str, Raw])
+        return Raw(
+            msgspec.json.encode(
+                {name: value for name, value in given.items() if name in required or bytes(value) != b"null"}
+            )
+        )
 
 
 def tool(

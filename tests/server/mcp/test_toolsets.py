@@ -392,6 +392,8 @@ async def test_every_host_understands_the_schemas(client: Client) -> None:
 async def test_an_optional_argument_may_still_be_null(client: Client) -> None:
     await called(client, "Inject", text="Foxes jump.", metadata=None)
     assert len((await called(client, "Query", query="foxes", filter=None))["hits"]) == 1
+    found = await called(client, "Query", query="foxes", filter=None, top_k=None, min_score=None)
+    assert len(found["hits"]) == 1
 
 
 async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:

@@ -173,8 +173,10 @@ async def test_a_tool_may_choose_its_text() -> None:
         ('{"query":"q","order":"size"}', "$.order", "invalid enum value 'size'"),
         ('{"query":"q","near":{}}', "$.near.line", "required, but missing"),
         ('{"query":"q","near":{"line":null}}', "$.near.line", "expected `int`, got `null`"),
+        ('{"query":null,"top_k":null}', "$.query", "expected `str`, got `null`"),
         ('{"query":"q","topk":3}', "$.topk", "unknown field"),
         ("[]", "$", "expected `object`, got `array`"),
+        ("null", "$", "expected `object`, got `null`"),
         ('"query"', "$", "expected `object`, got `str`"),
         (
             '{"query":"q","filter":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}",
@@ -187,6 +189,11 @@ async def test_a_bad_argument_is_named_by_its_path(arguments: str, path: str, re
     with pytest.raises(InvalidParams) as refused:
         await run(find, arguments)
     assert (refused.value.path, refused.value.reason) == (path, reason)
+
+
+async def test_null_for_what_may_be_left_out_leaves_it_out() -> None:
+    left_out = await run(find, '{"query":"q"}')
+    assert (await run(find, '{"query":"q","top_k": null ,"near":null}')).content == left_out.content
 
 
 async def test_a_number_without_a_fraction_is_an_integer_wherever_one_is_declared() -> None:
