@@ -16,6 +16,8 @@ TEXT_CHARACTERS = 6_000
 FIRST_HITS = 2
 MORE_FACTOR = 4
 MAX_TURNS = 3
+# Characters of a word that no passage contains.
+MAX_WORD = 100
 BEFORE, AFTER, ALSO = "Before it:", "After it:", "Also found:"
 
 
@@ -76,7 +78,7 @@ def readable(result: QueryResult, more: More = NO_MORE) -> str:
         pairs = ", ".join(f"{typed} → {correct}" for typed, correct in result.corrections.items())
         notice.append(f"Corrected by the words of this memory: {pairs}")
     if result.missing and result.hits:
-        notice.append(f"No passage contains: {', '.join(result.missing)}")
+        notice.append(f"No passage contains: {', '.join(map(_cut, result.missing))}")
     passages = [_passage(hit, more.around.get(hit.chunk_id, {})) for hit in result.hits]
     if more.further:
         passages.append("\n".join([ALSO, *map(_in_brief, more.further)]))
@@ -113,6 +115,10 @@ def _in_brief(hit: Hit) -> str:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+
+
+def _cut(word: str) -> str:
+    return word if len(word) <= MAX_WORD else f"{word[:MAX_WORD]}…"
 
 
 def _one_line(text: str) -> str:

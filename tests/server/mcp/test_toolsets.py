@@ -158,6 +158,8 @@ async def test_the_readable_text_says_what_was_corrected_and_what_no_passage_con
         "Corrected by the words of this memory: trebuchte → trebuchet\n\n"
         "No passage contains: ulaanbaatar\n\n[1] "
     )
+    endless = await attempt(client, "Query", query=f"trebuchet {'q' * 5_000}")
+    assert f"No passage contains: {'q' * 100}…\n" in endless.text
 
 
 async def test_hits_below_min_score_are_left_out(client: Client) -> None:
