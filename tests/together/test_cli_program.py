@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -371,6 +372,8 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(tmp_path: Path) -
         assert loading.returncode == 1
         assert err == b"Stopped.\n"
         told = json.loads(out)["added"]
+        hint = json.loads(out)["error"]["hint"]
+        assert re.fullmatch(r"Interrupted: .* not loaded\. Run the same command again to continue\.", hint)
         kept = ragchat("memory", "stats", "--json").json["documents"]
     assert 0 < told <= kept < 1_000
 

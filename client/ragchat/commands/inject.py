@@ -36,6 +36,7 @@ MAX_LISTED = 20
 # The error code of a sync of all sources when there are none: nothing was begun.
 NO_SOURCES = "NO_SOURCES"
 MAX_ADDRESSES_BYTES = 1 << 20
+CONTINUE = "Run the same command again to continue."
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Loads documents into memory, and fills the report.
 Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
@@ -153,7 +154,7 @@ async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectRep
 def _first_failure(report: InjectReport, stopped: str) -> Failure | None:
     """The first failed file, for a report that no other error ended. None: everything is loaded."""
     if stopped:
-        return Failure("STOPPED", "Stopped.")
+        return Failure("STOPPED", "Stopped.", f"{report.unfinished()} {CONTINUE}".lstrip())
     errors = [document.error for document in report.documents if document.error]
     if not errors:
         return None
@@ -190,6 +191,6 @@ def _show(
         if unfinished := report.unfinished():
             run.console.note(f"  {unfinished}")
         if begun or not failure:
-            run.console.note("  Run the same command again to continue.")
+            run.console.note(f"  {CONTINUE}")
     if begun or not stopped:
         run.console.print(report.summary())
