@@ -33,11 +33,12 @@ async def ask(run: Invocation) -> None:
     question = "" if prompt else run.words(words)
     names_stdin = STDIN in run.arguments.files
     if names_stdin or (prompt and STDIN in words):
-        text = read_stdin()
+        text = read_stdin(run.console.note)
         run.arguments.files = [file for file in run.arguments.files if file != STDIN]
     else:
         ignores_stdin = names_documents(run) if prompt else words == [STDIN]
-        text = "" if ignores_stdin or run.arguments.scope or run.arguments.notebook else piped_text()
+        ignores_stdin = ignores_stdin or run.arguments.scope or run.arguments.notebook
+        text = "" if ignores_stdin else piped_text(run.console.note)
     if text and not prompt and not names_stdin:
         run.console.note(STDIN_NOTICE)
     if not text and not run.arguments.files:

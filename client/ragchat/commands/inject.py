@@ -142,7 +142,8 @@ async def _inject(run: Invocation, memory: MemoryClient, report: InjectReport) -
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
     try:
-        document = await load_text(memory, read_stdin(), {"uri": uri} if uri else {}, report.group)
+        text = read_stdin(report.notes.append)
+        document = await load_text(memory, text, {"uri": uri} if uri else {}, report.group)
     except RagChatError as error:
         report.texts.append(failed(uri or "-", error))
         if not isinstance(error, StdinUnusable):

@@ -10,6 +10,7 @@ import select
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
@@ -25,8 +26,8 @@ _PART_BYTES = 2**16
 _FIRST_BYTE_SECONDS = 3.0
 
 
-def read_stdin(*, may_be_empty: bool = False) -> str:
-    """All of stdin as text, decoded like a file. Raises StdinUnusable."""
+def read_stdin(note: Callable[[str], object] = lambda _: None, *, may_be_empty: bool = False) -> str:
+    """All of stdin as text, decoded like a file; `note` gets what is uncertain. Raises StdinUnusable."""
     from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
     from ragcommon.files.safe_open import readable_size
 
@@ -34,14 +35,17 @@ def read_stdin(*, may_be_empty: bool = False) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise StdinUnusable(f"is larger than {readable_size(MAX_FILE_BYTES)}")
     try:
-        return decode(data)[0]
+        text = decode(data)
+        if text.note:
+            note(f"The input from stdin {text.note}.")
+        return text.text
     except NotText as error:
         if may_be_empty and isinstance(error, EmptyText):
             return ""
         raise StdinUnusable(str(error)) from None
 
 
-def piped_text() -> str:
+def piped_text(note: Callable[[str], object]) -> str:
     """The text on stdin, "" if stdin is neither a pipe nor a file, or a pipe without anything in it.
 
     Of a file whose beginning was read by another program, such as the shell in `while read`, nothing is read.
@@ -58,7 +62,7 @@ def piped_text() -> str:
             ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
         if not ready:
             return ""
-    return read_stdin(may_be_empty=True)
+    return read_stdin(note, may_be_empty=True)
 
 
 def confirm(question: str) -> bool:
