@@ -5,11 +5,12 @@ Colour, width and encoding are decided here, and exceptions become sentences her
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import IO, Any, TextIO, cast
@@ -27,13 +28,38 @@ def is_unicode(stream: TextIO) -> bool:
     return (stream.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32", "utf8sig")
 
 
+class _Remarks(TextIOWrapper):
+    """stderr: what a full disk does not take is lost, so that the result on stdout is not."""
+
+    def write(self, text: str, /) -> int:
+        with _unless_full():
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with _unless_full():
+            super().flush()
+
+
+@contextmanager
+def _unless_full() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+
+
 def prepare_streams() -> None:
     """Write UTF-8 to pipes and the terminal's encoding to terminals; escape what cannot be encoded."""
     open_closed_streams()
+    if type(sys.stderr) is TextIOWrapper:  # not replaced, as by a test
+        encoding = sys.stderr.encoding
+        sys.stderr = _Remarks(sys.stderr.detach(), encoding=encoding, line_buffering=True)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # replaced by a simpler object, in a test
-            encoding = None if stream.isatty() else "utf-8"
-            cast(TextIOWrapper, stream).reconfigure(encoding=encoding, errors="backslashreplace")
+            written = None if stream.isatty() else "utf-8"
+            cast(TextIOWrapper, stream).reconfigure(encoding=written, errors="backslashreplace")
 
 
 @dataclass(frozen=True)

@@ -338,6 +338,29 @@ def test_a_loading_that_never_began_is_not_said_to_continue(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_stderr_that_takes_nothing_does_not_take_the_result(ragchat: Program) -> None:
+    (ragchat.folder / "tea.md").write_text("Green tea is brewed at 75 degrees.", encoding="utf-8")
+    for words, code, result in (
+        ("inject tea.md none.md", 1, b"1 added, 1 failed (1 chunk).\n"),
+        ("ask tea", 0, b"[1] tea.md:1\n"),
+        ("ask tea --json", 0, b"{\n"),
+        ("nonsense", 2, b""),
+    ):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "ragchat", *words.split()],
+                stdout=subprocess.PIPE,
+                stderr=full,
+                stdin=subprocess.DEVNULL,
+                cwd=ragchat.folder,
+                env=ragchat.variables,
+                timeout=LONGEST_SECONDS,
+                check=False,
+            )
+        assert (done.returncode, done.stdout.startswith(result)) == (code, True), words
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_stdout_that_takes_nothing_is_one_sentence_on_stderr(ragchat: Program) -> None:
     (ragchat.folder / "tea.md").write_text("Green tea is brewed at 75 degrees.", encoding="utf-8")
     for words in ("inject tea.md", "query tea --json", "ask tea", "ask tea --json", "config show"):
