@@ -138,7 +138,13 @@ COMMANDS = (
         answers.reasoning,
         complete=completions.one_of(("on", "show it as it arrives"), ("off", "do not show it")),
     ),
-    SlashCommand("memory", "[DOCUMENTS]", "list the documents in memory", documents.show_memory),
+    SlashCommand(
+        "memory",
+        "[DOCUMENTS]",
+        "list the documents in memory",
+        documents.show_memory,
+        complete=completions.documents,
+    ),
     SlashCommand(
         "forget",
         "DOCUMENT",

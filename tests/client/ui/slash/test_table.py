@@ -590,6 +590,7 @@ async def test_arguments_are_completed_with_existing_names(asked: Room) -> None:
     assert await completed(asked, "/forget TE") == ["tea.md"]
     assert await completed(asked, "/forget coff") == ["my coffee.md"]
     assert await completed(asked, "/forget [") == []
+    assert await completed(asked, "/memory TE") == ["tea.md"]
     assert await completed(asked, "/resume ") == [asked.context.conversation.session.session_id]
     assert "offline" in await completed(asked, "/model off")
     assert await completed(asked, "/system e") == ["edit"]
