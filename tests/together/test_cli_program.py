@@ -435,6 +435,27 @@ def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -
 
 
 @posix
+def test_an_interrupted_script_keeps_the_steps_that_were_done(tmp_path: Path) -> None:
+    held = Reply("At 75 degrees.", hold_after=0)
+    with OpenAIServer([held]) as model:
+        ragchat = program_in(
+            tmp_path, OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
+        )
+        (ragchat.folder / "tea.toml").write_text(
+            "[[step]]\ninject = { text = 'Green tea is hot.', uri = 'note:tea' }\n"
+            "[[step]]\nask = 'How hot is green tea?'\n"
+        )
+        with ragchat.started("run", "tea.toml", "--json") as running:
+            assert held.reached.wait(LONGEST_SECONDS)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=LONGEST_SECONDS)
+    assert (running.returncode, err) == (1, b"Stopped.\n")
+    told = json.loads(out)
+    assert [step["title"] for step in told["steps"]] == ["note:tea"]
+    assert (told["passed"], told["failed"], told["error"]["code"]) == (1, 0, "STOPPED")
+
+
+@posix
 @pytest.mark.parametrize("command", ["ask", "query"])
 def test_an_interrupt_with_json_is_a_document(ragchat: Program, command: str) -> None:
     with ragchat.started(command, "-", "--json") as waiting:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import anyio
+
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
@@ -22,6 +24,7 @@ async def run(run: Invocation) -> int:
     """Exit code 1 if a step fails. A script has its own sessions, and its own memory unless it names one."""
     path = Path(run.arguments.script)
     script = load_script(path)
+    report = ScriptReport(script.script.name)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
         own_run = replace(run, overrides=overrides(script.script, path.parent, Path(own)))
         settings = own_run.settings
@@ -29,7 +32,12 @@ async def run(run: Invocation) -> int:
             memory = await servers.open_memory(settings)
             on_step = None if run.console.json else partial(show, run)
             async with Conversation(settings, memory, servers) as conversation:
-                report = await run_script(script, path.parent, conversation, memory, on_step)
+                try:
+                    await run_script(script, path.parent, conversation, memory, on_step, report)
+                except anyio.get_cancelled_exc_class():
+                    if run.console.json and report.steps:
+                        run.console.document(report.public(), Failure("STOPPED", "Stopped."))
+                    raise
     failed = not all(step.passed for step in report.steps)
     failure = Failure("STEPS_FAILED", summary(report)) if failed else None
     run.console.result(report.public(), summary(report), failure=failure)

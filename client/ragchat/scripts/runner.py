@@ -72,9 +72,13 @@ async def run_script(
     conversation: Conversation,
     memory: MemoryClient,
     on_step: Callable[[StepReport], None] | None,
+    report: ScriptReport | None = None,
 ) -> ScriptReport:
-    """Run every step, even after a failure. The paths of the script are relative to `folder`."""
-    report = ScriptReport(script.script.name)
+    """Run every step, even after a failure. The paths of the script are relative to `folder`.
+
+    `report` is filled on the way, for a caller that may be cancelled.
+    """
+    report = report or ScriptReport(script.script.name)
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
