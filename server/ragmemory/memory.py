@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -30,14 +31,34 @@ class Memory:
         # A worker process would import the script, and so run it again if it does not test `__name__`.
         self.service.writer.preparation.worker = None
         self._was_opened = False
+        self._closing = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        await self.service.__aenter__()
-        self._was_opened = True
+        # The service lives in a task of its own: it can be opened in one cell of a notebook, which is a task,
+        # and closed in another.
+        opened = asyncio.Event()
+        self._serving = asyncio.create_task(self._serve(opened))
+        try:
+            await opened.wait()
+        except BaseException:
+            self._serving.cancel()
+            raise
+        if self._serving.done():
+            await self._serving
         return self
 
-    async def __aexit__(self, *error: Any) -> bool | None:
-        return await self.service.__aexit__(*error)
+    async def _serve(self, opened: asyncio.Event) -> None:
+        try:
+            async with self.service:
+                self._was_opened = True
+                opened.set()
+                await self._closing.wait()
+        finally:
+            opened.set()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._closing.set()
+        await self._serving
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.

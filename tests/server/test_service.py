@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,27 @@ async def test_a_program_that_never_closes_its_memory_ends_and_loses_nothing(tmp
     assert done.stdout.split() == [b"added"]
     async with Memory(path) as memory:
         assert [hit.uri for hit in (await memory.query("fox")).hits] == ["fox"]
+
+
+async def test_a_memory_can_be_opened_and_closed_in_different_tasks(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "notes.db")
+    found: list[str] = []
+
+    async def query() -> None:
+        found.extend(hit.uri for hit in (await memory.query("fox")).hits)
+
+    for cell in (
+        memory.__aenter__,
+        partial(memory.inject, "The fox jumps.", {"uri": "fox"}),
+        query,
+        partial(memory.__aexit__, None, None, None),
+    ):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cell)
+    assert found == ["fox"]
+    assert connection_threads() == []
+    with pytest.raises(MemoryUnusable, match="has been closed"):
+        await memory.query("fox")
 
 
 async def test_an_error_of_a_program_that_has_the_memory_open_is_raised_as_it_is(tmp_path: Path) -> None:
