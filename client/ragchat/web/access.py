@@ -24,6 +24,7 @@ from ragchat.web.errors import (
     ForeignOrigin,
     ForeignRequest,
     ForeignUser,
+    NotFound,
     NotSignedIn,
     TokenNeeded,
     WebError,
@@ -115,13 +116,22 @@ def _hash(value: str) -> bytes:
 class Access:
     """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`.
 
-    `private`: only connections of the user who runs it are accepted, where the system can tell.
+    `private`: only connections of the user who runs it are accepted, where the system can tell. `page`: False
+    if nobody can sign in.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        origins: frozenset[str],
+        cookie: str,
+        *,
+        private: bool,
+        page: bool = True,
     ) -> None:
         self._app = app
+        self._page = page
         self._keys = keys
         self._origins = origins
         self._hosts = {urlsplit(origin).netloc for origin in origins}
@@ -191,6 +201,8 @@ class Access:
         wants_page = "text/html" in Headers(scope=scope).get("accept", "")
         if isinstance(error, NotSignedIn) and scope["method"] in SAFE_METHODS and wants_page:
             return RedirectResponse("/sign-in", 303)
+        if isinstance(error, NotSignedIn) and not self._page:
+            error = NotFound("page here: other programs are served at /v1")
         if wants_page:
             return PlainTextResponse(f"{error} {error.hint}".rstrip(), error.status)
         return error_response(error)

@@ -77,7 +77,7 @@ def make_app(
     no_page = [Route("/sign-in", lambda _: PlainTextResponse(_NO_PAGE))]
     app = Starlette(
         routes=[*(pages if page else no_page), *completions.ROUTES, Route("/health/live", _live)],
-        middleware=[Middleware(Access, keys, origins, cookie, private=private)],
+        middleware=[Middleware(Access, keys, origins, cookie, private=private, page=page)],
         exception_handlers={WebError: _refused},
     )
     # Behind a proxy that takes TLS off, it would lead to http://.

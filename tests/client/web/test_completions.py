@@ -441,6 +441,11 @@ async def test_other_programs_alone_are_served_without_tools_of_other_servers(pr
             token = (program.home / "data" / "web-token").read_text(encoding="utf-8").strip()
             assert httpx2.get(f"{web.origin}/static/page.js").status_code == 404
             assert "without --api-only" in httpx2.get(f"{web.origin}/sign-in").text
+            refused = httpx2.get(f"{web.origin}/v1")
+            assert (refused.status_code, refused.json()["error"]["message"]) == (
+                404,
+                "There is no page here: other programs are served at /v1.",
+            )
             with openai.OpenAI(base_url=f"{web.origin}/v1", api_key=token, timeout=LONGEST_SECONDS) as client:
                 answered = client.chat.completions.create(model="ragchat", messages=ASKED)
                 assert (answered.choices[0].message.content or "").startswith("Done.")
