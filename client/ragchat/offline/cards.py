@@ -21,11 +21,11 @@ from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, heading_text, 
 # as the third.
 SIZES = (900, 500, 400)
 SHOWN = len(SIZES)
-# If no passage has the question's words, up to WEAK_WINDOWS shorter windows are shown.
-WEAK_SIZE = 340
 # Characters of the second window of a passage, and how much better its score must be than another passage's.
 SECOND_SIZE = 300
 SECOND_PENALTY = 0.25
+# If no passage has the question's words, up to WEAK_WINDOWS shorter windows are shown.
+WEAK_SIZE = 340
 WEAK_WINDOWS = 5
 # The minimum score of such a window relative to the first one.
 MIN_NEAREST_SHARE = 0.5
