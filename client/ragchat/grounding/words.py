@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from string import ascii_lowercase
 from typing import Any
 
 import msgspec
@@ -53,8 +54,9 @@ def folded(word: str) -> str:
 
 _LISTS = msgspec.convert(packaged("words.toml"), _Lists)
 _LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in _LISTS.function_words.items()}
-# The function words that identify a language.
-_SIGNS = {name: words - {*_LISTS.ambiguous.split()} for name, words in _LANGUAGES.items()}
+# The function words that identify a language, with their accents: fur is not für.
+_NO_SIGNS = {*_LISTS.ambiguous.split(), *ascii_lowercase}
+_SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS.function_words.items()}
 _SIGNS["german"] |= {*_LISTS.german_verbs.split()}
 _FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS.function_runs.split(), key=len, reverse=True)))
 

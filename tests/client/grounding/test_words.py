@@ -32,6 +32,23 @@ def test_what_a_text_is_about(text: str, content: list[str]) -> None:
     assert content_words(text) == content
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("min voltage", "mine depth", "end date", "dog food brand", "van insurance cost", "fur coat price"),
+        *("pod memory limit", "Sam phone number", "hans phone number", "Dell laptop", "vitamin e dose"),
+        *("door colour", "per diem", "hay price", "word count", "state tax", "go version"),
+    ],
+)
+def test_keywords_of_an_english_question_are_no_function_words_of_another_language(text: str) -> None:
+    assert content_words(text) == text.split()
+
+
+@pytest.mark.parametrize("name", ["Sam", "Hans", "Ned", "Dell"])
+def test_a_name_is_kept_though_it_is_a_function_word_elsewhere(name: str) -> None:
+    assert name in content_words(f"Wann kam {name}?")
+
+
 def test_forms_of_a_word_are_one_term() -> None:
     assert index_terms("connected connections") == index_terms("connect connection")
     assert index_terms("Tesla's") == index_terms("Tesla")
