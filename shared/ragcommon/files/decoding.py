@@ -19,23 +19,21 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 SNIFFED_BYTES = 8192
-# The encodings that are guessed, by their alphabets; each further one makes wrong guesses more likely.
+# The encodings that are guessed, as chardet names them; each further one makes wrong guesses more likely.
 LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp850", "mac_roman")
 OTHERS = (
     *("gb18030", "big5", "cp949", "euc-jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
     *("cp1256", "cp874"),
 )
-# With more ASCII letters for each other byte, a text is in a Latin alphabet.
-LETTERS_PER_OTHER = 4
-# With less confidence in the best one, or this share of it in the most usual one, assume the most usual one.
-MIN_CONFIDENCE, ENOUGH = 0.05, 0.99
+WORD = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
+# cp1252, unless another encoding has more than this confidence, and cp1252 less than this share of that.
+MIN_CONFIDENCE, MAX_SHARE = 0.05, 0.99
 # Control characters in ISO 8859.
 CONTROLS = re.compile(rb"[\x80-\x9f]")
 # Python's codecs that no text is in; the first takes quadratic time.
 NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
 # The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
 UTF_16_SHARE = 0.9
-NOT_ASCII = bytes(range(128, 256))
 LETTERS = re.compile(rb"[A-Za-z]")
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 
@@ -138,13 +136,20 @@ def _guessed(head: bytes) -> str:
     """The encoding of a text that is not UTF-8, by its beginning: cp1252 unless another is likelier."""
     from chardet import detect_all
 
-    others = len(head) - len(head.translate(None, NOT_ASCII))
-    is_latin = len(LETTERS.findall(head)) > LETTERS_PER_OTHER * others
-    encodings = {*LATIN, *(() if is_latin else OTHERS)}
+    encodings = {*LATIN, *(() if _is_latin(head) else OTHERS)}
     if CONTROLS.search(head):
         encodings.remove("iso8859_2")
     found = detect_all(head, ignore_threshold=True, compat_names=False, include_encodings=encodings)
     confidence = {one["encoding"].replace("-", "_"): one["confidence"] for one in found if one["encoding"]}
     best = max(confidence, key=lambda encoding: confidence[encoding], default="cp1252")
-    likely = max(MIN_CONFIDENCE, confidence.get("cp1252", 0) / ENOUGH)
+    likely = max(MIN_CONFIDENCE, confidence.get("cp1252", 0) / MAX_SHARE)
     return best if confidence.get(best, 0) > likely else "cp1252"
+
+
+def _is_latin(head: bytes) -> bool:
+    """Whether more words are ASCII letters with a few others among them than words without any.
+
+    Words of other alphabets have none. Chinese and Japanese ones may, as second bytes, but fewer than others.
+    """
+    shares = [len(LETTERS.findall(word)) / len(word) for word in WORD.findall(head)]
+    return sum(0.5 <= share < 1 for share in shares) >= sum(share < 0.5 for share in shares)
