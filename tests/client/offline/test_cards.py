@@ -475,6 +475,16 @@ async def test_a_second_part_must_be_better_than_that_of_another_passage() -> No
     assert third.text.endswith("The boiler is old.")
 
 
+async def test_a_second_part_of_one_long_sentence_is_shown_whole() -> None:
+    sentence = f"For the boiler, {'and once more ' * 35}call Carl before March."
+    passage = hit("\n".join(["The boiler is serviced in March.", *FILLER[:30], sentence]))
+    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
+    shown, _ = chosen(with_seconds(windows))
+    [card], _ = make_cards(shown)
+    assert sentence in card.text
+    assert len(sentence) > SIZES[1]
+
+
 async def test_windows_to_compare_reach_from_each_piece_on_but_none_is_within_another() -> None:
     [evidence] = await evidence_in("garden", hit("\n".join(FILLER[:9])))
     windows = list(runs(evidence, 200))
