@@ -15,7 +15,7 @@ from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
 from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs, with_seconds
-from ragchat.turn.grounding import judge_passages
+from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
@@ -56,7 +56,8 @@ async def answer_offline(
     further: Sequence[Window] = ()
     if not windows:
         best, *others = grounding.windows
-        windows, further = chosen(with_seconds([await _with_replies(best, memory, limits), *others]))
+        windows, others = chosen(with_seconds([await _with_replies(best, memory, limits), *others]))
+        further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
     judged = _of_shown(judged, grounding.question, windows)
     return answer_with(windows, further, retrieval.candidates, judged)
 

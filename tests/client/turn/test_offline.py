@@ -189,6 +189,14 @@ async def test_only_the_first_part_of_a_very_long_question_is_looked_at(memory: 
     assert any("1.2 bar" in card.text for card in answer.cards)
 
 
+async def test_passages_without_anything_in_common_with_a_question_are_not_offered_as_further_ones(
+    memory: MemoryClient,
+) -> None:
+    answer = await ask("Which pressure does the boiler need?", memory)
+    offered = answer.further.cards if answer.further else []
+    assert all(card.location.startswith("boiler.md") for card in [*answer.cards, *offered])
+
+
 CHAT = """\
 [09/06/2025, 08:50:11] Gwen: The lower gate is open again. Please close it behind you, because of the dog.
 [09/06/2025, 08:52:40] Bettina: Will do. And thanks to whoever has mended the hinge, it squeaked for years!
