@@ -11,10 +11,9 @@ from ragchat.llm.types import decode_arguments
 from ragchat.sanitize import one_line, visible, visible_json
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.approval import PermissionRequest
-from ragchat.ui.dialog import Dialog, Read, chosen
+from ragchat.ui.dialog import Dialog, Read, choose
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
-_WORDS = {"y": "yes", "s": "session", "a": "always", "e": "edit", "n": "no", "v": "never", "f": "full"}
 # Longer arguments are shown above the question, on separate lines.
 MAX_CALL = 200
 # Lines of them that are shown until the user asks for all.
@@ -57,26 +56,25 @@ class Approvals:
         cut = self._show_arguments(arguments)
         while True:
             choices = f"[f]ull, {CHOICES}" if cut else CHOICES
-            reply = await read(f"Allow {_call(tool.name, arguments)}? {choices} ")
-            if reply is None:
-                self._stop()
-                return None
-            match chosen(reply, _WORDS):
-                case "y":
+            match await choose(read, self._show, f"Allow {_call(tool.name, arguments)}?", choices):
+                case None:
+                    self._stop()
+                    return None
+                case "yes":
                     return arguments
-                case "s":
+                case "session":
                     self._permissions.remember(tool.server, [tool.info], Rule.SESSION)
                     return arguments
-                case "a":
+                case "always":
                     self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
                     return arguments
-                case "v":
+                case "never":
                     self._permissions.remember(tool.server, [tool.info], Rule.NEVER)
                     return None
-                case "e":
+                case "edit":
                     arguments = await self._edited(arguments, read)
                     cut = self._show_arguments(arguments)
-                case "f":
+                case "full":
                     cut = self._show_arguments(arguments, whole=True)
                 case _:
                     return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,15 +57,27 @@ class Dialog:
             pass
 
 
-def chosen(reply: str, choices: Mapping[str, str]) -> str:
-    """The letter of the choice that the user typed: the letter, or the beginning of its word.
+async def choose(read: Read, show: Callable[[str], None], question: str, choices: str) -> str | None:
+    """Ask until the user chooses one of `choices` (see `chosen`); its word, None if they cancel."""
+    while (reply := await read(f"{question} {choices} ")) is not None:
+        if choice := chosen(reply, choices):
+            return choice
+        show(f"{reply.strip()!r} is none of the choices: type the letter or the whole word.")
+    return None
 
-    "" for any other text: `abort` does not mean `always`.
+
+def chosen(reply: str, choices: str) -> str:
+    """The word of the choice that the user typed, as its letter or as a whole; "" for any other text.
+
+    In `[y]es, ne[v]er, [N]o`, the letters are in brackets, and Enter alone means the one with a capital.
     """
     typed = reply.strip().lower()
-    if typed in choices:
-        return typed
-    return next((letter for letter, word in choices.items() if typed and word.startswith(typed)), "")
+    for choice in choices.split(", "):
+        before, letter, after = re.split(r"[\[\]]", choice)
+        word = f"{before}{letter}{after}".lower()
+        if typed in (letter.lower(), word) or (not typed and letter.isupper()):
+            return word
+    return ""
 
 
 async def _read(question: str, completer: Completer | None = None, default: str = "", /) -> str | None:

@@ -14,12 +14,12 @@ from ragchat.sanitize import one_line, visible
 from ragchat.servers.asking import CANCELLED, DECLINED
 from ragchat.servers.forms import SECRET_WARNING, Form, FormField, asks_for_secret, read_form
 from ragchat.servers.visits import Address
-from ragchat.ui.dialog import Dialog, Read, chosen
+from ragchat.ui.dialog import Dialog, Read, choose
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 
 DECLINE = "/decline"
-_SENDING = {"y": "yes", "e": "edit", "d": "decline", "c": "cancel"}
-_OPENING = {"y": "yes", "n": "no", "c": "cancel"}
+SENDING = "[Y]es, [e]dit, [d]ecline, [c]ancel"
+OPENING = "[y]es, [N]o, [c]ancel"
 
 
 class Elicitation:
@@ -55,16 +55,15 @@ class Elicitation:
                     return typed
                 values.pop(name, None)
                 values |= typed
-            reply = await read(f"Send this to {one_line(server)}? [Y]es, [e]dit, [d]ecline, [c]ancel ")
-            match chosen("c" if reply is None else reply.strip() or "y", _SENDING):
-                case "y":
+            match await choose(read, self._show, f"Send this to {one_line(server)}?", SENDING):
+                case "yes":
                     return ElicitResult(action="accept", content=values)
-                case "e":
+                case "edit":
                     continue
-                case "c":
-                    return CANCELLED
-                case _:
+                case "decline":
                     return DECLINED
+                case _:
+                    return CANCELLED
 
     def _describe(self, name: str, form_field: FormField, *, is_required: bool) -> None:
         constraints = ", ".join([*form_field.constraints, *([] if is_required else ["may be left out"])])
@@ -115,15 +114,14 @@ class Elicitation:
             self._show(warning, "warning")
         if not address.is_web_page:
             return DECLINED
-        reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
-        match chosen("c" if reply is None else reply, _OPENING):
-            case "y":
+        match await choose(read, self._show, "Open it in your browser?", OPENING):
+            case "yes":
                 await self._open(address.url)
                 return ElicitResult(action="accept")
-            case "c":
-                return CANCELLED
-            case _:
+            case "no":
                 return DECLINED
+            case _:
+                return CANCELLED
 
     async def _open(self, url: str) -> None:
         if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):

@@ -8,12 +8,11 @@ from ragchat.llm.client import Model
 from ragchat.sanitize import one_line
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.sampling import ModelRequest
-from ragchat.ui.dialog import Dialog
+from ragchat.ui.dialog import Dialog, choose
 from ragmcp.protocol.schema.input import Sample, SamplingResult
 
 CHOICES = "[y]es, [s]ession, ne[v]er, [N]o"
-_DECISIONS = dict.fromkeys(("y", "yes"), "once")
-_DECISIONS |= {"s": "session", "session": "session", "v": "never", "never": "never"}
+SENDING = "[Y]es, [n]o"
 # Characters of each message that are shown.
 MAX_SHOWN = 2_000
 
@@ -43,14 +42,14 @@ class Sampling:
             for message in asked.messages:
                 self._show(f"  {message['role']}: {_shown(message['content'])}")
             if not asked.is_allowed:
-                reply = await read(f"Let it ask? {CHOICES} ") or ""
-                asked.decide(_DECISIONS.get(reply.strip().lower(), "no"))
+                choice = await choose(read, self._show, "Let it ask?", CHOICES)
+                asked.decide("once" if choice == "yes" else choice or "no")
             completion = await asked.complete()
             self._show(f"{asked.model.name} replied:\n{_shown(completion.text)}")
-            may_send = asked.is_allowed
-            if not may_send:
-                sent = await read(f"Send this to {one_line(server)}? [Y]es, [n]o ")
-                may_send = sent is not None and sent.strip().lower() in ("", "y", "yes")
+            may_send = (
+                asked.is_allowed
+                or await choose(read, self._show, f"Send this to {one_line(server)}?", SENDING) == "yes"
+            )
         return asked.result(completion, may_send=may_send)
 
 

@@ -61,8 +61,9 @@ async def test_a_form_can_be_edited_before_it_is_sent() -> None:
         (["/decline"], "decline"),
         (["Ada", "/decline"], "decline"),
         (["Ada", "40", "d"], "decline"),
-        (["Ada", "40", "not yet"], "decline"),
-        (["Ada", "40", "yikes"], "decline"),
+        (["Ada", "40", "decline"], "decline"),
+        (["Ada", "40", "yikes", "d"], "decline"),
+        (["Ada", "40", "not yet", None], "cancel"),
     ],
 )
 async def test_the_user_can_decline_and_cancel_at_every_point(replies: list[str | None], action: str) -> None:
@@ -87,14 +88,15 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
 
     monkeypatch.setattr("webbrowser.open", browser)
     url = "https://login.example.com/start?code=1"
-    for reply, action in (
-        (None, "cancel"),
-        ("", "decline"),
-        ("n", "decline"),
-        ("yikes", "decline"),
-        ("c", "cancel"),
-    ):
-        assert (await visit(ScriptedDialog([reply]), url)).action == action
+    cases: list[tuple[list[str | None], str]] = [
+        ([None], "cancel"),
+        ([""], "decline"),
+        (["n"], "decline"),
+        (["yikes", "n"], "decline"),
+        (["c"], "cancel"),
+    ]
+    for replies, action in cases:
+        assert (await visit(ScriptedDialog(replies), url)).action == action
     assert opened == []
     user = ScriptedDialog(["y"])
     assert (await visit(user, url)).action == "accept"

@@ -77,13 +77,24 @@ async def test_the_limit_of_the_settings_holds_for_servers_too(tmp_path: Path, s
     assert server.requests[0]["max_tokens"] == 20
 
 
-@pytest.mark.parametrize("replies", [["n"], [""], [None], ["y", "n"], ["y", "yikes"], ["y", None]])
+@pytest.mark.parametrize("replies", [["n"], [""], [None], ["y", "n"], ["y", None]])
 async def test_without_the_users_leave_nothing_is_sent(
     tmp_path: Path, server: OpenAIServer, replies: list[str | None]
 ) -> None:
     with pytest.raises(InputDeclined, match="The user did not"):
         await sample(ScriptedDialog(replies), tmp_path, server)
     assert len(server.requests) == len(replies) - 1
+
+
+@pytest.mark.parametrize("replies", [["sess", "n"], ["y", "yikes", "n"]])
+async def test_after_a_word_that_is_no_choice_the_user_is_asked_again(
+    tmp_path: Path, server: OpenAIServer, replies: list[str]
+) -> None:
+    user = ScriptedDialog(replies)
+    with pytest.raises(InputDeclined, match="The user did not"):
+        await sample(user, tmp_path, server)
+    assert user.asked[-1] == user.asked[-2]
+    assert user.shown[-1] == f"{replies[-2]!r} is none of the choices: type the letter or the whole word."
 
 
 async def test_for_this_session_the_user_is_asked_once(tmp_path: Path, server: OpenAIServer) -> None:
