@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # How long one request waits for a job to end. The progress bar moves this often.
 WAIT_SECONDS = 0.5
-# After how many jobs that other processes ran a caller gives up to start its own.
+# The number of restarts after which a caller stops waiting for the jobs of other processes.
 JOBS_OF_OTHERS = 20
 # How long a cancelled caller waits for the job to end.
 CANCEL_SECONDS = 2.0
@@ -100,10 +100,14 @@ async def _run(
     job = await start()
     try:
         job = await _follow(memory, job, report, on_progress)
-        for count in range(JOBS_OF_OTHERS):
+        repeated: set[str] = set()
+        for _ in range(JOBS_OF_OTHERS):
             is_of_another = not report.outcomes and (job.files or job.status == "cancelled")
-            if not is_of_another or (count and job.error is not None):
+            if not is_of_another or job.status in repeated:
                 break
+            # Once after a cancellation and after a failure: a second one is meant for this caller.
+            if job.status != "completed":
+                repeated.add(job.status)
             # Another process ran the same job, or was killed. In a new one, its files count as unchanged;
             # that may be the job of a third process, which waited as well.
             job = await start()

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import pytest
 
 from ragchat.errors import MemoryRefused
-from ragchat.ingest.loading import load_files
+from ragchat.ingest.loading import JOBS_OF_OTHERS, load_files
 from ragchat.ingest.report import Document, InjectReport, Progress
 from ragchat.memory.client import MemoryClient
-from ragcommon.contract.files import FileOutcome, Ingestion, IngestionStatus
+from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError, IngestionStatus
 from tests.support.memories import SwitchableEmbedder
 from tests.support.memory import memory_in
 
@@ -159,33 +160,75 @@ def test_many_documents_that_failed_for_the_same_reason_are_one_line() -> None:
     assert [*report.failures(2, full)] == ["failed: note:1 and 2 other documents", f"failed: {bad}"]
 
 
+End = Literal["completed", "failed", "cancelled"]
+
+
 class BusyMemory:
-    """A memory in which `others` processes load the same folder first, one after the other."""
+    """A memory in which other processes load the same folder first. `others`: how each of them ends."""
 
     mirror = None
 
-    def __init__(self, others: int) -> None:
+    def __init__(self, others: Sequence[End]) -> None:
         self.others = others
         self.jobs: list[Ingestion] = []
 
     async def start_ingestion(self, paths: list[str], *, prune: bool, group: str) -> Ingestion:
         number = len(self.jobs)
+        end = self.others[number] if number < len(self.others) else "completed"
+        error = IngestionError("DISK_FULL", "The disk is full.", "") if end == "failed" else None
+        files = 0 if end == "cancelled" else 1
         self.jobs.append(
-            Ingestion(f"{number}", paths, prune, f"run {number}", group, "", status="completed", files=1)
+            Ingestion(
+                f"{number}", paths, prune, f"run {number}", group, "", status=end, files=files, error=error
+            )
         )
         return self.jobs[-1]
 
     async def ingestion(self, job_id: str, after: int, _: float) -> IngestionStatus:
         outcome = FileOutcome("file:///a.md", "unchanged", "id", 2)
-        is_mine = int(job_id) >= self.others
+        is_mine = int(job_id) >= len(self.others)
         return IngestionStatus(self.jobs[int(job_id)], [outcome][after:] if is_mine else [])
 
 
-@pytest.mark.parametrize("others", [0, 1, 2, 5])
-async def test_a_load_that_waited_for_others_counts_its_files(others: int) -> None:
-    memory = cast(MemoryClient, BusyMemory(others))
-    report = await load_files(memory, ["/docs"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        ["completed"],
+        ["completed"] * JOBS_OF_OTHERS,
+        ["cancelled"],
+        ["failed"],
+        ["completed", "cancelled"],
+        ["failed", "completed", "cancelled"],
+    ],
+)
+async def test_a_load_that_waited_for_others_counts_its_files(others: list[End]) -> None:
+    busy = BusyMemory(others)
+    report = await load_files(cast(MemoryClient, busy), ["/docs"])
     assert report.summary() == "1 unchanged (2 chunks)."
+    assert len(busy.jobs) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    ("others", "starts"),
+    [
+        (["cancelled"] * 5, 2),
+        (["completed", "cancelled", "completed", "cancelled", "completed"], 4),
+        (["completed"] * (JOBS_OF_OTHERS + 5), JOBS_OF_OTHERS + 1),
+    ],
+)
+async def test_a_load_that_others_end_again_and_again_is_given_up(others: list[End], starts: int) -> None:
+    busy = BusyMemory(others)
+    report = await load_files(cast(MemoryClient, busy), ["/docs"])
+    assert report.outcomes == []
+    assert len(busy.jobs) == starts
+
+
+async def test_a_load_that_fails_twice_is_not_started_again() -> None:
+    busy = BusyMemory(["completed", "failed", "failed", "failed"])
+    with pytest.raises(MemoryRefused, match="The disk is full"):
+        await load_files(cast(MemoryClient, busy), ["/docs"])
+    assert len(busy.jobs) == 3
 
 
 async def test_missing_documents_are_removed_only_with_prune(tmp_path: Path, docs: Path) -> None:
