@@ -29,6 +29,10 @@ WORDING_CHARACTERS = 200
 ANSWER_CHARACTERS = 500
 # Bullets and numbers in a model's list.
 _MARK = re.compile(r"^(?:[-*•]|\d+[.):])\s+")
+# Two digits or more: a smaller number in a follow-up often refers to the answer before ("the 2 of them").
+_NUMBER = re.compile(r"\d{2,}")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|e)\b")
+_SEPARATOR = re.compile(r"(?<=\d)[.,'’\u00a0\u202f](?=\d{3}(?!\d))")
 
 
 class Rewriting(Struct, frozen=True):
@@ -44,7 +48,7 @@ async def standalone(question: str, before: Turn, model: Model, prompt: str, sec
     said = one_line(bare_answer(before), ANSWER_CHARACTERS)
     conversation = f"Question: {before.question}\nAnswer: {said}\n\nFollow-up: {question}"
     asked = await _ask(conversation, model, prompt, seconds)
-    known, numbers = {*index_terms(conversation)}, _numbers(question)
+    known, numbers = {*index_terms(conversation)}, _numbers(_ORDINAL.sub(" ", MARKER.sub(" ", question)))
     # A line without any word of the conversation is an answer, or about something else; so is one without the
     # numbers of the follow-up, which it would displace.
     usable = [
@@ -56,7 +60,8 @@ async def standalone(question: str, before: Turn, model: Model, prompt: str, sec
 
 
 def _numbers(text: str) -> set[str]:
-    return {term for term in index_terms(text) if any(map(str.isdigit, term))}
+    """The digits of each number, whatever its unit and separators: `1,200kg` and `1200 kg` have the same."""
+    return {*_NUMBER.findall(_SEPARATOR.sub("", text))}
 
 
 async def rewrite(query: str, model: Model, prompt: str, seconds: float) -> Rewriting:

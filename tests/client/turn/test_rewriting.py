@@ -59,6 +59,38 @@ async def test_a_standalone_question_keeps_the_numbers_of_the_follow_up(
     assert rewriting.wordings == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "reply", "is_used"),
+    [
+        ("And the 2nd one?", "How hot is kiln B?", True),
+        ("And the 12th one?", "How hot is kiln B?", True),
+        ("What about [1]?", "What does the manual say about kiln B?", True),
+        ("And [10, 12]?", "What does the manual say about kiln B?", True),
+        ("The 2 of them?", "Are kiln A and kiln B hot?", True),
+        ("Explain point 2.", "How does kiln B cool?", True),
+        ("And at 5pm?", "How hot is the kiln at 5 pm?", True),
+        ("And at 11pm?", "How hot is the kiln at 11 pm?", True),
+        ("And 50kg?", "How long does the kiln take for 50 kg?", True),
+        ("And 1200?", "How hot is kiln 1,200?", True),
+        ("And 1.200?", "How hot is kiln 1200?", True),
+        ("And 3.5 bar?", "How hot is the kiln at 3,5 bar?", True),
+        ("And on 12.3.2024?", "How hot was the kiln on 12 March 2024?", True),
+        ("And at 11pm?", "How hot is the kiln at 10 pm?", False),
+        ("And kiln 20?", "How hot is kiln 1200?", False),
+        ("And in 1990s?", "How hot was the kiln?", False),
+    ],
+)
+async def test_of_the_numbers_those_that_refer_to_the_answer_before_may_be_replaced(
+    question: str, reply: str, is_used: bool
+) -> None:
+    before = turn("How hot is kiln A?", "Kiln A is hot, kiln B cools.")
+    with OpenAIServer([Reply(reply)]) as server:
+        model = Model(ModelEndpoint("test-model", server.base_url), settings())
+        rewriting = await standalone(question, before, model, "Rewrite.", 60)
+        await model.aclose()
+    assert rewriting.wordings == ([reply] if is_used else [])
+
+
 async def test_the_searches_take_turns_and_each_passage_is_kept_once_with_its_best_score() -> None:
     first = [as_candidate(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
     memory = ListMemory([hit("sea", score=0.9, chunk_id=3), hit("tea", score=0.8, chunk_id=2)])
