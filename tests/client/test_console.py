@@ -120,3 +120,17 @@ def test_no_encoding_stops_the_program_and_a_pipe_is_utf_8(encoding: str) -> Non
     first, _, rest = done.stdout.decode("utf-8").partition("\n")
     assert first == "❯ Zürich 日本"
     assert json.loads(rest) == {"name": "a\udc80b"}
+
+
+@pytest.mark.parametrize("option", ["-B", "-u"])
+def test_stderr_stays_as_python_opened_it(option: str) -> None:
+    code = (
+        "import sys\n"
+        "from ragchat.console import prepare_streams\n"
+        "before = sys.stderr.write_through\n"
+        "prepare_streams()\n"
+        "print('ä', file=sys.__stderr__)\n"
+        "print(sys.stderr.write_through == before)"
+    )
+    done = subprocess.run([sys.executable, option, "-c", code], capture_output=True, check=False)
+    assert (done.stderr.decode().strip(), done.stdout.strip()) == ("ä", b"True")
