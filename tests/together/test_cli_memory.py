@@ -327,11 +327,28 @@ def test_web_pages_are_loaded_beside_files_and_kept_in_step(ragchat: Program) ->
     assert (bad.code, "is not an address" in bad.err) == (1, True)
 
 
+@pytest.mark.full
+def test_addresses_are_read_with_the_same_limit_and_remarks_from_stdin_and_a_file(ragchat: Program) -> None:
+    long = b"#" * (1 + 2**20)
+    old = "# Das Café öffnet größer als früher\nftp://a.example/b\n".encode("cp1252")
+    for data, remark in (
+        (long, "is larger than 1 MiB"),
+        (old, "is not UTF-8; it was read as cp1252."),
+    ):
+        (ragchat.folder / "list.lst").write_bytes(data)
+        file, piped = (ragchat("inject", "--addresses", name, stdin=data) for name in ("list.lst", "-"))
+        assert (file.code, piped.code) == (1, 1)
+        assert remark in file.err
+        assert f"The input from stdin {remark}" in piped.err
+
+
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:
     text = "The garden gate code is 4711."
     assert ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=text).json["added"] == 1
     again = ragchat("inject", "-", "--uri", "note:gate", stdin=text)
     assert (again.code, again.out) == (0, "1 unchanged (1 chunk).\n")
+    old = ragchat("inject", "-", stdin="Das Café öffnet um sieben, größer als früher.\n".encode("cp1252"))
+    assert "The input from stdin is not UTF-8; it was read as cp1252." in old.err
     empty = ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=" \n")
     assert (empty.code, empty.json["documents"][0]["error"]) == (1, "The input from stdin is empty.")
 

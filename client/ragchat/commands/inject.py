@@ -44,11 +44,12 @@ Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
 
 async def inject(run: Invocation) -> int:
     """Exit code 1 if a file failed."""
+    report = InjectReport()
     if run.arguments.addresses:
-        run.arguments.paths = [*run.arguments.paths, *_addresses(run.arguments.addresses)]
+        addresses = _addresses(run.arguments.addresses, report.notes.append)
+        run.arguments.paths = [*run.arguments.paths, *addresses]
     run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
-    report = InjectReport()
     code = await load_with_report(run, _inject, remove, report=report)
     if report.count("added") and run.can_ask and run.console.stdout.isatty() and not os.environ.get("CI"):
         await _begin(run, report.count("added"))
@@ -82,14 +83,14 @@ async def _begin(run: Invocation, added: int) -> None:
         run.console.note(line)
 
 
-def _addresses(file: str) -> list[str]:
-    """The addresses in a file, one a line; `#` begins a comment. Raises AddressesUnusable."""
+def _addresses(file: str, note: Callable[[str], None]) -> list[str]:
+    """The addresses in a file, one a line; `#` begins a comment. Raises AddressesUnusable, StdinUnusable."""
     try:
-        lines = (read_stdin() if file == "-" else _text(file)).splitlines()
+        text = read_stdin(note, most=MAX_ADDRESSES_BYTES) if file == "-" else _text(file, note)
     except (OSError, NotText) as error:
         raise AddressesUnusable(file, os_reason(error)) from None
     found = []
-    for number, line in enumerate(map(str.strip, lines), 1):
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         if line and not line.startswith("#"):
             if not is_address(line):
                 raise AddressesUnusable(file, f"line {number} is not an address: {line[:80]!r}")
@@ -97,8 +98,11 @@ def _addresses(file: str) -> list[str]:
     return found
 
 
-def _text(file: str) -> str:
-    return decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES)).text
+def _text(file: str, note: Callable[[str], None]) -> str:
+    text = decode(read_regular(user_path(file), MAX_ADDRESSES_BYTES))
+    if text.note:
+        note(f"{file} {text.note}.")
+    return text.text
 
 
 async def load_with_report(

@@ -26,14 +26,20 @@ _PART_BYTES = 2**16
 _FIRST_BYTE_SECONDS = 3.0
 
 
-def read_stdin(note: Callable[[str], object] = lambda _: None, *, may_be_empty: bool = False) -> str:
-    """All of stdin as text, decoded like a file; `note` gets what is uncertain. Raises StdinUnusable."""
+def read_stdin(
+    note: Callable[[str], object] = lambda _: None, *, most: int | None = None, may_be_empty: bool = False
+) -> str:
+    """All of stdin as text, decoded like a file; `note` gets what is uncertain. Raises StdinUnusable.
+
+    `most`: the limit in bytes, that of a file if None.
+    """
     from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText, decode
     from ragcommon.files.safe_open import readable_size
 
-    data = _stdin(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise StdinUnusable(f"is larger than {readable_size(MAX_FILE_BYTES)}")
+    most = MAX_FILE_BYTES if most is None else most
+    data = _stdin(most + 1)
+    if len(data) > most:
+        raise StdinUnusable(f"is larger than {readable_size(most)}")
     try:
         text = decode(data)
         if text.note:
