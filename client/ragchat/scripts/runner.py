@@ -72,13 +72,12 @@ async def run_script(
     conversation: Conversation,
     memory: MemoryClient,
     on_step: Callable[[StepReport], None] | None,
-    report: ScriptReport | None = None,
-) -> ScriptReport:
-    """Run every step, even after a failure. The paths of the script are relative to `folder`.
+    report: ScriptReport,
+) -> None:
+    """Run every step, even after a failure, and add it to the report when it is done.
 
-    `report` is filled on the way, for a caller that may be cancelled.
+    The paths of the script are relative to `folder`.
     """
-    report = report or ScriptReport(script.script.name)
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
@@ -93,7 +92,6 @@ async def run_script(
         report.steps.append(done)
         if on_step is not None:
             on_step(done)
-    return report
 
 
 async def _run_step(step: Step, folder: Path, conversation: Conversation, memory: MemoryClient) -> StepResult:
