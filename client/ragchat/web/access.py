@@ -24,7 +24,7 @@ from ragchat.web.errors import (
     ForeignOrigin,
     ForeignRequest,
     ForeignUser,
-    NotFound,
+    NoPage,
     NotSignedIn,
     TokenNeeded,
     WebError,
@@ -117,7 +117,7 @@ class Access:
     """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`.
 
     `private`: only connections of the user who runs it are accepted, where the system can tell. `page`: False
-    if nobody can sign in.
+    if only the API is served.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Access:
         if isinstance(error, NotSignedIn) and scope["method"] in SAFE_METHODS and wants_page:
             return RedirectResponse("/sign-in", 303)
         if isinstance(error, NotSignedIn) and not self._page:
-            error = NotFound("page here: other programs are served at /v1")
+            error = NoPage()
         if wants_page:
             return PlainTextResponse(f"{error} {error.hint}".rstrip(), error.status)
         return error_response(error)

@@ -106,6 +106,14 @@ class NotFound(WebError):
     sentence = "There is no {what}."
 
 
+class NoPage(WebError):
+    """With --api-only."""
+
+    code = "NOT_FOUND"
+    status = 404
+    sentence = "There is no page here: other programs are served at /v1."
+
+
 class Busy(WebError):
     code = "SESSION_BUSY"
     status = 409

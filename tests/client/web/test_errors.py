@@ -51,6 +51,7 @@ TABLE: list[tuple[WebError, int, str, str]] = [
     ),
     (errors.BadRequest("it is empty"), 400, "The request cannot be read: it is empty.", ""),
     (errors.NotFound("document of that id"), 404, "There is no document of that id.", ""),
+    (errors.NoPage(), 404, "There is no page here: other programs are served at /v1.", ""),
     (
         errors.Busy(),
         409,
