@@ -93,7 +93,7 @@ ASK = command(
         action="append",
         dest="files",
         default=[],
-        help="ask about this file instead of memory, - is stdin; so is text on stdin",
+        help="ask about this file (- for stdin) instead of memory; piped text is used the same way",
     ),
     flag("--no-session", help="do not save the question and its answer"),
     *CONVERSATION,

@@ -105,7 +105,7 @@ async def _run(
             is_of_another = not report.outcomes and (job.files or job.status == "cancelled")
             if not is_of_another or job.status in repeated:
                 break
-            # Once after a cancellation and after a failure: a second one is meant for this caller.
+            # Try again once after a cancellation or a failure: a second one concerns this job too.
             if job.status != "completed":
                 repeated.add(job.status)
             # Another process ran the same job, or was killed. In a new one, its files count as unchanged;

@@ -145,7 +145,7 @@ async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Comp
             break
         whole = typed + path.text
         if is_quoted or " " in whole:
-            # After a folder the name goes on.
+            # Leave the quotation mark open after a folder.
             whole = f'"{whole}/' if path.display_text.endswith("/") else f'"{whole}"'
         yield Completion(whole, -len(typed) - is_quoted, display=path.display)
     if is_quoted:
