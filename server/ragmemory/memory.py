@@ -7,6 +7,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
+import anyio
+
 from ragcommon.contract.documents import Injected
 from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
@@ -30,35 +32,37 @@ class Memory:
         """The full service, for everything beyond the methods here."""
         # A worker process would import the script, and so run it again if it does not test `__name__`.
         self.service.writer.preparation.worker = None
-        self._was_opened = False
-        self._closing = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._opened, self._closing = asyncio.Event(), asyncio.Event()
 
     async def __aenter__(self) -> Self:
         # The service lives in a task of its own: it can be opened in one cell of a notebook, which is a task,
         # and closed in another.
-        opened = asyncio.Event()
-        self._serving = asyncio.create_task(self._serve(opened))
+        self._serving = asyncio.create_task(self._serve())
         try:
-            await opened.wait()
+            await self._opened.wait()
         except BaseException:
-            self._serving.cancel()
+            await self.__aexit__()
             raise
         if self._serving.done():
-            await self._serving
+            self._serving.result()
         return self
 
-    async def _serve(self, opened: asyncio.Event) -> None:
+    async def _serve(self) -> None:
         try:
             async with self.service:
-                self._was_opened = True
-                opened.set()
+                self._opened.set()
                 await self._closing.wait()
         finally:
-            opened.set()
+            self._opened.set()
 
     async def __aexit__(self, *_: object) -> None:
+        assert self._serving is not None
         self._closing.set()
-        await self._serving
+        # `await self._serving` would cancel the closing, too, when this task is cancelled.
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([self._serving])
+        self._serving.result()
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.
@@ -90,7 +94,7 @@ class Memory:
         return await self.service.search.query(text, top_k, filter, min_score)
 
     def _check_opened(self) -> None:
-        if not self._was_opened:
+        if not self._opened.is_set():
             raise MemoryUnusable(self.service.engine.place, "it is only open in `async with Memory(…)`")
 
 

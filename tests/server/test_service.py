@@ -259,6 +259,23 @@ async def test_a_memory_can_be_opened_and_closed_in_different_tasks(tmp_path: Pa
         await memory.query("fox")
 
 
+async def test_a_memory_whose_block_is_cancelled_is_closed(tmp_path: Path) -> None:
+    begun = anyio.Event()
+
+    async def use() -> None:
+        async with Memory(tmp_path / "notes.db") as memory:
+            await memory.inject("The fox jumps.")
+            begun.set()
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(use)
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+    assert connection_threads() == []
+
+
 async def test_an_error_of_a_program_that_has_the_memory_open_is_raised_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="is empty"):
         async with Memory(tmp_path / "notes.db") as memory:
