@@ -140,7 +140,7 @@ class WriteQueue:
             await self._finished.wait()
 
     async def run(self) -> None:
-        """Work until cancelled. Whoever still waits then, or submits later, gets an error."""
+        """Work until cancelled. Pending and later submissions then raise `ended()`."""
         send, receive = anyio.create_memory_object_stream[list[_Job]]()
         try:
             async with anyio.create_task_group() as tasks:
@@ -152,6 +152,9 @@ class WriteQueue:
                 if not job.is_done:
                     job.outcome = self._ended()
                     job.done.set()
+            self._waiting.clear()
+            self._in_progress.clear()
+            self._note_end()
 
     async def _prepare_batches(self, send: ObjectSendStream[list[_Job]]) -> None:
         async with send:

@@ -265,7 +265,7 @@ async def test_a_long_document_is_written_by_itself_and_restarted_if_it_vanished
     assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])
 
 
-async def test_whoever_waits_or_submits_at_the_end_gets_an_error() -> None:
+async def test_submissions_fail_when_the_queue_has_ended() -> None:
     recorder = Recorder()
     recorder.gate = anyio.Event()
     queue = queue_of(recorder)
@@ -283,7 +283,9 @@ async def test_whoever_waits_or_submits_at_the_end_gets_an_error() -> None:
             for text in ("being committed", "being prepared", "waiting"):
                 callers.start_soon(submit, text)
                 await anyio.wait_all_tasks_blocked()
+            callers.start_soon(queue.idle)
             worker.cancel_scope.cancel()
         await submit("late")
+    assert queue.waiting == 0
     assert sorted(errors) == ["being committed", "being prepared", "late", "waiting"]
     assert recorder.batches == []
