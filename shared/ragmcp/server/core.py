@@ -66,7 +66,7 @@ class Server:
         """`prompts` are iterated at the first request for one; `logs`: the tools send log messages.
 
         `withheld` makes the error of a call for each tool that exists but is not offered. Raises
-        BadFunction for a tool that is none, and for two of the same name.
+        BadFunction for what is not a Tool, and for duplicate names.
         """
         self.info = base.Implementation(name=name, version=version)
         self.tools = by_name(tools)

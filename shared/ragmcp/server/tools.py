@@ -31,6 +31,7 @@ from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, metho
 log = logging.getLogger(__name__)
 
 _NO_TOOLS = Raw(b"[]")
+_NAMED = msgspec.json.Decoder(dict[str, Raw])
 
 T = TypeVar("T")
 Function: TypeAlias = Callable[..., Awaitable[Any]]
@@ -49,6 +50,7 @@ class Tool(Struct, frozen=True):
     info: schema.ToolInfo
     function: Function
     arguments: msgspec.json.Decoder[Any]
+    not_null: frozenset[str] = frozenset()  # the arguments that may be left out, but whose type has no null
     background: bool = False
 
     @property
@@ -62,23 +64,23 @@ class Tool(Struct, frozen=True):
         Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
         """
         try:
-            try:
-                decoded = decode(self.arguments, arguments)
-            except errors.InvalidParams as error:
-                if error.path == "$" or not error.reason.endswith("got `null`"):
-                    raise
-                decoded = decode(self.arguments, self._without_null(arguments))
+            if self.not_null and b"null" in bytes(arguments):
+                arguments = self._without_null(arguments)
+            decoded = decode(self.arguments, arguments)
         except errors.InvalidParams as error:
             raise errors.InvalidArguments(error.path, error.reason) from None
         return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
 
     def _without_null(self, arguments: Raw) -> Raw:
-        """The arguments without those that are null and may be left out: some hosts name every argument."""
-        required = self.info.input_schema.get("required", ())
-        given = msgspec.json.decode(arguments, type=dict[str, Raw])
+        """The arguments without the nulls of those that were left out: some hosts name every argument."""
+        given = decode(_NAMED, arguments)
         return Raw(
             msgspec.json.encode(
-                {name: value for name, value in given.items() if name in required or bytes(value) != b"null"}
+                {
+                    name: value
+                    for name, value in given.items()
+                    if name not in self.not_null or bytes(value) != b"null"
+                }
             )
         )
 
@@ -107,7 +109,7 @@ def tool(
 
 
 def by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The tools by their names. Raises BadFunction for one without `@tool()`, and for two of a name."""
+    """The tools by their names. Raises BadFunction for what is not a Tool, and for duplicate names."""
     found = dict[str, Tool]()
     for one in tools:
         if not isinstance(one, Tool):
@@ -129,7 +131,9 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
         hints = get_type_hints(function, include_extras=True)
         arguments = _arguments(name, signature, hints)
         output = _output_schema(name, hints.get("return"))
-        _types[key] = _Types(signature, input_schema(arguments), output, msgspec.json.Decoder(arguments))
+        not_null = _not_null(signature, hints)
+        decoder = msgspec.json.Decoder(arguments)
+        _types[key] = _Types(signature, input_schema(arguments), output, decoder, not_null)
     types = _types[key]
     info = schema.ToolInfo(
         name=name,
@@ -138,7 +142,7 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
         output_schema=types.output,
         annotations=annotations,
     )
-    return Tool(info, function, types.arguments, background)
+    return Tool(info, function, types.arguments, types.not_null, background)
 
 
 class _Types(Struct, frozen=True):
@@ -146,6 +150,7 @@ class _Types(Struct, frozen=True):
     inputs: dict[str, Any]
     output: dict[str, Any] | msgspec.UnsetType
     arguments: msgspec.json.Decoder[Any]
+    not_null: frozenset[str]
 
 
 # By module and code: a process that makes several servers makes each tool again from the same code, and the
@@ -181,6 +186,19 @@ def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -
         hint = hints[parameter.name]
         fields.append((parameter.name, hint) if required else (parameter.name, hint, parameter.default))
     return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _not_null(signature: inspect.Signature, hints: dict[str, Any]) -> frozenset[str]:
+    optional = (one.name for one in signature.parameters.values() if one.default is not one.empty)
+    return frozenset(name for name in optional if not _takes_null(hints[name]))
+
+
+def _takes_null(hint: Any) -> bool:
+    try:
+        msgspec.convert(None, hint)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetType:

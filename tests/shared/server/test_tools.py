@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 import jsonschema
 import msgspec
 import pytest
-from msgspec import UNSET, Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from ragmcp.errors import BadFunction, InvalidParams
@@ -175,6 +175,7 @@ async def test_a_tool_may_choose_its_text() -> None:
         ('{"query":"q","near":{"line":null}}', "$.near.line", "expected `int`, got `null`"),
         ('{"query":null,"top_k":null}', "$.query", "expected `str`, got `null`"),
         ('{"query":"q","topk":3}', "$.topk", "unknown field"),
+        ('{"query":"q","top_k":null,"topk":null}', "$.topk", "unknown field"),
         ("[]", "$", "expected `object`, got `array`"),
         ("null", "$", "expected `object`, got `null`"),
         ('"query"', "$", "expected `object`, got `str`"),
@@ -194,6 +195,28 @@ async def test_a_bad_argument_is_named_by_its_path(arguments: str, path: str, re
 async def test_null_for_what_may_be_left_out_leaves_it_out() -> None:
     left_out = await run(find, '{"query":"q"}')
     assert (await run(find, '{"query":"q","top_k": null ,"near":null}')).content == left_out.content
+
+
+async def test_null_is_passed_to_an_argument_that_takes_it() -> None:
+    @tool()
+    async def rename(
+        _: Call,
+        limit: Annotated[int, Meta(ge=1)] = 5,
+        title: str | UnsetType | None = UNSET,
+        note: Annotated[str | None, Meta(description="why")] = "keep",
+        tag: str | UnsetType = UNSET,
+    ) -> str:
+        """Renames."""
+        return f"{limit} {title} {note} {tag}"
+
+    async def text_of(arguments: str) -> str:
+        [content] = (await run(rename, arguments)).content
+        assert isinstance(content, TextContent)
+        return content.text
+
+    assert await text_of("{}") == "5 UNSET keep UNSET"
+    assert await text_of('{"title":null,"note":null}') == "5 None None UNSET"
+    assert await text_of('{"limit":null,"title":null,"note":null,"tag":null}') == "5 None None UNSET"
 
 
 async def test_a_number_without_a_fraction_is_an_integer_wherever_one_is_declared() -> None:
