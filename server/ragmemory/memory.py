@@ -16,6 +16,8 @@ from ragconfig.settings import load_settings
 from ragmemory.app import make_service
 from ragmemory.errors import BadArgument, MemoryUnusable
 
+_NOT_OPEN = "it is only open in `async with Memory(…)`"
+
 
 class Memory:
     """A memory in one file: an async context manager. Its methods raise RagMemoryErrors."""
@@ -36,6 +38,8 @@ class Memory:
         self._opened, self._closing = asyncio.Event(), asyncio.Event()
 
     async def __aenter__(self) -> Self:
+        if self._serving is not None:
+            raise self._unusable("it can be opened only once: make another Memory")
         # The service lives in a task of its own: it can be opened in one cell of a notebook, which is a task,
         # and closed in another.
         self._serving = asyncio.create_task(self._serve())
@@ -57,7 +61,8 @@ class Memory:
             self._opened.set()
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._serving is not None
+        if self._serving is None:
+            raise self._unusable(_NOT_OPEN)
         self._closing.set()
         # `await self._serving` would cancel the closing, too, when this task is cancelled.
         with anyio.CancelScope(shield=True):
@@ -94,8 +99,15 @@ class Memory:
         return await self.service.search.query(text, top_k, filter, min_score)
 
     def _check_opened(self) -> None:
-        if not self._opened.is_set():
-            raise MemoryUnusable(self.service.engine.place, "it is only open in `async with Memory(…)`")
+        if self._serving is None or not self._opened.is_set():
+            raise self._unusable(_NOT_OPEN)
+        if self._serving.done() and not self._serving.cancelled() and (error := self._serving.exception()):
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            raise self._unusable(f"it was closed by an error, {error!r}") from error
+
+    def _unusable(self, reason: str) -> MemoryUnusable:
+        return MemoryUnusable(self.service.engine.place, reason)
 
 
 def _check(name: str, value: object, kind: type, called: str = "", *, optional: bool = False) -> None:

@@ -6,6 +6,7 @@ Covers `app`, `documents` and the types: `ragmemory.types.blocks`, `ragmemory.ty
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import sys
 import threading
@@ -194,6 +195,39 @@ async def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
             if reason.startswith("only"):
                 async with memory:
                     await memory.inject("text")
+
+
+async def test_a_memory_is_opened_once_and_closed_after_that(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "notes.db")
+    with pytest.raises(MemoryUnusable, match="only open in `async with"):
+        await memory.__aexit__(None, None, None)
+    async with memory:
+        with pytest.raises(MemoryUnusable, match="only once"):
+            await memory.__aenter__()
+        await memory.inject("The fox jumps.", {"uri": "fox"})
+        assert [hit.uri for hit in (await memory.query("fox")).hits] == ["fox"]
+    with pytest.raises(MemoryUnusable, match="only once"):
+        await memory.__aenter__()
+    await memory.__aexit__(None, None, None)
+
+
+async def test_a_memory_that_an_error_has_closed_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    memory = Memory(tmp_path / "notes.db")
+    monkeypatch.setattr(memory.service.follower, "run", fail)
+    with anyio.fail_after(60):
+        await memory.__aenter__()
+        assert memory._serving is not None
+        await asyncio.wait([memory._serving])
+        for call in (memory.query, memory.inject):
+            with pytest.raises(MemoryUnusable, match=r"closed by an error, ValueError\('broken'\)"):
+                await call("text")
+        with pytest.raises(ExceptionGroup):
+            await memory.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(
