@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -69,7 +70,7 @@ class Memory:
             await asyncio.wait([self._serving])
         self._serving.result()
 
-    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+    async def inject(self, text: str, metadata: Mapping[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.
 
         `metadata` may have `uri`, which makes it an upsert of that document, `title`, `tags` (a list),
@@ -77,11 +78,11 @@ class Memory:
         """
         self._check_opened()
         _check("text", text, str)
-        _check("metadata", metadata, dict, optional=True)
-        return await self.service.writer.inject(text, metadata or {}, Origin())
+        _check("metadata", metadata, Mapping, "dict", optional=True)
+        return await self.service.writer.inject(text, dict(metadata or {}), Origin())
 
     async def query(
-        self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None, min_score: float = 0.0
+        self, text: str, top_k: int = 8, filter: Mapping[str, Any] | None = None, min_score: float = 0.0
     ) -> QueryResult:
         """The best `top_k` passages, best first; scores are in [0, 1].
 
@@ -90,13 +91,13 @@ class Memory:
         self._check_opened()
         _check("text", text, str)
         _check("top_k", top_k, Integral, "int")
-        _check("filter", filter, dict, optional=True)
+        _check("filter", filter, Mapping, "dict", optional=True)
         _check("min_score", min_score, Real, "float")
         if top_k < 1:
             raise BadArgument("top_k", f"is {top_k}, which is less than 1")
         if not 0 <= min_score <= 1:
             raise BadArgument("min_score", f"is {min_score}, which is not from 0 to 1")
-        return await self.service.search.query(text, top_k, filter, min_score)
+        return await self.service.search.query(text, top_k, dict(filter or {}), min_score)
 
     def _check_opened(self) -> None:
         if self._serving is None or not self._opened.is_set():

@@ -13,6 +13,7 @@ import threading
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -249,6 +250,14 @@ async def test_an_argument_of_the_wrong_type_is_named(
         with pytest.raises(BadArgument) as caught:
             await getattr(memory, method)(**arguments)
     assert str(caught.value) == sentence
+
+
+async def test_metadata_and_a_filter_may_be_any_mapping(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "notes.db") as memory:
+        await memory.inject("The fox jumps.", MappingProxyType({"uri": "fox", "tags": ["animal"]}))
+        await memory.inject("The fox sleeps.", {"uri": "other"})
+        found = await memory.query("fox", filter=MappingProxyType({"tags": ["animal"]}))
+    assert [hit.uri for hit in found.hits] == ["fox"]
 
 
 UNCLOSED = """
