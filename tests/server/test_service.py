@@ -260,6 +260,7 @@ async def test_metadata_and_a_filter_may_be_any_mapping(tmp_path: Path) -> None:
     assert [hit.uri for hit in found.hits] == ["fox"]
 
 
+# `asyncio.run` would cancel the task of the memory, and so close it.
 UNCLOSED = """
 import asyncio, sys
 from ragmemory import Memory
@@ -267,8 +268,9 @@ from ragmemory import Memory
 async def main():
     memory = await Memory(sys.argv[1]).__aenter__()
     print((await memory.inject("The fox jumps.", {"uri": "fox"})).status)
+    await memory.query("fox")
 
-asyncio.run(main())
+asyncio.new_event_loop().run_until_complete(main())
 """
 
 
