@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -114,7 +115,7 @@ def either_case(text: str, write: Callable[[str], str] = str) -> str:
 
 
 def _encoded(text: str) -> str:
-    return quote(text, safe=_SYNTAX, errors="surrogateescape")
+    return quote(os.fsencode(text), safe=_SYNTAX)
 
 
 def _either_case(character: str, write: Callable[[str], str]) -> str:

@@ -5,12 +5,13 @@ Covers `ragcommon.files.uris` too.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from ragchat.uris import absolute_scope, references, short_location, short_uri
+from ragchat.uris import absolute_scope, name_globs, path_globs, references, short_location, short_uri
 
 
 def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
@@ -70,3 +71,11 @@ def test_a_path_that_exists_does_not_depend_on_the_working_folder(
     assert absolute_scope("papers/*.md") == f"{tmp_path}/papers/*.md"
     for words in ("*.md", "a-tag", "file:///x/*", "~nobody-here/x", "a\0b"):
         assert absolute_scope(words) == words
+
+
+def test_a_glob_has_the_bytes_of_a_file_name_as_its_uri_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    if sys.platform != "win32":
+        assert name_globs("a\udcff.md") == ["*/[Aa]%FF.[Mm][Dd]"]
+    # On Windows names are UTF-16, in which any surrogate may be alone.
+    monkeypatch.setattr(os, "fsencode", lambda name: name.encode("utf-8", "surrogatepass"))
+    assert path_globs("\ud800/*.md")[-1] == "*/%ED%A0%80/*.md"
