@@ -19,7 +19,7 @@ class RagMemoryError(StructuredError):
     code = "MEMORY_ERROR"
 
 
-# Why a memory cannot be used after its end.
+# The reason in MemoryUnusable after `close`.
 CLOSED = "it has been closed"
 
 
