@@ -37,6 +37,8 @@ Build = Callable[[Write], Awaitable[Write | None]]
 Abandon = Callable[[StagedDocument], Awaitable[None]]
 # Commit writes. For each: the outcome, its error, or None if it has to be prepared again.
 Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Injected | Exception | None]]]
+# Called after that; delays the outcomes, and the next commit, while the index lags.
+KeepUp = Callable[[Sequence[Write]], Awaitable[None]]
 
 
 @dataclass(eq=False)
@@ -60,6 +62,7 @@ class WriteQueue:
         self,
         prepare: Prepare,
         commit: Commit,
+        keep_up: KeepUp,
         build: Build,
         abandon: Abandon,
         ended: Callable[[], Exception],
@@ -68,6 +71,7 @@ class WriteQueue:
         self._prepare = prepare
         self._ended = ended
         self._commit = commit
+        self._keep_up = keep_up
         self._build = build
         self._abandon = abandon
         self._waiting: deque[_Job] = deque()
@@ -216,17 +220,24 @@ class WriteQueue:
                 await self._commit_batch(batch)
 
     async def _commit_batch(self, batch: list[_Job]) -> None:
-        outcomes: Sequence[Injected | Exception | None]
+        outcomes: Sequence[Injected | Exception | None] = ()
         for job in batch:
             if job.is_done:  # Withdrawn.
                 self._release(job.submitted)
         batch = [job for job in batch if not job.is_done]
         if not batch:
             return
+        writes = [job.prepared for job in batch]
         try:
-            outcomes = await self._commit([job.prepared for job in batch])
+            outcomes = await self._commit(writes)
+            await self._keep_up(writes)
         except Exception as error:
-            outcomes = [error] * len(batch)
+            outcomes = outcomes or [error] * len(batch)
+        finally:  # If the end comes after the commit, the callers get their outcomes all the same.
+            if outcomes:
+                self._settle(batch, outcomes)
+
+    def _settle(self, batch: list[_Job], outcomes: Sequence[Injected | Exception | None]) -> None:
         retry = []
         for job, outcome in zip(batch, outcomes, strict=True):
             if outcome is None and not job.is_done:

@@ -57,6 +57,7 @@ class Writer:
         self.queue = WriteQueue(
             self.preparation.prepare,
             self._commit,
+            self._keep_up,
             self.preparation.build,
             self.preparation.abandon,
             lambda: MemoryUnusable(store.engine.place, CLOSED),
@@ -120,9 +121,8 @@ class Writer:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # A float16 has two bytes.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
-        chunks = sum(len(write.chunks or ()) for write in writes)
         outcomes = await self._store.write(writes, embedder)
-        self._note_write(chunks)
+        self._note_write(_chunks(writes))
         written, updated = [], []
         for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
@@ -131,13 +131,19 @@ class Writer:
                     updated.append(outcome.document_id)
         self._on_written(written)
         self._on_whole_change(updated)
-        if chunks > _MANY_CHUNKS:
-            await self._indexing.keep_up()
         return outcomes
+
+    async def _keep_up(self, writes: Sequence[Write]) -> None:
+        if _chunks(writes) > _MANY_CHUNKS:
+            await self._indexing.keep_up()
 
     def _note_write(self, chunks: int = 0) -> None:
         self._indexing.note_write(chunks)
         self.sweeper.wake()
+
+
+def _chunks(writes: Sequence[Write]) -> int:
+    return sum(len(write.chunks or ()) for write in writes)
 
 
 async def _make(text: str, metadata: Metadata) -> Document:

@@ -27,6 +27,7 @@ class Recorder:
         self.staged: list[str] = []
         self.given_up: list[str] = []
         self.vanishes = False
+        self.lags = False
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
         self.prepared.append([write.document.text for write in writes])
@@ -61,10 +62,19 @@ class Recorder:
             )
         return outcomes
 
+    async def keep_up(self, _: Sequence[Write]) -> None:
+        if self.lags:
+            await anyio.sleep_forever()
+
 
 def queue_of(recorder: Recorder) -> WriteQueue:
     return WriteQueue(
-        recorder.prepare, recorder.commit, recorder.build, recorder.abandon, lambda: EOFError("closed")
+        recorder.prepare,
+        recorder.commit,
+        recorder.keep_up,
+        recorder.build,
+        recorder.abandon,
+        lambda: EOFError("closed"),
     )
 
 
@@ -289,3 +299,17 @@ async def test_submissions_fail_when_the_queue_has_ended() -> None:
     assert queue.waiting == 0
     assert sorted(errors) == ["being committed", "being prepared", "late", "waiting"]
     assert recorder.batches == []
+
+
+async def test_a_document_that_is_stored_at_the_end_is_reported_as_stored() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.lags = True
+    queue = queue_of(recorder)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as callers, anyio.create_task_group() as worker:
+            worker.start_soon(queue.run)
+            callers.start_soon(submit_all, queue, [ask("stored")], answers)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == []
+            worker.cancel_scope.cancel()
+    assert answers == ["stored"]
