@@ -75,8 +75,7 @@ class WriteQueue:
         self._build = build
         self._abandon = abandon
         self._waiting: deque[_Job] = deque()
-        self._in_progress: set[str] = set()
-        self._submitted: set[_Job] = set()
+        self._in_progress: dict[str, _Job] = {}  # by uri
         self._has_ended = False
         self._preparing: list[_Job] = []
         self._preparation: anyio.CancelScope | None = None
@@ -91,7 +90,6 @@ class WriteQueue:
         if self._has_ended:
             raise self._ended()
         job = _Job(write, write)
-        self._submitted.add(job)
         self._waiting.append(job)
         self._changed.set()
         try:
@@ -99,7 +97,6 @@ class WriteQueue:
             if job.outcome == LONG:
                 return await self._submit_long(write)
         finally:
-            self._submitted.discard(job)
             if job.outcome == LONG:
                 self._release(write)
             elif not job.is_done:
@@ -152,7 +149,7 @@ class WriteQueue:
                 tasks.start_soon(self._commit_batches, receive)
         finally:
             self._has_ended = True
-            for job in self._submitted:
+            for job in (*self._waiting, *self._in_progress.values()):
                 if not job.is_done:
                     job.outcome = self._ended()
                     job.done.set()
@@ -180,7 +177,7 @@ class WriteQueue:
             if uri in self._in_progress:
                 skipped.append(job)
             else:
-                self._in_progress.add(uri)
+                self._in_progress[uri] = job
                 batch.append(job)
                 characters += len(job.submitted.document.text)
         self._waiting.extendleft(reversed(skipped))
@@ -248,7 +245,8 @@ class WriteQueue:
 
     def _requeue(self, jobs: list[_Job]) -> None:
         """Put jobs back at the head of the queue."""
-        self._in_progress.difference_update(job.submitted.document.uri for job in jobs)
+        for job in jobs:
+            self._in_progress.pop(job.submitted.document.uri, None)
         self._waiting.extendleft(reversed(jobs))
         self._changed.set()
 
@@ -260,7 +258,7 @@ class WriteQueue:
 
     def _release(self, write: Write) -> None:
         """Let the next document with this uri proceed."""
-        self._in_progress.discard(write.document.uri)
+        self._in_progress.pop(write.document.uri, None)
         self._changed.set()
         self._note_end()
 
