@@ -53,14 +53,11 @@ def _unless_full() -> Iterator[None]:
 def prepare_streams() -> None:
     """Write UTF-8 to pipes and the terminal's encoding to terminals; escape what cannot be encoded."""
     open_closed_streams()
-    if type(sys.stderr) is TextIOWrapper:  # not replaced, as by a test
-        encoding, write_through = sys.stderr.encoding, sys.stderr.write_through
-        remarks = _Remarks(
-            sys.stderr.detach(), encoding=encoding, line_buffering=True, write_through=write_through
+    opened = sys.__stderr__  # It stays usable, with the same buffer.
+    if sys.stderr is opened and isinstance(opened, TextIOWrapper):  # not replaced, as by a test
+        sys.stderr = _Remarks(
+            opened.buffer, opened.encoding, line_buffering=True, write_through=opened.write_through
         )
-        if sys.__stderr__ is sys.stderr:  # Nothing can be written to the detached one.
-            sys.__stderr__ = remarks  # type: ignore[misc]  # Final in typeshed
-        sys.stderr = remarks
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # replaced by a simpler object, in a test
             written = None if stream.isatty() else "utf-8"
