@@ -36,12 +36,12 @@ def references(document: str) -> Sequence[str]:
         path = Path(document).expanduser().resolve()
     except (OSError, RuntimeError, ValueError):  # an unknown user's home, a circle of links, a NUL
         return (document,)
-    # A path that is not UTF-8 is no text that a server could take; in its URI the bytes are escaped.
-    return (document, path.as_uri()) if is_unicode(document) else (path.as_uri(),)
+    # A path that is not UTF-8 cannot be sent to a server; in its URI the bytes are escaped.
+    return (document, path.as_uri()) if is_utf_8(document) else (path.as_uri(),)
 
 
-def is_unicode(words: str) -> bool:
-    """Whether an argument was decoded without the lone surrogates of a path that is not UTF-8."""
+def is_utf_8(words: str) -> bool:
+    """Whether an argument is text, without the lone surrogates of a path that is not UTF-8."""
     try:
         words.encode()
     except UnicodeEncodeError:
@@ -91,7 +91,7 @@ def path_globs(words: str) -> Sequence[str]:
     *_, folder = references("/".join(parts[:wild]) or ("/" if wild else "."))
     end = _encoded("/".join(parts[wild:]))
     globs = (f"{exact_glob(folder).rstrip('/')}/{end}", f"*/{_encoded(words)}", words)
-    return globs if is_unicode(words) else globs[:2]
+    return globs if is_utf_8(words) else globs[:2]
 
 
 def part_globs(words: str) -> Sequence[str]:
@@ -106,7 +106,7 @@ def name_globs(name: str) -> Sequence[str]:
 
 def _spellings(words: str) -> Sequence[str]:
     encoded = either_case(words.replace("\\", "/"), _encoded)
-    return [*dict.fromkeys((encoded, either_case(words)))] if is_unicode(words) else [encoded]
+    return [*dict.fromkeys((encoded, either_case(words)))] if is_utf_8(words) else [encoded]
 
 
 def either_case(text: str, write: Callable[[str], str] = str) -> str:

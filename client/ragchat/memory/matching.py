@@ -22,7 +22,7 @@ from ragchat.uris import (
     exact_glob,
     folder_globs,
     is_glob,
-    is_unicode,
+    is_utf_8,
     name_globs,
     part_globs,
     path_globs,
@@ -211,7 +211,7 @@ def _meanings(words: str) -> Iterator[dict[str, Any]]:
     if is_glob(words):
         for glob in path_globs(words):
             yield {"uri": glob}
-    if is_unicode(words):
+    if is_utf_8(words):
         yield {"tags": [words]}
     if words.startswith("#"):
         yield {"tags": [words[1:]]}

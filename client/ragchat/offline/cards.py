@@ -104,7 +104,7 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
     best: Window | None = None
     for first in within:
         start, highest, top = pieces[first].start, names, first
-        for last in within[within.index(first) :]:
+        for last in range(first, within.stop):
             stop = pieces[last].end
             if last > first and stop - start > CORE * size:
                 break
@@ -114,7 +114,7 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
                 highest = [*map(max, highest, weighed[last])]
             if scores[last] > scores[top]:
                 top = last
-            early = W_EARLY * (last == within[-1] or 2 * pieces[top].start <= start + stop)
+            early = W_EARLY * (last + 1 == within.stop or 2 * pieces[top].start <= start + stop)
             score = of_rank + sum(highest) + W_BEST * scores[top] + early
             if best is None or (score, last - first) > (best.score, best.last - best.first):
                 best = Window(evidence, first, last, top, score)

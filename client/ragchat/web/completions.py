@@ -65,7 +65,7 @@ def _model(name: str) -> dict[str, object]:
 
 
 async def _others(site: Site) -> Sequence[str]:
-    """The models that can be asked besides the one of the settings."""
+    """The models that can be asked in addition to the configured one."""
     settings = site.settings.table("model", ModelSettings)
     async with aclosing(ModelSelection(settings, os.environ)) as selection:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable
@@ -77,12 +77,9 @@ def show_resumed(context: ChatContext) -> None:
 
 def _free_name(session_id: str) -> str:
     """A name in the working folder that no earlier export has."""
-    name = f"ragchat-{session_id}"
-    return next(
-        file
-        for number in itertools.count(1)
-        if not os.path.lexists(file := f"{name}-{number}.md" if number > 1 else f"{name}.md")
-    )
+    first = f"ragchat-{session_id}"
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
+    return next(f"{name}.md" for name in names if not os.path.lexists(f"{name}.md"))
 
 
 async def export(context: ChatContext, argument: str) -> None:
