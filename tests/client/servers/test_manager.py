@@ -8,6 +8,8 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from statistics import quantiles
 
@@ -231,6 +233,12 @@ async def turns_during_calls(echo: OfferedTool) -> list[float]:
     return turns
 
 
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # The manager may have ended it, or it has failed.
+            os.kill(pid, number)
+
+
 def longest(turns: list[float]) -> float:
     """Of the turns, one in a hundred takes longer."""
     return quantiles(turns, n=100)[-1]
@@ -252,11 +260,9 @@ async def test_servers_that_misbehave_do_not_slow_down_the_calls_of_another(
         for _ in range(ROUNDS):  # In turns: a busy machine differs from moment to moment.
             among += await turns_during_calls(echo)
             running = processes_in(folder)
-            for pid in running:
-                os.kill(pid, signal.SIGSTOP)
+            send_signal(running, signal.SIGSTOP)
             alone += await turns_during_calls(echo)
-            for pid in running:
-                os.kill(pid, signal.SIGCONT)
+            send_signal(running, signal.SIGCONT)
         assert longest(among) < 4 * longest(alone) + 0.002
         assert {manager.connections[name].state for name in ("logging", "changing")} == {ServerState.READY}
 
