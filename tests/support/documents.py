@@ -14,7 +14,8 @@ def pdf(
 ) -> bytes:
     """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
-    No password opens an encrypted one. `annotations` are those of each page, as dictionaries.
+    The fonts F1 and, in bold, F2 may be used there. No password opens an encrypted PDF. `annotations` are
+    those of each page, as dictionaries.
     """
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -26,7 +27,8 @@ def pdf(
         content = compress(page if isinstance(page, bytes) else _lines(page))
         kids.append(len(objects) + 1)
         objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R"
+            b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> >> >>"
             b" /Annots [%s] /Contents %d 0 R >>" % (annotations, len(objects) + 2)
         )
         objects.append(

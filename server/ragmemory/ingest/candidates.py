@@ -55,9 +55,11 @@ VERSION = re.compile(
     re.IGNORECASE,
 )
 RELEASE = re.compile(r"\b(?:release|version|changes)\b", re.IGNORECASE)
+# The number may be that of a code: "Section 15-101", "Article R*411-3-1".
 LABEL = re.compile(
     r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
-    r"(?P<number>\d{1,4}[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
+    r"(?:(?P<series>[A-Z])\*?\.?[ \xa0]?(?=\d+-))?"
+    r"(?P<number>\d{1,4}(?:-\d{1,3})*[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
     r"(?:[ \t\xa0]*[-–—:]+[ \t]*|[ \t\xa0]+|$)(?P<title>.*?)\s*$"
 )
 # A part whose number is a word: "PART ONE".
@@ -208,7 +210,8 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
         return None
     rest, label, number = found["title"], squeezed(found["label"]), found["number"]
     key = label_key(number)
-    rank = found["word"].casefold()
+    # The laws and decrees of a French code are numbered separately: "Article L411-1", "Article R411-1".
+    rank = f"{found['word']} {found.groupdict().get('series') or ''}".strip().casefold()
     if not rest:
         return Candidate(start, end, "label", rank, label.rstrip(".:,"), key, "", _longer(text, end, label))
     if is_title(rest) and not _is_broken(line, below):
@@ -238,7 +241,7 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
 
 def is_title(text: str) -> bool:
     """Whether a text reads like a title: short, and neither part of a sentence nor a whole one."""
-    if not text or len(text) > MAX_TITLE or text[0].islower() or text[0] in "-*•“\"«»„'‘|>#$":
+    if not text or len(text) > MAX_TITLE or text.split()[0].islower() or text[0] in "-*•“\"«»„'‘|>#$":
         return False
     if text[-1] in ",;:|\\" or (text[-1] == "." and (len(text) > SHORT_LINE or ". " in text)):
         return False
@@ -258,10 +261,13 @@ def numeral(text: str) -> int:
 
 
 def label_key(number: str) -> tuple[int, ...]:
-    """The number of a label: "12" (12,), "12a" (12, 1), "IV" (4,), "B" (2,); () for a word."""
+    """The number of a label: "12" (12,), "12a" (12, 1), "12-3" (12, 3), "IV" (4,), "B" (2,); a word: ()."""
     if number[0].isdigit():
         digits = number.rstrip("abcdefghijklmnopqrstuvwxyz")
-        return (int(digits), *(ord(letter) - ord("a") + 1 for letter in number[len(digits) :]))
+        return (
+            *map(int, digits.split("-")),
+            *(ord(letter) - ord("a") + 1 for letter in number[len(digits) :]),
+        )
     if len(number) == 1 and number not in "IVX":
         return (ord(number) - ord("A") + 1,)
     return (numeral(number),) if set(number) <= set("IVXLCDM") else ()

@@ -11,7 +11,7 @@ import re
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ MAX_STEP = 4
 # A title that occurs this often is a running header, or a remark such as "NOTE".
 MAX_REPEATED = 3
 # Labels of the lowest level.
-SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)")
+SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)(?: [a-z])?")
 # Between blank lines.
 ATX = re.compile(r"\n[ \t\r]*\n(#{1,6}) +[^\s#][^\n]*(?=\n[ \t\r]*\n)")
 DIGITS = re.compile(r"\d+")
@@ -174,7 +174,8 @@ def _recurring(
     for one in members:
         kinds[one.rank].append(one)
     if family in ("label", "roman", "numeral"):
-        kinds = {rank: _counted(of_kind, None) for rank, of_kind in kinds.items()}
+        counted = _counted_either_way if family == "label" else _counted
+        kinds = {rank: counted(of_kind, None) for rank, of_kind in kinds.items()}
         if family == "numeral":
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
     if family == "version":
@@ -209,12 +210,20 @@ def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[
     chains = []
     for first in firsts or [0]:
         chain: list[Candidate] = []
-        for one in members[first:]:
+        for one, after in zip_longest(members[first:], members[first + 1 :]):
             if not chain or not one.key or _follows(chain[-1], one, outer):
                 chain.append(one)
+            # Some were not recognised, or repealed: the next one goes on from here.
+            elif one.key > chain[-1].key and after and _follows(one, after, ()):
+                chain.extend([] if _follows(chain[-1], after, outer) else [one])
         chains.append(chain)
     # Of two equally long chains, the first is a table of contents.
     return max(reversed(chains), key=len, default=[])
+
+
+def _counted_either_way(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[Candidate]:
+    """The longer of the chains from the top and from the bottom: releases are listed newest first."""
+    return max(_counted(members, outer), _counted(members[::-1], outer)[::-1], key=len)
 
 
 def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> bool:

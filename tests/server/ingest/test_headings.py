@@ -150,6 +150,30 @@ def test_numbered_sections_nest_and_a_table_of_contents_has_no_headings() -> Non
     assert paths(text) == ["1. Scope", "2. Terms", "  2.1. Words", "  2.2. Numbers", "3. Use"]
 
 
+def test_numbers_go_on_after_titles_that_are_none_and_after_gaps() -> None:
+    titles = ["1. Scope", "2. Terms", "2.1. Words", "2.2. Numbers"]
+    # "3. Whatever comes after …" is a sentence; sections 4 to 11 were left out.
+    titles += ["3.1. iPhones", "3.2. Kites", "12. Annexes", "13. Dates"]
+    text = "\n\n".join(f"{title}\n\nIt is written down here." for title in titles)
+    # A number that nothing follows, such as that of a reference, is no heading.
+    text += "\n\n50. References\n\nThere are none."
+    assert [title.strip() for title in paths(text)] == titles
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ("Article R411-3", "Article R411-3-1", "Article R411-4", "Article R411-17", "Article R411-18"),
+        ("Article L. 110-1", "Article L. 110-2", "Article R. 110-1", "Article R. 110-2"),
+        ("Section 15-101 Name", "Section 15-102 Seal", "Section 15-103 Year"),
+        ("Release 2026b", "Release 2026a", "Release 2025c", "Release 2025b"),
+    ],
+)
+def test_labels_may_have_numbers_of_codes_and_come_newest_first(titles: tuple[str, ...]) -> None:
+    text = "\n\n".join(f"{title}\n\nIt is written down here, as in article 9." for title in titles)
+    assert paths(text) == [*titles]
+
+
 def test_underlined_titles_have_the_levels_of_their_lines() -> None:
     text = """
         Bread

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from ctypes import create_string_buffer
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -25,6 +26,7 @@ from ragmemory.files.formats.file_text import (
 )
 from ragmemory.files.formats.layout import Box, arranged, crossings
 from ragmemory.files.formats.pdf_headings import (
+    BOLD,
     Bookmark,
     Line,
     headings,
@@ -48,6 +50,9 @@ MANY_JUMPS = 12
 MAX_RECTS = 20_000
 MAX_ARRANGED = 50_000
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
+# The weight from which a font is bold (regular ones have 435 or less), if its name does not say so.
+BOLD_WEIGHT = 540
+MAX_FONT_NAME = 200
 # Scanned pages are drawn with DPI dots per inch, as tesseract advises; a larger page than A3 with fewer.
 DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
 
@@ -77,14 +82,15 @@ def read(path: Path, data: bytes) -> FileText:
     outline = list(_outline(document))
     for number, head in running_heads([page.text for page in pages], outline):
         pages[number] = _without(pages[number], head)
+    heads = repeated([page.text for page in pages])
+    pages = [_without_repeated(page, heads) for page in pages]
     found = headings([page.lines for page in pages], outline)
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
-    heads = repeated([page.text for page in pages])
     builder = TextBuilder()
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
-        parts = without_repeated(text, heads).strip("\n"), *page.notes
+        parts = text.strip("\n"), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     unsure = [number for number, page in enumerate(pages, 1) if not page.is_sure]
     notes = [_without_text(blank, count) + scanned.reason] if blank else []
@@ -174,6 +180,11 @@ def _without(page: _Page, head: str) -> _Page:
     return page._replace(text=text, lines=[line for line in page.lines if line.text != head.strip()])
 
 
+def _without_repeated(page: _Page, keys: set[str]) -> _Page:
+    text = "\n".join(without_repeated(page.text.split("\n"), keys, str))
+    return page._replace(text=text, lines=without_repeated(page.lines, keys, attrgetter("text")))
+
+
 def _drawn(page: pypdfium2.PdfPage) -> Image:
     """A page in shades of grey, as PGM, which needs no compression."""
     width, height = page.get_size()
@@ -190,15 +201,21 @@ def _joined(text: str) -> str:
 
 def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
     """The lines of a page with their font sizes: the smallest of the first, middle and last character."""
-    from pypdfium2.raw import FPDFText_GetFontSize
+    from pypdfium2.raw import FPDFText_GetFontInfo, FPDFText_GetFontSize, FPDFText_GetFontWeight
+
+    name = create_string_buffer(MAX_FONT_NAME)
+
+    def size(place: int) -> float:
+        FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
+        is_bold = b"bold" in name.value.lower() or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
+        return FPDFText_GetFontSize(page, place) + is_bold * BOLD
 
     text: str = page.get_text_range()
     if len(text) != page.count_chars():  # Offsets in the text do not match character indexes.
         return
     for found in LINE.finditer(text):
         places = found.start(), (found.start() + found.end()) // 2, found.end() - 1
-        sizes = [FPDFText_GetFontSize(page, place) for place in places if not text[place].isspace()]
-        yield Line(found[0], round(min(sizes), 1))
+        yield Line(found[0], round(min(size(place) for place in places if not text[place].isspace()), 1))
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ragmemory.files.formats.file_text import not_a_heading
-from ragmemory.ingest.candidates import is_title, squeezed
-from ragmemory.ingest.headings import DIGITS, ENDED
+from ragmemory.ingest.candidates import COUNTED, is_title, squeezed
+from ragmemory.ingest.headings import DIGITS, ENDED, MAX_REPEATED
 from ragmemory.ingest.headings import headings as plain_headings
 
 # Running headers and footers: lines at the top and bottom of a page that are considered, and the minimum
@@ -28,6 +28,8 @@ MIN_EQUAL = 2
 MAX_LARGE = 0.2
 # Points by which a heading is larger than the body text.
 LARGER = 0.15
+# Points that a bold line counts as larger, so that it is a heading also in the size of the body text.
+BOLD = 0.2
 MAX_LEVELS = 6
 MAX_LINES = 3
 # This many headings without text between them are a title page or a list.
@@ -37,10 +39,14 @@ NUMBER = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?\s")
 LEADING_NUMBER = re.compile(r"[\W\d_]*|(?:appendix|chapter|part|kapitel|anhang)?[\W\d_]*[a-z]?[\W\d_]*")
 LEADING_DIGITS = re.compile(r"(?:appendix|chapter|part|kapitel|anhang)?\d*")
 PAGE = re.compile(r"\d{1,5}", re.ASCII)
+# "Figure 5.1. The Chart Of Accounts"
+CAPTION = re.compile(rf"{COUNTED.pattern}\.?\s+\d", re.IGNORECASE)
+
+T = TypeVar("T")
 
 
 class Line(NamedTuple):
-    """A line of a page, with the size of its smallest characters in points."""
+    """A line of a page, with the size of its smallest characters in points, and BOLD more if all are bold."""
 
     text: str
     size: float
@@ -70,11 +76,10 @@ def repeated(pages: Sequence[str]) -> set[str]:
     return {key for key, times in seen.items() if times >= max(MIN_PAGES, REPEATED * len(pages))}
 
 
-def without_repeated(text: str, keys: set[str]) -> str:
-    """The text of a page without its running headers and footers."""
-    lines = text.split("\n")
-    edges = {number for number in _edge_numbers(lines) if _key(lines[number]) in keys}
-    return "\n".join(line for number, line in enumerate(lines) if number not in edges)
+def without_repeated(lines: Sequence[T], keys: set[str], text_of: Callable[[T], str]) -> list[T]:
+    """The lines of a page without its running headers and footers."""
+    edges = _edge_numbers([text_of(line) for line in lines])
+    return [line for n, line in enumerate(lines) if not (n in edges and _key(text_of(line)) in keys)]
 
 
 def running_heads(pages: Sequence[str], outline: Sequence[Bookmark]) -> Iterator[tuple[int, str]]:
@@ -163,6 +168,10 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     larger = {size for size in sizes if size >= body + LARGER and sizes[size] <= MAX_LARGE * sizes.total()}
     found = [one for number, lines in enumerate(pages) for one in _blocks(number, lines, larger)]
     found = [one for run in _runs(found) if len(run) < MAX_LISTED for one in run]
+    # Bold remarks in the size of the text, such as "Note".
+    bold = round(body + BOLD, 1)
+    remarks = Counter(heading.title for size, heading in found if size == bold)
+    found = [one for one in found if remarks[one[1].title] < MAX_REPEATED]
     times = Counter(size for size, _ in found)
     levels = sorted((size for size in times if times[size] >= MIN_EQUAL), reverse=True)[:MAX_LEVELS]
     kept = [heading._replace(level=levels.index(size) + 1) for size, heading in found if size in levels]
@@ -203,12 +212,18 @@ def _blocks(page: int, lines: Sequence[Line], larger: set[float]) -> Iterator[tu
         block = list(group)
         start = 0
         for end in range(1, len(block) + 1):
-            if end == len(block) or NUMBER.match(block[end].text):
+            if end == len(block) or _begins_another(block[end - 1].text, block[end].text):
                 title = squeezed(" ".join(line.text for line in block[start:end]))
-                if size in larger and end - start <= MAX_LINES and is_title(title):
+                is_one = is_title(title) and not CAPTION.match(title)
+                if size in larger and end - start <= MAX_LINES and is_one:
                     yield size, Heading(page, number + start, end - start, 0, title)
                 start = end
         number += len(block)
+
+
+def _begins_another(line: str, below: str) -> bool:
+    """Whether a line is not the second one of a heading in the same font."""
+    return NUMBER.match(below) is not None or line.isupper() > below.isupper()
 
 
 def _runs(found: Sequence[tuple[float, Heading]]) -> Iterator[list[tuple[float, Heading]]]:

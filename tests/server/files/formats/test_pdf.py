@@ -139,10 +139,10 @@ def test_a_page_with_an_order_that_is_plain_is_not_named() -> None:
     assert read(PAPER, pdf([placed(*points), placed(*words)])).note == ""
 
 
-def sized(*lines: tuple[float, str]) -> bytes:
-    """The content of a page with lines in these sizes, one below the other."""
+def sized(*lines: tuple[float, str], bold: str = "") -> bytes:
+    """The content of a page with lines in these sizes, one below the other; those in `bold` are bold."""
     shown = (
-        f"BT /F1 {size} Tf 1 0 0 1 72 {700 - 20 * row} Tm ({text}) Tj ET"
+        f"BT /F{1 + (text in bold.splitlines())} {size} Tf 1 0 0 1 72 {700 - 20 * row} Tm ({text}) Tj ET"
         for row, (size, text) in enumerate(lines)
     )
     return "\n".join(shown).encode("cp1252")
@@ -162,6 +162,27 @@ def test_large_lines_are_headings_if_their_size_recurs() -> None:
         *("    # no heading", "    #"),
     ]
     assert paper.places == [(1, "p. 1"), (paper.text[: paper.text.index("## In no")].count("\n") + 1, "p. 2")]
+
+
+def test_bold_lines_in_the_size_of_the_text_are_headings_but_no_remarks() -> None:
+    bold = "FLYING\nIn a strong wind\nBuilding\nNote"
+    lines = "FLYING", "In a strong wind", SAID, "Note", SAID, "Building", SAID, "Note", SAID, "Note", SAID
+    text = read(PAPER, pdf([sized(*((10, line) for line in lines), bold=bold)])).text
+    assert [line for line in text.split("\n") if line and line != SAID] == [
+        *("# FLYING", "# In a strong wind", "Note", "# Building", "Note", "Note"),
+    ]
+
+
+def test_captions_and_running_headers_in_a_large_size_are_no_headings() -> None:
+    said = [(10, f"{SAID} {number}") for number in range(4)]
+    pages = [
+        sized((14, "The Kite Review"), (18, title), *said[:2], (14, f"Figure {n}. A kite"), *said[2:])
+        for n, title in enumerate(("Flying", "Building", "Selling"), 1)
+    ]
+    lines = read(PAPER, pdf(pages)).text.split("\n")
+    assert [line for line in lines if line and SAID not in line] == [
+        *("# Flying", "Figure 1. A kite", "# Building", "Figure 2. A kite", "# Selling", "Figure 3. A kite"),
+    ]
 
 
 def test_a_heading_or_a_line_of_text_below_a_table_is_none_of_its_rows() -> None:
