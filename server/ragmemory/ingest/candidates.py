@@ -29,8 +29,8 @@ SAMPLE = 100_000
 
 # At least three equal characters, below or above a title.
 RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
-# Of a title between two rules: "A.        OVERVIEW".
-ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)])[ \t]+")
+# Of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
+ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)]|\d[\w.)-]{0,5})[ \t]+")
 # Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
 MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
@@ -159,6 +159,9 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if not (rule and title[0].isalpha()) and (release := _release(start, end, line, below)):
         return release
     one = _numbered(text, start, end, line, "" if rule else below)
+    if rule:
+        title = ENUMERATOR.sub(r"\1 ", title)
+        one = None if one and one.family == "roman" else one  # "C." may be a letter
     if rule and is_title(title) and not (GAP.search(title) and not one):
         one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
         return one._replace(rule=rule[1], longer=None)
@@ -241,7 +244,9 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
 
 def is_title(text: str) -> bool:
     """Whether a text reads like a title: short, and neither part of a sentence nor a whole one."""
-    if not text or len(text) > MAX_TITLE or text.split()[0].islower() or text[0] in "-*•“\"«»„'‘|>#$":
+    if not text or len(text) > MAX_TITLE or text[0] in "-*•“\"«»„'‘|>#$":
+        return False
+    if text[0].islower() and text.split()[0].islower():  # but "iCalendar"
         return False
     if text[-1] in ",;:|\\" or (text[-1] == "." and (len(text) > SHORT_LINE or ". " in text)):
         return False

@@ -166,7 +166,9 @@ def _recurring(
     """The candidates of a family that are headings. Numbering may restart after each offset in `outer`."""
     fewest = MIN_WORDED if family in WORDED else MIN_EQUAL
     if family == "number":
-        kept = _counted(members, outer)
+        ruled = [one for one in members if one.rule]
+        # Where the numbered headings are underlined, the others are items of lists.
+        kept = _counted(ruled if 2 * len(ruled) > len(members) else members, outer)
         if all(len(one.key) == 1 for one in kept):
             return kept if len(kept) >= MIN_WORDED and kept[0].key[0] <= 1 else []
         return kept if len(kept) >= fewest else []
@@ -204,7 +206,8 @@ def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate
 def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[Candidate]:
     """The longest chain of consecutive numbers, without those of lists and references.
 
-    Numbering may restart after each of `outer`, or anywhere if it is None. Words such as "ONE" always fit.
+    Numbering may restart with an underlined title, and after each of `outer`, or anywhere if that is None.
+    Words such as "ONE" always fit.
     """
     firsts = [place for place, one in enumerate(members) if not one.key or one.key[0] <= 1][:LISTED]
     chains = []
@@ -231,7 +234,8 @@ def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> 
     if not above:
         return True
     begins_again = max(key) <= 1 and key != above
-    if begins_again and (outer is None or bisect(outer, before.start) < bisect(outer, one.start)):
+    is_apart = outer is None or one.rule or bisect(outer, before.start) < bisect(outer, one.start)
+    if begins_again and is_apart:
         return True
     last = len(key) - 1
     if last > len(above) or key[:last] != above[:last]:

@@ -197,6 +197,51 @@ def test_underlined_titles_have_the_levels_of_their_lines() -> None:
     assert paths(text) == ["Bread", "  Dough", "  Oven", "Cake"]
 
 
+def test_underlined_numbers_may_begin_again_and_others_are_items_of_lists() -> None:
+    text = """
+        1. Kites
+        ========
+
+        Fly them so:
+
+        2. Hold it.
+
+        3. Run.
+
+        1-a     Strings
+        ---------------
+
+        They are long.
+
+        2. Tails
+        ========
+
+        They are short.
+
+        2-a     Bows
+        ------------
+
+        They are red.
+
+        1. Annex
+        ========
+
+        There is one.
+
+        C.   Signs
+        ==========
+
+        There are two.
+
+        D.   Dates
+        ==========
+
+        There are none.
+        """
+    titles = ["1. Kites", "  1-a Strings", "2. Tails", "  2-a Bows", "1. Annex", "C. Signs", "D. Dates"]
+    assert paths(text) == titles
+
+
 def test_a_title_of_a_unique_kind_is_not_a_heading() -> None:
     assert paths("The kite\n========\n\nIt flies.\n\nIt falls.") == []
 

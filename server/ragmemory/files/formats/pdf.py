@@ -208,7 +208,7 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
     def size(place: int) -> float:
         FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
         is_bold = b"bold" in name.value.lower() or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
-        return FPDFText_GetFontSize(page, place) + is_bold * BOLD
+        return float(FPDFText_GetFontSize(page, place)) + is_bold * BOLD
 
     text: str = page.get_text_range()
     if len(text) != page.count_chars():  # Offsets in the text do not match character indexes.
