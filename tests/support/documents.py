@@ -103,9 +103,12 @@ def odt_members(body: str) -> dict[str, str]:
 
 def odf_members(kind: str, body: str, styles: str = "") -> dict[str, str]:
     """The members of an OpenDocument file of a kind with this body and these automatic styles."""
-    names = "".join(
-        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "text", "table", "style", "presentation", "drawing")
+    names = (
+        "".join(
+            f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+            for name in ("office", "text", "table", "style", "presentation", "drawing")
+        )
+        + ' xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"'
     )
     return {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",

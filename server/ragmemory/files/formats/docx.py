@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ragmemory.files.formats.archives import attribute, local
 from ragmemory.files.formats.file_text import (
@@ -36,12 +36,30 @@ LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", 
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 # Levels of nested lists, from 0.
 MAX_LEVEL = 8
+# Upper limits of the styles that one is based on, and of the runs of a heading.
+MAX_INHERITED, MAX_RUNS = 10, 20
 # A number with more digits is taken for damage.
 MAX_DIGITS = 6
 # By the list and the level.
 Numbers: TypeAlias = dict[tuple[str, str], int]
-# The names of styles, and the numbering of their paragraphs, by id.
-Styles: TypeAlias = "dict[str, tuple[str, Element | None]]"
+
+
+class Style(NamedTuple):
+    """A style of paragraphs. `level`: that of a heading, or 0."""
+
+    name: str = ""
+    numbering: Element | None = None
+    level: int = 0
+    is_bold: bool = False
+
+
+class Paragraph(NamedTuple):
+    """`level`: that of a heading, or 0. `marker`: of an item of a list, or ""."""
+
+    text: str
+    level: int = 0
+    marker: str = ""
+    is_bold: bool = False
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -55,14 +73,15 @@ def read(path: Path, data: bytes) -> FileText:
             items = []
             builder.add_rows(_rows(block))
             continue
-        text, level, marker = _described(block, styles, first, last)
-        if marker and text:
+        text, level, marker, is_bold = _described(block, styles, first, last)
+        if marker and text and not is_bold:
             items.append(f"{marker} {text}")
             continue
         builder.add("\n".join(items))
         items = []
         title = title or (text if level else "")
-        builder.add(f"{'#' * min(level, 6)} {text}" if level and text else text)
+        shown = f"{marker} {text}".strip()
+        builder.add(f"{'#' * min(level, 6)} {text}" if level and text else shown, is_bold=is_bold)
     builder.add("\n".join(items))
     for kind in ("header", "footer"):
         texts = (one_line(_text(one)) for one in _parts(document, kind))
@@ -73,7 +92,7 @@ def read(path: Path, data: bytes) -> FileText:
     return builder.build(stated or title or path.name, COMMENTS if has_comments else "")
 
 
-def _open(file: IO[bytes]) -> tuple[Document, Styles, Numbers, dict[str, str]]:
+def _open(file: IO[bytes]) -> tuple[Document, dict[str, Style], Numbers, dict[str, str]]:
     """The document, its styles by id, the first numbers of its lists, and its notes by their marks."""
     import docx
     from docx.opc.exceptions import OpcError
@@ -82,11 +101,13 @@ def _open(file: IO[bytes]) -> tuple[Document, Styles, Numbers, dict[str, str]]:
     try:
         document = docx.Document(file)
         # python-docx searches all styles for each paragraph.
-        styles = {
-            style.styleId: (style.name_val or "", _properties(style, "pPr").get("numPr"))
-            for style in document.styles.element.style_lst
-        }
-        return document, styles, _first_numbers(document), _notes(document)
+        styles = {style.styleId: style for style in document.styles.element.style_lst}
+        return (
+            document,
+            {name: _style(name, styles) for name in styles},
+            _first_numbers(document),
+            _notes(document),
+        )
     except (OpcError, LxmlError):
         raise Damaged(KIND) from None
 
@@ -149,18 +170,53 @@ def _properties(element: Element, name: str) -> dict[str, Element]:
     return _children(next(_inner(element, name), ()))
 
 
-def _described(paragraph: Element, styles: Styles, first: Numbers, last: Numbers) -> tuple[str, int, str]:
-    """The text of a paragraph, its level as a heading or 0, and its marker as an item of a list or ""."""
-    properties = _properties(paragraph, "pPr")
-    style, numbering = styles.get(_value(properties.get("pStyle")), ("", None))
+def _style(name: str, styles: Mapping[str, Element], inherited: int = 0) -> Style:
+    """A style with what it inherits."""
+    if name not in styles or inherited > MAX_INHERITED:
+        return Style()
+    properties, font = _properties(styles[name], "pPr"), _properties(styles[name], "rPr")
+    own = _children(styles[name])
+    base = _style(_value(own.get("basedOn")), styles, inherited + 1)
+    shown = _value(own.get("name"))
+    level = _level(properties, shown)
+    is_bold = _is_on(font["b"]) if "b" in font else base.is_bold
+    return Style(shown, properties.get("numPr"), base.level if level is None else level, is_bold)
+
+
+def _level(properties: Mapping[str, Element], style: str = "") -> int | None:
+    """The level of a heading; 0 for text; None if neither is said."""
+    if "outlineLvl" in properties:
+        outline = _count(properties["outlineLvl"], MAX_LEVEL + 1)
+        return outline + 1 if outline <= MAX_LEVEL else 0
     heading = HEADING.fullmatch(style)
+    return int(heading[1]) if heading else 1 if style == "Title" else None
+
+
+def _described(paragraph: Element, styles: Mapping[str, Style], first: Numbers, last: Numbers) -> Paragraph:
+    properties = _properties(paragraph, "pPr")
+    style = styles.get(_value(properties.get("pStyle")), Style())
     text = _text(paragraph).strip()
-    if heading or style == "Title":
-        return one_line(text), int(heading[1]) if heading else 1, ""
-    numbering = properties.get("numPr", numbering)
+    level = _level(properties)
+    if level := style.level if level is None else level:
+        return Paragraph(one_line(text), level)
+    numbering = properties.get("numPr", style.numbering)
     if numbering is None:
-        return (one_line(text), 0, "-") if style.startswith("List ") else (text, 0, "")
-    return one_line(text), 0, _marker(_children(numbering), first, last) if text else ""
+        if style.name.startswith("List "):
+            return Paragraph(one_line(text), marker="-")
+        return Paragraph(text, is_bold=_is_bold(paragraph, style))
+    if not text:
+        return Paragraph("")
+    marker = _marker(_children(numbering), first, last)
+    return Paragraph(one_line(text), 0, marker, marker[-1] == "." and _is_bold(paragraph, style))
+
+
+def _is_bold(paragraph: Element, style: Style) -> bool:
+    """Whether a short paragraph is bold throughout."""
+    runs = [one for one in paragraph.iter() if local(one.tag) == "r" and _text(one).strip()]
+    if len(runs) > MAX_RUNS:
+        return False
+    fonts = [_properties(run, "rPr") for run in runs]
+    return bool(runs) and all(_is_on(font["b"]) if "b" in font else style.is_bold for font in fonts)
 
 
 def _marker(numbering: dict[str, Element], first: Numbers, last: Numbers) -> str:
@@ -212,8 +268,11 @@ def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
 
 def _is_struck(run: Element) -> bool:
     properties = _properties(run, "rPr")
-    lines = (properties[name] for name in ("strike", "dstrike") if name in properties)
-    return any(_value(line) not in ("false", "0", "off") for line in lines)
+    return any(_is_on(properties[name]) for name in ("strike", "dstrike") if name in properties)
+
+
+def _is_on(property: Element) -> bool:
+    return _value(property) not in ("false", "0", "off")
 
 
 def _rows(grid: Element) -> list[list[str]]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ragcommon.files.decoding import NoText, NotText
 from ragcommon.text.places import Place
 from ragmemory.files.formats.paragraphs import NamedPart, paragraph_places
+from ragmemory.files.formats.unstyled import with_headings
 from ragmemory.ingest.documents import MARKDOWN
 
 # Characters of text per file: about 15,000 pages.
@@ -103,14 +104,16 @@ class TextBuilder:
         self._by_paragraph = by_paragraph
         self._notes = notes or {}
         self._parts: list[str] = []
+        self._bold = set[int]()
         self._places: list[NamedPart] = []
         self._line = 1
         self._characters = 0
 
-    def add(self, text: str, place: str = "", *, counted: bool = False) -> None:
+    def add(self, text: str, place: str = "", *, counted: bool = False, is_bold: bool = False) -> None:
         """Append a part at `place`, by default that of the previous part. Raises TooMuchText.
 
-        With `counted`, each paragraph is a place of its own, numbered below `place`.
+        With `counted`, each paragraph is a place of its own, numbered below `place`. A part that is bold
+        throughout may be a heading.
         """
         text = clean(text).strip("\n")
         if not text.strip():
@@ -122,6 +125,8 @@ class TextBuilder:
             raise TooMuchText
         if place or counted:
             self._places.append(NamedPart(self._line, place, counted))
+        if is_bold:
+            self._bold.add(len(self._parts))
         self._parts.append(text)
         self._line += text.count("\n") + 2
 
@@ -159,7 +164,8 @@ class TextBuilder:
         """The finished text. Raises NoText, with the note as the reason, if there is none."""
         if not self._parts:
             raise NoText(note or "holds no text")
-        text = "\n\n".join(self._parts) + "\n"
+        parts = with_headings(self._parts, self._bold) if self._by_paragraph else self._parts
+        text = "\n\n".join(parts) + "\n"
         places = [(part.line, part.name) for part in self._places]
         if self._by_paragraph:
             places = paragraph_places(text, self._places)

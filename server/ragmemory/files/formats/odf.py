@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ MAX_ROWS = 1_000_000
 MAX_NUMBER = 999_999
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 HEADING = re.compile("#{1,6} ")
+BOLD = frozenset(("bold", "600", "700", "800", "900"))
 CELLS = frozenset(("table-cell", "covered-table-cell"))
 LEFT_OUT = frozenset(
     ("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content", "notes", "shapes")
@@ -58,9 +59,10 @@ def read(path: Path, data: bytes) -> FileText:
         first = _add_slides(document, hidden, lists, builder, notes)
     else:
         builder = TextBuilder(by_paragraph=True, notes=_notes(content))
-        for block in _blocks(document, lists):
+        bold = _bold_styles([*named, content])
+        for block, is_bold in _blocks(document, lists, bold):
             first = first or (block.lstrip("# ") if HEADING.match(block) else "")
-            builder.add(block)
+            builder.add(block, is_bold=is_bold)
     title = ""
     if "meta.xml" in archive.namelist():
         about = xml(archive, "meta.xml", KIND).iter()
@@ -93,7 +95,7 @@ def _add_slides(
         parts = [f"# {title}"] if title else []
         for part in slide:
             if part not in titles:
-                parts += _blocks([part], lists)
+                parts += (block for block, _ in _blocks([part], lists))
             if local(part.tag) == "notes" and (said := one_line(_text(part, 0))):
                 parts.append(f"Notes: {said}")
         builder.add("\n\n".join(parts), f"slide {number}")
@@ -201,8 +203,36 @@ class _Lists:
         return f"{last[level]}."
 
 
-def _blocks(parent: Iterable[Element], lists: _Lists, depth: int = 0) -> Iterator[str]:
-    """The headings, paragraphs, lists and tables of an element as Markdown."""
+def _bold_styles(parts: Iterable[Element]) -> set[str]:
+    """The names of the styles that are bold, or inherit that."""
+    styles = {
+        attribute(one, "name"): one for part in parts for one in part.iter() if local(one.tag) == "style"
+    }
+    return {name for name in styles if _is_bold_style(name, styles)}
+
+
+def _is_bold_style(name: str, styles: Mapping[str, Element], inherited: int = 0) -> bool:
+    if name not in styles or inherited > MAX_DEPTH:
+        return False
+    weights = [attribute(one, "font-weight") for one in styles[name] if local(one.tag) == "text-properties"]
+    if own := next(filter(None, weights), ""):
+        return own in BOLD
+    return _is_bold_style(attribute(styles[name], "parent-style-name"), styles, inherited + 1)
+
+
+def _is_bold(paragraph: Element, bold: Collection[str]) -> bool:
+    """Whether a paragraph is bold throughout; `bold` are the styles that are."""
+    if attribute(paragraph, "style-name") in bold:
+        return True
+    spans = [one for one in paragraph if _text(one, 0).strip()]
+    own = [paragraph.text or "", *(one.tail or "" for one in paragraph)]
+    return not "".join(own).strip() and all(attribute(one, "style-name") in bold for one in spans)
+
+
+def _blocks(
+    parent: Iterable[Element], lists: _Lists, bold: Collection[str] = (), depth: int = 0
+) -> Iterator[tuple[str, bool]]:
+    """The headings, paragraphs, lists and tables of an element as Markdown, and whether they are bold."""
     for element in parent:
         name = local(element.tag)
         if name in LEFT_OUT or depth > MAX_DEPTH:
@@ -210,15 +240,15 @@ def _blocks(parent: Iterable[Element], lists: _Lists, depth: int = 0) -> Iterato
         if name == "h":
             level = attribute(element, "outline-level", "1")
             if title := one_line(_text(element, 0)):
-                yield f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}"
+                yield f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}", False
         elif name == "p":
-            yield _text(element, 0)
+            yield _text(element, 0), _is_bold(element, bold)
         elif name == "list":
-            yield "\n".join(lists.lines(element))
+            yield "\n".join(lists.lines(element)), False
         elif name == "table":
-            yield "\n".join(table(spread(map(_cells, _own_rows(element)))))
+            yield "\n".join(table(spread(map(_cells, _own_rows(element))))), False
         else:
-            yield from _blocks(element, lists, depth + 1)
+            yield from _blocks(element, lists, bold, depth + 1)
 
 
 def _cells(row: Element) -> Iterator[Cell]:

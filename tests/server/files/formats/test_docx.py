@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -17,6 +18,9 @@ from ragmemory.files.formats.docx import read
 from tests.support.documents import archive
 
 docx = pytest.importorskip("docx", reason="the extra `office` is not installed")
+from docx.enum.style import WD_STYLE_TYPE  # noqa: E402
+from docx.oxml import OxmlElement  # noqa: E402
+from docx.oxml.ns import qn  # noqa: E402
 
 FILE = Path("a.docx")
 
@@ -240,6 +244,47 @@ def test_raised_and_lowered_text_stays_apart_from_the_characters_before_it() -> 
     buffer = BytesIO()
     document.save(buffer)
     assert read(FILE, buffer.getvalue()).text == "The dish holds 10^{6k} cells of H₂O.\n"
+
+
+def bold(document: Any, text: str, style: str | None = None) -> None:
+    paragraph = document.add_paragraph(style=style)
+    paragraph.add_run(f"{text} ").bold = True
+    paragraph.add_run("\t").bold = False
+
+
+def test_bold_paragraphs_are_headings_where_no_style_says_which_are() -> None:
+    document = docx.Document()
+    document.add_paragraph("House rules", style="Title")
+    for title in ("Water", "Fees"):
+        bold(document, title, "List Number")
+        said = document.add_paragraph()
+        said.add_run("Note: ").bold = True
+        said.add_run("it is turned off.")
+        document.add_paragraph("one", style="List Bullet")
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == (
+        "# House rules\n\n## 1. Water\n\nNote: it is turned off.\n\n- one\n\n"
+        "## 2. Fees\n\nNote: it is turned off.\n\n- one\n"
+    )
+
+
+def test_a_style_inherits_the_level_of_a_heading_and_an_outline_level_is_one() -> None:
+    document = docx.Document()
+    own = document.styles.add_style("Clause", WD_STYLE_TYPE.PARAGRAPH)
+    own.base_style = document.styles["Heading 2"]
+    entry = document.styles.add_style("Entry", WD_STYLE_TYPE.PARAGRAPH)
+    entry.base_style = own
+    none, third = (OxmlElement("w:outlineLvl") for _ in range(2))
+    none.set(qn("w:val"), "9")
+    third.set(qn("w:val"), "2")
+    entry.element.get_or_add_pPr().append(none)
+    document.add_paragraph("Water", style="Clause")
+    document.add_paragraph("No heading", style="Entry")
+    document.add_paragraph("Taps")._p.get_or_add_pPr().append(third)
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == "## Water\n\nNo heading\n\n### Taps\n"
 
 
 def test_struck_out_text_is_left_out() -> None:

@@ -137,6 +137,25 @@ def test_cells_that_span_rows_and_columns_or_are_empty_keep_their_places() -> No
     )
 
 
+def test_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
+    fonts = "".join(
+        f'<style:style style:name="{name}" style:parent-style-name="{base}">{font}</style:style>'
+        for name, base, font in (
+            ("strong", "", '<style:text-properties fo:font-weight="bold"/>'),
+            ("P1", "strong", ""),
+            ("T1", "strong", '<style:text-properties fo:font-weight="normal"/>'),
+        )
+    )
+    body = (
+        '<text:p text:style-name="P1">Water</text:p><text:p>It is cold.</text:p>'
+        '<text:p><text:span text:style-name="strong">Fees</text:span></text:p><text:p>They are low.</text:p>'
+        '<text:p><text:span text:style-name="strong">Note:</text:span> pay.</text:p>'
+        '<text:p><text:span text:style-name="T1">Thanks</text:span></text:p>'
+    )
+    found = read(Path("a.odt"), archive(odf_members("text", f"<office:text>{body}</office:text>", fonts)))
+    assert found.text == "# Water\n\nIt is cold.\n\n# Fees\n\nThey are low.\n\nNote: pay.\n\nThanks\n"
+
+
 def test_an_entity_is_refused() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>'
     with pytest.raises(NotText, match="is a damaged OpenDocument file"):

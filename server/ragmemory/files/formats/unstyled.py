@@ -1,0 +1,65 @@
+"""The headings of a document without styles for them: bold paragraphs, "Article 12", "2.1 Terms". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+
+from ragmemory.ingest.candidates import is_title
+from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, headings
+
+HEADING = re.compile("#{1,6} ")
+MAX_LEVEL = 6
+# Upper limit of the share of paragraphs that are headings.
+MAX_SHARE = 0.5
+# Upper limit of the spaces in a title that ends with a full stop.
+MAX_SPACES = 5
+
+
+def with_headings(parts: Sequence[str], bold: Collection[int]) -> list[str]:
+    """The parts of a text in Markdown, with headings if it has none of its own, or only a title.
+
+    `bold`: the places of the parts that are bold throughout.
+    """
+    own = sum(1 for part in parts if HEADING.match(part))
+    if own >= MIN_EQUAL:
+        return list(parts)
+    found = _bold(parts, bold) or _worded(parts)
+    return [
+        f"{'#' * min(own + found[place], MAX_LEVEL)} {part}" if place in found else part
+        for place, part in enumerate(parts)
+    ]
+
+
+def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:
+    """The level of each bold part that is a heading, by its place: not of remarks, and not of a bold text."""
+    times = Counter(parts[place] for place in bold)
+    found: list[int] = []
+    run: list[int] = []
+    for place in range(len(parts) + 1):
+        if place in bold:
+            run.append(place)
+            continue
+        if len(run) < LISTED:
+            found += [one for one in run if times[parts[one]] < MAX_REPEATED and is_title(parts[one])]
+        run = []
+    are_some = MIN_EQUAL <= len(found) <= MAX_SHARE * len(parts)
+    return dict.fromkeys(found, 1) if are_some else {}
+
+
+def _worded(parts: Sequence[str]) -> dict[int, int]:
+    """The level of each part that is a heading by its wording or number, by its place."""
+    ends = list(accumulate(len(part) + 2 for part in parts))
+    starts = {end - len(part) - 2: place for place, (part, end) in enumerate(zip(parts, ends, strict=True))}
+    marks = headings("\n\n".join(parts), ("label", "number", "roman"))
+    alone = {starts[mark.start]: mark for mark in marks if mark.start in starts}
+    alone = {place: mark for place, mark in alone.items() if "\n" not in parts[place]}
+    # Where the text follows in the same line, or is a sentence of its own, the paragraphs are numbered.
+    are_paragraphs = any(mark.end == mark.start for mark in marks) or any(
+        parts[place].endswith(".") and parts[place].count(" ") > MAX_SPACES for place in alone
+    )
+    if are_paragraphs or len(alone) < MIN_EQUAL:
+        return {}
+    return {place: mark.level for place, mark in alone.items()}
