@@ -84,6 +84,16 @@ def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
     return _with_levels(sorted(kept, key=lambda one: one.start))
 
 
+def titles(text: str) -> list[Mark]:
+    """The articles and numbered titles of a text without other marks, such as that of a PDF in one font size.
+
+    None if paragraphs are numbered: in some, the text follows in the same line.
+    """
+    marks = headings(text, ("label", "number", "roman"))
+    alone = [mark for mark in marks if mark.end > mark.start]
+    return alone if 10 * len(alone) >= 9 * len(marks) else []
+
+
 def plain_blocks(text: str) -> Iterator[Block]:
     """The headings and paragraphs of a plain text, or of Markdown, each with the blank lines after it.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import accumulate
 
 from ragmemory.ingest.candidates import is_title
-from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, headings
+from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, titles
 
 HEADING = re.compile("#{1,6} ")
 MAX_LEVEL = 6
@@ -51,15 +50,11 @@ def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:
 
 def _worded(parts: Sequence[str]) -> dict[int, int]:
     """The level of each part that is a heading by its wording or number, by its place."""
-    ends = list(accumulate(len(part) + 2 for part in parts))
-    starts = {end - len(part) - 2: place for place, (part, end) in enumerate(zip(parts, ends, strict=True))}
-    marks = headings("\n\n".join(parts), ("label", "number", "roman"))
-    alone = {starts[mark.start]: mark for mark in marks if mark.start in starts}
-    alone = {place: mark for place, mark in alone.items() if "\n" not in parts[place]}
-    # Where the text follows in the same line, or is a sentence of its own, the paragraphs are numbered.
-    are_paragraphs = any(mark.end == mark.start for mark in marks) or any(
-        parts[place].endswith(".") and parts[place].count(" ") > MAX_SPACES for place in alone
-    )
-    if are_paragraphs or len(alone) < MIN_EQUAL:
-        return {}
-    return {place: mark.level for place, mark in alone.items()}
+    starts, at = {}, 0
+    for place, part in enumerate(parts):
+        starts[at] = place
+        at += len(part) + 2
+    levels = {starts[mark.start]: mark.level for mark in titles("\n\n".join(parts)) if mark.start in starts}
+    levels = {place: level for place, level in levels.items() if "\n" not in parts[place]}
+    are_sentences = any(parts[one].endswith(".") and parts[one].count(" ") > MAX_SPACES for one in levels)
+    return {} if are_sentences or len(levels) < MIN_EQUAL else levels
