@@ -19,8 +19,7 @@ EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat i
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False, missing: Sequence[str] = ()) -> Answer:
     unused = [Candidate(candidate.hit, False, candidate.reason) for candidate in candidates]
-    text = EMPTY_MEMORY if empty else NOTHING
-    return Answer(text, candidates=unused, missing=list(missing))
+    return Answer(EMPTY_MEMORY if empty else NOTHING, candidates=unused, missing=list(missing))
 
 
 def answer_with(
@@ -65,8 +64,7 @@ def markdown_of(card: Card) -> str:
 def quoted(card: Card) -> str:
     """The text of a card in Markdown; as a code block where Markdown would change it."""
     if card.is_code or any(FENCE.match(line) or is_row(line) for line in card.text.splitlines()):
-        longest = max(map(len, re.findall("`+", card.text)), default=0)
-        fence = "`" * max(3, longest + 1)
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", card.text)), default=0))
         return f"{fence}\n{card.text}\n{fence}"
     return block_quote(card.text)
 

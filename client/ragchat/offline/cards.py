@@ -47,6 +47,8 @@ ELLIPSIS = "…"
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 # Places whose texts do not go on in the next one.
 _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|¶ \d+))?$")
+# Blank lines that take too much of the screen; between functions there are two.
+_PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
@@ -335,12 +337,13 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     text, marked = "", (0, 0)
     before: tuple[Hit, int] | None = None
     for of, start, stop in parts:
-        part = of.full_text[start:stop]
+        part = _PAGE_BREAK.sub("\n\n", of.full_text[start:stop])
         if stop < len(of.context) and f"\n{part}\n" in f"\n{text}\n":
             continue  # the header of the table, once
         text += _gap(*before, of, start) if before else ""
         if of is hit and start <= piece.start < stop:
-            marked = piece.start + len(text) - start, piece.end + len(text) - start
+            first = len(text + _PAGE_BREAK.sub("\n\n", of.full_text[start : piece.start]))
+            marked = first, first + piece.end - piece.start
         text, before = text + part, (of, stop)
     lines = _lines(hit, piece.start, piece.end)
     heading = hit.heading_at(lines[0])

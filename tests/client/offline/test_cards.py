@@ -105,6 +105,16 @@ async def test_the_best_window_is_first_and_of_two_as_good_the_one_that_memory_r
     assert [card.score for card in cards] == sorted((card.score for card in cards), reverse=True)
 
 
+async def test_the_blank_lines_between_pages_are_one() -> None:
+    text = "The pump is old.\n\n  \n\n\nThe boiler is serviced in March.\n\n\nThe tap drips."
+    [evidence] = await evidence_in("When is the boiler serviced?", hit(text))
+    window = best_window(evidence, SIZES[0])
+    assert window is not None
+    [card], _ = make_cards([window])
+    assert card.text == "The pump is old.\n\nThe boiler is serviced in March.\n\n\nThe tap drips."
+    assert card.text[slice(*card.best)] == "The boiler is serviced in March."
+
+
 async def test_of_a_long_passage_the_part_with_the_words_is_shown_and_what_follows_them() -> None:
     [evidence] = await evidence_in(
         "When is the boiler serviced?",

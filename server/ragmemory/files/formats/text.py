@@ -8,7 +8,8 @@ from shlex import quote
 
 from ragcommon.files.decoding import decode
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.ingest.documents import first_heading, is_markdown
+from ragmemory.files.formats.paged import without_page_breaks
+from ragmemory.ingest.documents import first_heading, is_markdown, is_prose
 from ragmemory.ingest.headings import has_markdown
 
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
@@ -31,6 +32,8 @@ def read(path: Path, data: bytes) -> FileText:
     text, notes = decoded.text, [decoded.note]
     if is_markdown(path.name):
         text = IMAGE_DATA.sub(r"\1", text)
+    elif is_prose(path.name):
+        text = without_page_breaks(text)
     begins, title, section = ROFF
     if begins.match(text) and title.search(text) and section.search(text):
         name = quote(path.stem)
