@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +15,7 @@ from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragcommon.text.rules import counted
+from ragcommon.text.rules import counted, is_row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +29,8 @@ _RESERVED_ROWS = 6
 # Marks a line that most likely holds the answer, where there is no bold.
 MARK, NO_MARK = "▸ ", "  "
 _MIN_ROWS = 3
+# In the row of a table, all but the first character of these only aligns its columns.
+_PADDING = re.compile(r" {2,}|(?<=--)-{2,}")
 
 Row: TypeAlias = tuple[Text, bool]  # and whether it most likely holds the answer
 
@@ -88,7 +91,10 @@ def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
     """Each row of a card on the screen, and whether it most likely holds the answer."""
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
-    for lines in _paragraphs(card, highlight):
+    paragraphs = list(_paragraphs(card, highlight))
+    are_wide = any(line.cell_len > width and is_row(line.plain) for lines in paragraphs for line in lines)
+    for lines in paragraphs:
+        lines = [_unpadded(line) if are_wide and is_row(line.plain) else line for line in lines]
         for line in [_joined(lines)] if any(line.cell_len > width for line in lines) else lines:
             bare = _without_indent(line)
             indent = min(len(line) - len(bare), width // 2)
@@ -115,6 +121,13 @@ def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
         if start > end:
             yield lines
             lines = []
+
+
+def _unpadded(row: Text) -> Text:
+    """A row of a table without the spaces and dashes that align its columns."""
+    padding = (range(found.start() + 1, found.end()) for found in _PADDING.finditer(row.plain))
+    parts = row.divide(at for span in padding for at in (span.start, span.stop))
+    return Text().join(parts[::2])
 
 
 def _joined(lines: Sequence[Text]) -> Text:

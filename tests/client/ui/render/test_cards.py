@@ -132,6 +132,16 @@ def test_without_colours_only_the_line_that_answers_has_a_mark_below_wrapped_lin
     assert [line for line in lines if line.startswith("▸")] == ["▸ The fee is 480."]
 
 
+def test_the_rows_of_a_table_that_is_too_wide_lose_the_spaces_that_align_it() -> None:
+    said = "whether the tap is turned off in winter"
+    rows = ["| Name  | Meaning".ljust(90) + "|", "|" + "-" * 7 + "|" + "-" * 81 + "|"]
+    text = "\n".join([*rows, f"| water | {said}".ljust(90) + "|"])
+    file, lines, _ = shown(card(text, said), columns=60)
+    assert lines[1:] == ["  | Name | Meaning |", "  |---|---|", f"  | water | {said} |"]
+    assert styles(file, said) == {(True, False)}
+    assert shown(card(text), columns=120)[1][1:] == [f"  {row}" for row in text.split("\n")]
+
+
 def test_as_many_cards_are_shown_as_fit() -> None:
     cards = [card("\n".join(LINES[:9]), n=n) for n in (1, 2, 3)]
     assert shown(*cards)[2] == 1
