@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from ragcommon.text.rules import ITEM
+from ragcommon.text.rules import ITEM, is_row
 from ragconfig.settings import packaged
 
-# A line with more characters is a paragraph.
+# A line with more characters is a paragraph; the row of a table, with twice as many.
 MAX_LINE = 240
 # Paragraphs are wrapped at this width at least, and their lines fill this part of it but for a word.
 MIN_WIDTH = 50
@@ -35,7 +35,7 @@ def piece_spans(text: str) -> Iterator[Span]:
     """The spans of the pieces, indentation included. Empty lines belong to no piece."""
     for start, end in paragraph_spans(text):
         paragraph = text[start:end]
-        is_line = "\n" not in paragraph and len(paragraph) <= MAX_LINE
+        is_line = "\n" not in paragraph and len(paragraph) <= MAX_LINE * (1 + is_row(paragraph))
         (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 

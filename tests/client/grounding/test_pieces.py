@@ -51,6 +51,12 @@ def test_a_long_line_is_cut_into_its_sentences() -> None:
     assert {text[start:end] for start, end in piece_spans(text)} == {"Short.", sentence.strip()}
 
 
+def test_the_row_of_a_table_is_whole_unless_it_is_very_long() -> None:
+    row = f"| mute | {'The pump is off. ' * (MAX_LINE // 17)}".ljust(MAX_LINE + 90) + "|"
+    assert [text[slice(*span)] for text in [f"{row}\n{row}"] for span in piece_spans(text)] == [row, row]
+    assert len([*piece_spans(f"{row[:-1]} The tap drips. |".ljust(2 * MAX_LINE) + "|")]) > 1
+
+
 WRAPPED = (
     "Dear all, the landlord will give us the rooftop for £1,850 a month\n"
     "if we sign by 14 April. The present rent is £1,700. I think we should\n"
