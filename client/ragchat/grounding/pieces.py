@@ -17,7 +17,7 @@ FULL = 0.8
 # What two lines of prose do not have: columns, signs of code, cells of a CSV file, or in the second line
 # another mark, a key, or the first word again.
 _NO_PROSE = re.compile(
-    r"\S {3,}\S|\S\t|[{}=<>|\\]|(?:[,;]\S.*){3}|[:;]\n|\n\s*\n|\n\s*+(?![\"'“„«(\[]?[^\W_])"
+    r"\S {4,}\S|\S\t|[{}=<>|\\]|(?:[,;]\S.*){3}|[:;]\n|\n\s*\n|\n\s*+(?![\"'“„«(\[]?[^\W_])"
     r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 "
 )
 

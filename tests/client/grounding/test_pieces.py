@@ -66,6 +66,15 @@ WRAPPED = (
 )
 
 
+def test_lines_justified_as_those_of_manual_pages_are_wrapped_prose() -> None:
+    text = (
+        "       You  may  establish  the  connection via a proxy by setting the name\n"
+        "       of a host in RSYNC_PROXY.   Note  that the proxy's settings must  be\n"
+        "       right for that.\n"
+    )
+    assert [len(text[slice(*span)].split()) for span in piece_spans(text)] == [17, 10]
+
+
 def test_wrapped_lines_are_cut_into_the_sentences_of_their_paragraph() -> None:
     assert [" ".join(WRAPPED[start:end].split()) for start, end in piece_spans(WRAPPED)] == [
         "Dear all, the landlord will give us the rooftop for £1,850 a month if we sign by 14 April.",
