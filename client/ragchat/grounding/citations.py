@@ -7,6 +7,7 @@ space, emphasis, the style of quotation marks and dashes, and trailing punctuati
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ def _occur(parts: Sequence[str], text: str) -> bool:
 
 
 def _normalized(text: str) -> str:
-    return " ".join(_EMPHASIS.sub("", text.translate(_EQUIVALENT)).split())
+    return " ".join(_EMPHASIS.sub("", unicodedata.normalize("NFC", text).translate(_EQUIVALENT)).split())
 
 
 def without_quotations(answer: str) -> str:

@@ -160,7 +160,7 @@ class _Known:
 
     @classmethod
     def of(cls, text: str) -> _Known:
-        plain = folded(text)
+        plain = folded(unicodedata.normalize("NFC", text))
         numbers = {value for found in _NUMBER.finditer(plain) for value in _values(found)}
         numbers |= {value for sign, values in PARTS.items() if sign in plain for value in values}
         months = {MONTHS[word] for word in re.findall(r"[^\W\d_]+", plain) if word in MONTHS}

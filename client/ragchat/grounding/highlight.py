@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from ragchat.grounding.words import content_words, index_terms, is_general, is_unspaced
-from ragcommon.text.rules import UNSPACED
+from ragcommon.text.rules import MARKS, UNSPACED
 
 # A run of a script without spaces, or a word; an identifier is one word.
-_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]++(?:[{MARKS}]++[^\W{UNSPACED}]*+)*+")
 
 
 class Highlight:

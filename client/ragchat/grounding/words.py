@@ -16,14 +16,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcommon.text.rules import PART_END, UNSPACED
+from ragcommon.text.rules import MARKS, PART_END, UNSPACED
 from ragconfig.settings import packaged
 
+_LETTERS = rf"[^\W_{UNSPACED}]++(?:[{MARKS}]++[^\W_{UNSPACED}]*+)*+"
 # A comma belongs to a word only within a number: the cells of a CSV file have no spaces between them.
 _WORD = re.compile(
-    rf"[{UNSPACED}]+"
-    r"|(?>\d+(?:[.,]\d+)+)(?![^\W_]|['’.-][^\W_])"
-    rf"|[^\W_{UNSPACED}]+(?:['’.-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*"
+    rf"[{UNSPACED}]+|(?>\d+(?:[.,]\d+)+)(?![^\W_]|['’.-][^\W_])|{_LETTERS}(?:['’.-](?=[^\W_]){_LETTERS})*"
 )
 _PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
 SNAKE_CASE = re.compile(r"(?<![^\W_])[^\W_]+(?:_+[^\W_]+)+")
@@ -31,7 +30,7 @@ _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
-_ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
+_ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
 
 
 class _Lists(Struct, frozen=True):

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from ragcommon.text.rules import without_accents
+from ragcommon.text.rules import MARKS, without_accents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,11 +23,6 @@ GAPLESS = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
     "\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uac00-\ud7af\U00020000-\U0003ffff"
-)
-# `\w` does not match combining marks, and so splits the words of Hindi, Arabic, Hebrew and others.
-MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
-    "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
 # Translates ASCII letters to lower case and other ASCII except digits to spaces; three times as fast as a
 # regular expression.

@@ -11,6 +11,13 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
+# Combining marks, and the scripts of India, whose vowels are marks: the inside of a character class. `\w`
+# matches no mark, and so splits the words of Hindi, Arabic, Hebrew and others, and decomposed letters.
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
+    "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+)
+
 # Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
 PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 

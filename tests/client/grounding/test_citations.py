@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 
 import pytest
 from msgspec import convert, to_builtins
@@ -123,6 +124,12 @@ def test_chinese_quotations_are_checked() -> None:
 )
 def test_what_may_differ_in_a_verbatim_quotation(quote: str, verbatim: bool) -> None:
     assert is_verbatim(quote, FOX.text) is verbatim
+
+
+def test_accents_may_be_composed_or_not() -> None:
+    decomposed = unicodedata.normalize("NFD", "Der Schlüssel für die Küche")
+    assert is_verbatim("Schlüssel für die Küche", decomposed)
+    assert is_verbatim(decomposed, "Der Schlüssel für die Küche")
 
 
 def test_emphasis_in_the_passage_is_no_part_of_its_words() -> None:

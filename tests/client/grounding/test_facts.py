@@ -6,6 +6,7 @@ Covers `ragchat.grounding.number_words`.
 from __future__ import annotations
 
 import time
+import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -149,6 +150,11 @@ def test_a_fact_may_be_in_any_of_the_passages_that_its_sentence_cites() -> None:
 def test_a_few_words_have_the_language_of_the_question() -> None:
     assert facts("| Loaf | in April [1] |", "When is it to be baked?") == ["April"]
     assert facts("| Laib | in April [1] |", "Wann wird er gebacken?") == []
+
+
+def test_accents_may_be_composed_or_not() -> None:
+    decomposed = {1: hit(unicodedata.normalize("NFD", "Anne Müller kam am 3. März 2021."))}
+    assert not unsupported("Anne Müller came on 3 March 2021 [1].", decomposed, "")
 
 
 def test_what_the_question_names_is_known() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from ragchat.grounding.words import content_words, index_terms, is_acronym, is_general, is_german, is_unspaced
@@ -53,6 +55,18 @@ def test_forms_of_a_word_are_one_term() -> None:
     assert index_terms("connected connections") == index_terms("connect connection")
     assert index_terms("Tesla's") == index_terms("Tesla")
     assert index_terms("Häuser") == index_terms("häuser")
+
+
+@pytest.mark.parametrize(
+    "text", ["Schlüssel für die Käferöle", "l'été, qu'Éva", "กุญแจสำรอง", "दरवाज़े की कीमत"]
+)
+def test_combining_marks_belong_to_their_words(text: str) -> None:
+    assert index_terms(unicodedata.normalize("NFD", text)) == index_terms(text)
+
+
+def test_vowel_signs_do_not_end_a_word() -> None:
+    assert content_words("कीमत किताब") == ["कीमत", "किताब"]
+    assert content_words("مُدَرِّسٌ جديد") == ["مُدَرِّسٌ", "جديد"]
 
 
 def test_unspaced_text_is_compared_by_pairs() -> None:
