@@ -25,6 +25,7 @@ _HEAD = """<!doctype html>
 body {{ max-width: 50rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }}
 article {{ border-top: 1px solid gray; }}
 pre, .text {{ white-space: pre-wrap; }}
+h1, h2, p, li, td, th, summary, pre, .text {{ unicode-bidi: plaintext; }}
 td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; }}
 </style>
 </head>

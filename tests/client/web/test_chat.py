@@ -23,6 +23,18 @@ pytestmark = pytest.mark.full
 expect.set_options(timeout=LONGEST_SECONDS / 2 * 1_000)
 
 TEA = "# Tea\n\nGreen tea is brewed at 75 degrees.\n"
+ARABIC_TEA = "# شاي\n\nيحضر الشاي الأخضر بماء حرارته 75 درجة.\n"
+# The edges of the first and the last character of an element.
+ENDS = """(element) => {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), texts = [];
+  while (walker.nextNode()) if (walker.currentNode.data.trim()) texts.push(walker.currentNode);
+  return [[texts[0], 0], [texts.at(-1), texts.at(-1).data.trimEnd().length - 1]].map(([text, at]) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().left;
+  });
+}"""
 
 
 async def test_a_source_opens_by_keyboard_and_escape_returns_to_its_chip(
@@ -45,6 +57,29 @@ async def test_a_source_opens_by_keyboard_and_escape_returns_to_its_chip(
         await expect(page.get_by_role("region", name="How this answer was made")).to_contain_text("1 found")
         assert not await scrolls_sideways(page)
         await axe(page)
+
+
+async def test_arabic_goes_from_right_to_left_and_other_text_does_not(
+    browser: Browser, program: Program
+) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    program("inject", "-", "--uri", "shai.md", stdin=ARABIC_TEA)
+    async with serving(program) as web, visiting(browser, web) as page:
+        for turn, (question, is_rtl) in enumerate(
+            (("How hot is green tea?", False), ("كم حرارة ماء الشاي الأخضر؟", True))
+        ):
+            await page.get_by_label("Question").fill(question)
+            await page.keyboard.press("Enter")
+            shown = page.locator(".turn").nth(turn)
+            for text in (shown.locator(".card .text").first, shown.get_by_role("heading").first):
+                await text.scroll_into_view_if_needed()
+                first, last = await text.evaluate(ENDS)
+                assert (last < first) is is_rtl
+            await shown.locator(".chip").first.click()
+            line = page.get_by_role("complementary", name="Source").locator(".lines li").last
+            first, last = await line.evaluate(ENDS)
+            assert (last < first) is is_rtl
+            await page.keyboard.press("Escape")
 
 
 async def test_an_approval_is_a_dialog_that_escape_declines(browser: Browser, program: Program) -> None:
