@@ -29,7 +29,7 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.servers.memory.server import open_memory
 from ragchat.servers.tools import OfferedTool
-from ragchat.sessions.database import DAMAGED_HINT
+from ragchat.sessions.database import DAMAGED_HINT, TOO_NEW_HINT, too_new
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
@@ -75,7 +75,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     yield folders(settings)
     if settings.has_memory_file:
         yield await to_thread.run_sync(database, "memory file", settings.memory_path)
-    yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
+    yield await to_thread.run_sync(sessions_file, sessions_path(settings))
     async for check in memory_server(settings, config_file):
         yield check
     yield prompt_files(settings)
@@ -157,6 +157,18 @@ def _check_free_space(settings: Settings) -> Check:
             hint = f"Free some space: at least {needed / 1e6:,.0f} MB. Without it, ragchat can only read."
             return Check("folders", "warning", detail, hint)
     return Check("folders", "ok", f"{home.data} ({shutil.disk_usage(home.data).free / 1e9:.1f} GB free)")
+
+
+def sessions_file(path: Path) -> Check:
+    """Whether the sessions are intact, and not of a later release."""
+    check = database("sessions file", path)
+    if check.status != "ok" or not path.exists():
+        return check
+    with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
+        [(version,)] = db.execute("PRAGMA user_version").fetchall()
+    if reason := too_new(version):
+        return Check(check.name, "fault", f"{path} cannot be used: {reason}", TOO_NEW_HINT)
+    return check
 
 
 def database(name: str, path: Path) -> Check:

@@ -56,6 +56,19 @@ def test_a_whole_database_is_well_and_a_damaged_one_is_a_fault(tmp_path: Path) -
     assert checks.database("memory file", path).detail == f"{path} is not a SQLite database"
 
 
+def test_sessions_of_a_later_release_are_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    assert checks.sessions_file(path).status == "ok"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 1")
+        assert checks.sessions_file(path).status == "ok"
+        db.execute("PRAGMA user_version = 99")
+    check = checks.sessions_file(path)
+    assert check.status == "fault"
+    assert "version 99" in check.detail
+    assert check.hint.startswith("Update ragchat")
+
+
 def test_a_database_whose_tables_have_damaged_names_is_a_fault(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with closing(sqlite3.connect(path)) as db, db:

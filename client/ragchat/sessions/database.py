@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 10.0
 # What helps with a damaged file.
 DAMAGED_HINT = "Restore it from a backup, or try `sqlite3 FILE .recover`."
+TOO_NEW_HINT = "Update ragchat, or name another file with the setting sessions.path."
 
 # Each runs once, in order, in a transaction. `PRAGMA user_version` counts them.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -146,6 +147,7 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     await anyio.to_thread.run_sync(_create, path)
     db = await wal.connect(path, BUSY_SECONDS)
     try:
+        await _check(db, path)
         await wal.prepare(db, MIGRATIONS, BUSY_SECONDS)
     except BaseException:
         await wal.close(db)
@@ -153,11 +155,24 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     return db
 
 
+async def _check(db: aiosqlite.Connection, path: Path) -> None:
+    """Raises SessionsUnavailable if a later release wrote the file."""
+    if reason := too_new(await wal.pragma(db, "user_version")):
+        raise SessionsUnavailable(str(path), reason, TOO_NEW_HINT)
+
+
+def too_new(version: int) -> str:
+    """Why a file with this `user_version` cannot be used: this release does not know its tables. Else ""."""
+    known = len(MIGRATIONS)
+    return f"the file has version {version}; this release supports up to {known}" if version > known else ""
+
+
 async def _connect_to_read(path: Path) -> tuple[aiosqlite.Connection, Readable]:
     source = await anyio.to_thread.run_sync(readable, path, len(MIGRATIONS))
     db: aiosqlite.Connection | None = None
     try:
         db = await wal.connect(source.uri, BUSY_SECONDS)
+        await _check(db, path)
         if source.is_private:
             await wal.migrate(db, MIGRATIONS, BUSY_SECONDS)
     except BaseException:

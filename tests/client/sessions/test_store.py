@@ -344,6 +344,29 @@ async def test_a_file_that_is_not_a_database_is_an_error_that_names_it(tmp_path:
     assert ".recover" in caught.value.hint
 
 
+async def test_a_file_of_a_later_release_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?", turn_id="1"))
+    path = tmp_path / "data" / "sessions.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    before = path.read_bytes()
+    sentence = f"the file has version {len(MIGRATIONS) + 1}; this release supports up to {len(MIGRATIONS)}"
+    async with store_in(tmp_path) as store:
+        with pytest.raises(SessionsUnavailable, match=sentence) as caught:
+            await store.save_turn(turn("And coffee?", turn_id="2"))
+        assert caught.value.hint.startswith("Update ragchat")
+        monkeypatch.setattr("ragchat.sessions.database._create", read_only)
+        with pytest.raises(SessionsUnavailable, match=sentence):
+            await store.list()
+    assert path.read_bytes() == before
+
+
 async def test_a_folder_that_cannot_be_made_is_an_error_too(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     async with SessionStore(tmp_path / "file" / "sessions.db") as store:
