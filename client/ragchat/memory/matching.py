@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -67,7 +69,7 @@ async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
     """
     if DOCUMENT_ID.fullmatch(words) and (document := await _by_id(memory, words)):
         return Match([document], 1, {"uri": exact_glob(document.uri)})
-    for filter in _meanings(words):
+    for filter in chain.from_iterable(map(_meanings, _forms(words))):
         page = await memory.documents(limit, filter)
         if page.total:
             return Match(page.documents, page.total, filter)
@@ -92,8 +94,13 @@ async def to_remove(memory: Catalogue, words: str) -> list[str]:
             exact = [await memory.documents(1, {"uri": exact_glob(one)}) for one in references(words)]
             if not any(page.total for page in exact):
                 raise FolderNamed(words, inside, f"{words.rstrip('/')}/*")
+        _, *others = _forms(words)
+        for uri in chain.from_iterable(map(references, others)):
+            if (await memory.documents(1, {"uri": exact_glob(uri)})).total:
+                return [uri]
         return [words]
-    for glob in [*map(exact_glob, references(words)), *path_globs(words)]:
+    globs = ([*map(exact_glob, references(form)), *path_globs(form)] for form in _forms(words))
+    for glob in chain.from_iterable(globs):
         if found := (await memory.documents(None, {"uri": glob})).documents:
             return [document.uri for document in found]
     raise NoDocumentMatches(words)
@@ -159,7 +166,7 @@ async def called(memory: Catalogue, name: str) -> DocumentText:
 
 async def _with_name(memory: Catalogue, name: str) -> DocumentPage:
     """The first MAX_NAMED documents whose path ends with a whole name, else whose title it is."""
-    for glob in name_globs(name):
+    for glob in chain.from_iterable(map(name_globs, _forms(name))):
         page = await memory.documents(MAX_NAMED, {"uri": glob})
         if page.total:
             return page
@@ -176,8 +183,8 @@ async def about_past(memory: MemoryClient, words: str, ask: Callable[[str], Awai
     try:
         return await about_one(memory, words, ask)
     except DocumentUnknown:
-        end = f"/{quote(words, safe='/~')}"
-        ending = {entry.uri: "" for entry in await memory.journal(MAX_DOCUMENTS) if entry.uri.endswith(end)}
+        ends = tuple(f"/{quote(form, safe='/~')}" for form in _forms(words))
+        ending = {entry.uri: "" for entry in await memory.journal(MAX_DOCUMENTS) if entry.uri.endswith(ends)}
         if not ending:
             raise
     return await ask(_only(words, [*ending.items()], len(ending)))
@@ -200,6 +207,14 @@ async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:
     if found.filter is None:
         raise SeveralDocumentsMatch(words, [document.document_id for document in found.documents])
     return found.filter
+
+
+def _forms(words: str) -> Sequence[str]:
+    """`words` as they are, then with composed and with decomposed accents.
+
+    The files of a Mac's archives and shares have decomposed names, and keyboards write composed ones.
+    """
+    return [*dict.fromkeys((words, *(unicodedata.normalize(form, words) for form in ("NFC", "NFD"))))]
 
 
 def _meanings(words: str) -> Iterator[dict[str, Any]]:

@@ -7,14 +7,17 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.matching import about_one, about_past, called, filter_of, forget, match
+from ragchat.memory.matching import about_one, about_past, called, filter_of, forget, match, to_remove
 from tests.support.memory import memory_in
 
+Form = Literal["NFC", "NFD"]
 NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
 
 
@@ -161,6 +164,25 @@ async def test_a_path_that_is_not_utf_8_is_found_by_its_bytes(
         with pytest.raises(MemoryRefused, match=r"no document .*n%F6\.md in memory"):
             await forget(memory, missing, "")
         assert (await forget(memory, path, "")).uri == uri
+
+
+@pytest.mark.parametrize(("stored", "typed"), [("NFD", "NFC"), ("NFC", "NFD")])
+async def test_a_name_means_the_file_whose_accents_are_composed_differently(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: Form, typed: Form
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    uri = (tmp_path / normalize(stored, "Büro/Schlüssel.md")).as_uri()
+    async with memory_in(tmp_path) as memory:
+        await memory.inject("The key is in the cellar.", {"uri": uri})
+        for words in ("Büro/Schlüssel.md", "Büro", "Schlüssel*", "schlüssel", "Büro/*"):
+            found = await match(memory, normalize(typed, words))
+            assert [one.uri for one in found.documents] == [uri]
+        assert (await called(memory, normalize(typed, "Schlüssel.md"))).uri == uri
+        for words in ("Büro/Schlüssel.md", "Büro/*.md"):
+            assert await to_remove(memory, normalize(typed, words)) == [uri]
+        await memory.forget(uri, "g")
+        versions = await about_past(memory, normalize(typed, "Schlüssel.md"), memory.versions)
+        assert versions.uri == uri
 
 
 async def test_a_document_that_was_removed_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
