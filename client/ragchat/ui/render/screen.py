@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,10 +46,10 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Print a result. Strings are sanitized and have no markup."""
         for part in parts:
-            if isinstance(part, Table):
-                self._print(part)
+            if isinstance(part, str):
+                self.out.print(sanitize(part))
             else:
-                self.out.print(sanitize(part) if isinstance(part, str) else part)
+                self._print(part)
 
     def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
         """Print columns, the first in the style of a name. Returns whether there was a row."""
@@ -62,13 +64,13 @@ class Screen:
             self._print(table)
         return bool(table.row_count)
 
-    def _print(self, table: Table) -> None:
-        """Print a table; on a pipe without the blanks that fill its last column."""
+    def _print(self, part: RenderableType) -> None:
+        """Print a table or a text; on a pipe without the blanks that fill its lines."""
         if self.out.is_terminal:
-            self.out.print(table)
+            self.out.print(part)
             return
         with self.out.capture() as captured:
-            self.out.print(table)
+            self.out.print(part)
         self.out.print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
     def note(self, text: str, style: str = "notice") -> None:
@@ -85,15 +87,27 @@ class Screen:
 
 def make_console(stream: IO[str]) -> Console:
     """A console that prints text as it is: no markup, no emoji codes, no highlighting."""
+    width, height = _size_of(stream)
     return Console(
         file=stream,
         theme=Theme(OUTPUT),
         # is_styled decides about colours, not rich with FORCE_COLOR and the like.
         force_terminal=stream.isatty(),
         color_system="auto" if is_styled(stream) else None,
-        width=None if stream.isatty() else _PIPE_WIDTH,
+        width=width,
+        height=height,
         markup=False,
         emoji=False,
         highlight=False,
         legacy_windows=False,
     )
+
+
+def _size_of(stream: IO[str]) -> tuple[int | None, int | None]:
+    """The columns and lines of a pipe and of a dumb terminal; None where rich finds them itself.
+
+    rich takes every dumb terminal for one of 80 columns.
+    """
+    if not stream.isatty():
+        return _PIPE_WIDTH, None
+    return shutil.get_terminal_size() if os.environ.get("TERM") == "dumb" else (None, None)

@@ -1,11 +1,15 @@
-"""Columns on a narrow screen."""
+"""Columns and texts on narrow screens, pipes and dumb terminals."""
 
 from __future__ import annotations
 
 import io
+import os
+
+import pytest
+from rich.markdown import Markdown
 
 from ragchat.ui.render.screen import Screen, make_console
-from tests.support.screens import piped_screen
+from tests.support.screens import PyteFile, piped_screen
 
 
 def test_a_short_name_is_not_broken_and_a_long_one_is_shown_whole() -> None:
@@ -25,3 +29,17 @@ def test_the_columns_on_a_pipe_have_no_blanks_at_their_ends() -> None:
     screen, out, _ = piped_screen()
     screen.listing([("/a", "short"), ("/b", "a much longer text")])
     assert out.getvalue() == "/a  short\n/b  a much longer text\n"
+
+
+def test_a_quotation_on_a_pipe_is_not_padded() -> None:
+    screen, out, _ = piped_screen()
+    screen.show(Markdown("> Cut the roses in March.\n\n[1] garden.md"))
+    assert out.getvalue() == "\n▌ Cut the roses in March.\n\n[1] garden.md\n"
+
+
+def test_a_dumb_terminal_has_its_own_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 12)))
+    console = make_console(PyteFile(50, 12))
+    assert console.is_dumb_terminal
+    assert (console.width, console.height) == (50, 12)
