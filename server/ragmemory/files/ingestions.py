@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
+from ragcommon.errors import StructuredError, of_the_system
 from ragcommon.files.uris import is_address, path_of, without_userinfo
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold, root_of
@@ -312,8 +313,7 @@ class Ingestions:
             error = _first(group)
             if not isinstance(error, RagMemoryError):
                 logger.error("The ingestion %s failed", run.job.job_id, exc_info=group)
-                error = IngestionFailed(str(error))
-            run.end("failed", error)
+            run.end("failed", _in_words(error))
         try:
             if not await self._store.ingestions.save(run.job):
                 await self._hand_over(run)
@@ -444,6 +444,10 @@ def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     status = "failed" if error else job.status
     assert status != "running"
     return SyncOutcome(status, Counter(one.status for one in mine), error)
+
+
+def _in_words(error: Exception) -> StructuredError:
+    return error if isinstance(error, RagMemoryError) else of_the_system(error) or IngestionFailed(str(error))
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -18,6 +18,7 @@ from ragcommon.contract.documents import Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
+from ragcommon.errors import StructuredError
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
 from ragmemory.errors import MemoryFull, MemoryReadOnly, RagMemoryError
@@ -88,7 +89,7 @@ class JobRun:
         job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
 
     def end(
-        self, status: Literal["completed", "failed", "cancelled"], error: RagMemoryError | None = None
+        self, status: Literal["completed", "failed", "cancelled"], error: StructuredError | None = None
     ) -> None:
         """Set the outcome of the job."""
         self.update()

@@ -309,6 +309,18 @@ async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
     assert "a fault" in job.error.message
 
 
+async def test_a_job_that_ends_for_want_of_memory_says_so(tmp_path: Path) -> None:
+    documents = Scripted(RuntimeError("can't start new thread"))
+    documents.go.set()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await jobs.start([str(notes(tmp_path / "docs", 3))], prune=False, origin=ORIGIN)
+        error = (await ended(jobs, job)).error
+    assert error is not None
+    assert error.code == "OUT_OF_MEMORY"
+    assert error.message.startswith("The system gives this program no more memory")
+    assert error.hint.startswith("Close other programs")
+
+
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
