@@ -12,7 +12,7 @@ from ragchat.log import LOG_FILE
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragcommon.files.uris import without_userinfo
-from ragcommon.files.writing import private_folder
+from ragcommon.files.writing import replace_file
 from ragconfig.home import Home
 from ragconfig.settings import (
     PACKAGED,
@@ -84,12 +84,10 @@ def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
 def init(run: Invocation) -> None:
     """Write the packaged defaults, commented out. An existing file is not overwritten."""
     target = run.config_file or Home.find().config / USER_FILE
-    private_folder(target.parent)
-    try:
-        with target.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(template())
-    except FileExistsError:
-        raise FileAlreadyExists(str(target), EXISTING_FILE_HINT) from None
+    if target.exists():
+        raise FileAlreadyExists(str(target), EXISTING_FILE_HINT)
+    # As a whole: on a full disk, half a file would be left, and not be overwritten.
+    replace_file(target, template().encode())
     run.console.result({"path": str(target)}, f"Wrote {target}.")
 
 

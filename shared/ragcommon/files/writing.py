@@ -62,7 +62,8 @@ def write_temporary(folder: Folder, name: str, data: bytes, new_mode: int = PRIV
     If there is no such file, it has `new_mode`. Raises OSError.
     """
     temporary, descriptor = _new_temporary(folder, name)
-    with _removed_on_error(folder, temporary), os.fdopen(descriptor, "wb") as file:
+    removed, named = _removed_on_error(folder, temporary), _naming(folder.path / name)
+    with removed, named, os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(descriptor)
@@ -71,6 +72,16 @@ def write_temporary(folder: Folder, name: str, data: bytes, new_mode: int = PRIV
         except FileNotFoundError:
             _set_mode(folder, temporary, descriptor, new_mode)
     return temporary
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An error of a descriptor, such as a full disk, names no file: it gets `path`."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -20,6 +21,22 @@ def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
     replace_file(file, b"two")
     assert file.read_bytes() == b"two"
     assert [*tmp_path.iterdir()] == [file]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_a_full_disk_is_named_with_the_file_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It fails when it is flushed, and again when it is closed.
+    def opened(descriptor: int, mode: str) -> IO[Any]:
+        os.close(descriptor)
+        return Path("/dev/full").open(mode)
+
+    monkeypatch.setattr("os.fdopen", opened)
+    with pytest.raises(OSError, match="No space left") as caught:
+        replace_file(tmp_path / "a.json", b"one")
+    assert caught.value.filename == str(tmp_path / "a.json")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
