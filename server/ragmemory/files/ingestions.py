@@ -44,6 +44,7 @@ from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
     MISSING,
+    SECRET,
     FoundFiles,
     Refusal,
     Subset,
@@ -78,6 +79,8 @@ KEPT_OUTCOMES = 100_000
 OUTSIDE = "is outside the repository whose memory this is"
 NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
 IGNORED = "is excluded by .gitignore"
+# Follows the reason why a file is no longer read.
+STILL_HELD = "; memory still has an earlier load of it"
 
 
 def may_use(memory: Path, uri: str) -> bool:
@@ -348,9 +351,12 @@ class Ingestions:
         found = await _find_files(
             *(paths, self._store.path, subset, run.roots, self._ocr.image_refusal if self._ocr else NOT_READ)
         )
+        held = await self._held_secrets(found)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
+            elif refusal.uri in held:
+                refusal = Refusal(refusal.path, refusal.reason + STILL_HELD, failed=False)
             run.add(refused(refusal))
         job.files = len(found.files)
         job.bytes = size_of(found.files)
@@ -371,6 +377,17 @@ class Ingestions:
                 for uri in ignored:
                     run.add(FileOutcome(uri, "removed", reason=IGNORED))
                 seen.update(ignored)
+
+    async def _held_secrets(self, found: FoundFiles) -> set[str]:
+        """The files of keys that an earlier release loaded with their folder, not by their names."""
+        uris = [refusal.uri for refusal in found.refusals if refusal.reason == SECRET]
+        stored = await self._store.documents.files(uris) if uris else {}
+        return {
+            uri
+            for uri, file in stored.items()
+            # Releases before 0.1.0 did not note from where.
+            if "@" not in file.stamp or any(is_found_from(file.stamp, folder) for folder in found.folders)
+        }
 
     async def _unseen(self, paths: Sequence[Path], seen: Container[str]) -> list[str]:
         """URIs of documents under these paths that this machine has loaded and the walk has not found."""

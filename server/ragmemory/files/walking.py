@@ -89,6 +89,7 @@ class File:
 
 # Reasons for refusing a path.
 MISSING = "does not exist"
+SECRET = "may hold keys or passwords, and is read only if you name it"
 NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
 
@@ -218,7 +219,7 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     suffix = path.suffix.lower()
     is_keynote = suffix == ".key" and status.st_size > MAX_KEY_BYTES
     if not named and not is_keynote and SECRETS.fullmatch(path.name):
-        return Refusal(path, "may hold keys or passwords, and is read only if you name it", failed=False)
+        return Refusal(path, SECRET, failed=False)
     if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:

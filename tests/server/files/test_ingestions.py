@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -621,6 +622,26 @@ async def test_an_ignored_file_that_the_user_names_stays_in_memory(tmp_path: Pat
         await reasons(memory, folder)
         write(folder / ".gitignore", "1.txt\n")
         assert (await reasons(memory, folder))["1.txt"] == ("removed", "is excluded by .gitignore")
+
+
+async def test_a_file_of_keys_that_an_earlier_release_loaded_is_said_to_be_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    named, found = write(folder / "named.env", "KEY=1"), write(folder / "prod.env", "KEY=2")
+    skipped = "may hold keys or passwords, and is read only if you name it"
+    async with memory_in(tmp_path) as memory:
+        with monkeypatch.context() as earlier:
+            earlier.setattr("ragmemory.files.walking.SECRETS", re.compile("none"))
+            assert (await reasons(memory, folder))[found.name] == ("added", "")
+        await reasons(memory, named, prune=False)
+        write(folder / "new.env", "KEY=3")
+        assert await reasons(memory, folder) == {
+            "0.txt": ("unchanged", ""),
+            "named.env": ("skipped", skipped),
+            "new.env": ("skipped", skipped),
+            "prod.env": ("skipped", skipped + "; memory still has an earlier load of it"),
+        }
 
 
 async def test_a_folder_in_the_place_of_a_file_is_not_the_file(tmp_path: Path) -> None:
