@@ -44,8 +44,8 @@ class _Lists(Struct, frozen=True):
 
 
 def folded(word: str) -> str:
-    """Lower case without accents, which people often omit."""
-    word = word.casefold().replace("’", "'")
+    """Lower case without accents, which people often omit. As in memory, the ı of Turkish is an i."""
+    word = word.casefold().replace("’", "'").replace("ı", "i")
     if word.isascii():
         return word
     return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))

@@ -119,8 +119,11 @@ def heading_text(markup: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """In lower case, without accents, and decomposed."""
-    return re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text.casefold()))
+    """In lower case, without accents, and decomposed.
+
+    The ı of Turkish is an i, whose dot is an accent: the lower case of I cannot tell them apart.
+    """
+    return re.sub(_ACCENTS, "", unicodedata.normalize("NFKD", text.casefold())).replace("ı", "i")
 
 
 def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:

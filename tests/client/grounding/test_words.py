@@ -64,6 +64,11 @@ def test_combining_marks_belong_to_their_words(text: str) -> None:
     assert index_terms(unicodedata.normalize("NFD", text)) == index_terms(text)
 
 
+def test_the_dotless_i_of_turkish_is_an_i() -> None:
+    assert index_terms("Işık Hanım, kâğıt") == index_terms("IŞIK HANIM, kagit")
+    assert index_terms("İstanbul") == index_terms("istanbul")
+
+
 def test_vowel_signs_do_not_end_a_word() -> None:
     assert content_words("कीमत किताब") == ["कीमत", "किताब"]
     assert content_words("مُدَرِّسٌ جديد") == ["مُدَرِّسٌ", "جديد"]

@@ -13,6 +13,7 @@ from ragcommon.text.rules import (
     query_part,
     searchable,
     with_words_replaced,
+    without_accents,
 )
 
 
@@ -104,3 +105,8 @@ def test_a_long_query_is_cut_between_words() -> None:
     whole = "boiler\n" * 1_000
     assert query_part(whole) == whole
     assert MAX_QUERY_CHARACTERS - 100 <= len(query_part("水" * 20_000)) <= MAX_QUERY_CHARACTERS
+
+
+@pytest.mark.parametrize(("text", "plain"), [("IŞIK Kâğıt", "isik kagit"), ("İğne ışık", "igne isik")])
+def test_the_i_of_turkish_has_no_dot_and_no_lack_of_one(text: str, plain: str) -> None:
+    assert without_accents(text) == plain

@@ -38,7 +38,7 @@ MANIFEST, LOCK = "manifest.json", "lock"
 FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
 QUARANTINE = "damaged.index"
 # The version of the files and of the text analysis; an index with another version is not read.
-FORMAT = 8
+FORMAT = 9
 OLD_NAME = re.compile(r"\d+-\d+\.\w{8}")
 OLD_FILES = re.compile(
     r"header\.json|(chunk_ids|gone|vectors|codes|lengths|terms|ends|rows|frequencies|sequence_(hashes|ends))\.npy"

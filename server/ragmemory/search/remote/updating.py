@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Chunks sent at a time.
 PAGE = 1_000
 # Version of the stored form; a new one rebuilds every remote index.
-FORMAT = 2
+FORMAT = 3
 _LEASE = "remote index"
 
 
