@@ -22,7 +22,7 @@ def standing_out(question: str, text: str) -> list[str]:
         ("What is the retry limit?", "retryAfter = 3; max_retries = 5", ["retryAfter", "max_retries"]),
         ("Wo steht das Fahrrad?", "Alle Fahrräder sind im Keller.", ["Fahrräder"]),
         ("Wo steht das Öl?", "Das O\u0308l steht im Keller.", ["O\u0308l", "steht"]),
-        ("चाबी कहाँ है?", "अतिरिक्त चाबी ऊपर है।", ["चाबी", "है"]),
+        ("चाबी कहाँ है?", "अतिरिक्त चाबी ऊपर है।", ["चाबी"]),
         ("中国的首都?", "北京是中国首都。", ["中国", "首都"]),
         ("What is it?", "What is it, then?", []),
     ],

@@ -23,6 +23,15 @@ from ragchat.grounding.words import content_words, index_terms, is_acronym, is_g
         ("Jakimi klawiszami mogę wyłączyć serwer?", ["klawiszami", "wyłączyć", "serwer"]),
         ("Vilka dagar är biblioteket öppet?", ["dagar", "biblioteket", "öppet"]),
         ("Какая температура нужна для чая?", ["температура", "нужна", "чая"]),
+        ("Πότε αδειάζει ο κάδος του χαρτιού;", ["αδειάζει", "κάδος", "χαρτιού"]),
+        ("ποιος εχει το εφεδρικο κλειδι", ["εφεδρικο", "κλειδι"]),
+        ("Kâğıt kutusu ne zaman boşaltılır?", ["Kâğıt", "kutusu", "boşaltılır"]),
+        ("كم يجب أن يكون ضغط الغلاية؟", ["ضغط", "الغلاية"]),
+        ("מתי מתרוקן פח הנייר?", ["מתרוקן", "פח", "הנייר"]),
+        ("फ्रिज की कीमत क्या है?", ["फ्रिज", "कीमत"]),
+        ("예비 열쇠는 누가 가지고 있나요?", ["예비", "열쇠는", "가지고"]),
+        ("予備の鍵は誰が持っていますか？", ["予備", "鍵", "持ってい"]),
+        ("冰箱多少钱？", ["冰箱"]),
         ("Use numpy 2.4 in snake_case, don't", ["Use", "numpy", "2.4", "snake", "case"]),
         ("A-7,Cordless drill,5,Shelf B2", ["A-7", "Cordless", "drill", "5", "Shelf", "B2"]),
         ("It weighs 1,200.5 kg, or 3,5 t", ["weighs", "1,200.5", "kg", "3,5", "t"]),
@@ -40,6 +49,7 @@ def test_what_a_text_is_about(text: str, content: list[str]) -> None:
         *("min voltage", "mine depth", "end date", "dog food brand", "van insurance cost", "fur coat price"),
         *("pod memory limit", "Sam phone number", "hans phone number", "Dell laptop", "vitamin e dose"),
         *("door colour", "per diem", "hay price", "word count", "state tax", "go version"),
+        *("font size", "kimi phone number", "bao buns recipe"),
     ],
 )
 def test_keywords_of_an_english_question_are_no_function_words_of_another_language(text: str) -> None:
