@@ -31,6 +31,9 @@ UNAUTHORIZED, TOO_LARGE = 401, 413
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
 READ_ONLY_HINT = "Its setting memory.read_only (see `ragchat config show`), or --read-only, makes it so."
 RIGHT_HINT = "Use one with that right, in RAGMEMORY_TOKEN or the file that memory_server.token_file names."
+# This program names only arguments that the tools of its own release take.
+OLDER_HINT = "That server is older than this program: update ragchat where it runs."
+UNKNOWN_ARGUMENT = ": unknown field."
 # A shared server may offer fewer toolsets than our own process, which has those of all tools that we call.
 TOOLS_BY_TOOLSET = {
     "memory": {"Query", "Inject"},
@@ -97,7 +100,7 @@ def mapped_errors(tool: str) -> Iterator[None]:
     except WireError as error:
         if error.error_code == "TOOL_NOT_FOUND":
             raise _not_offered(tool, error) from error
-        raise MemoryRefused(error.error_code or str(error.code), str(error)) from error
+        raise MemoryRefused(error.error_code or str(error.code), str(error), _hint(str(error))) from error
     except LocalProtocolError as error:
         raise MemoryRefused(error.code, str(error), error.hint) from error
     except RequestTimedOut as error:
@@ -135,4 +138,9 @@ def refusal(result: ToolCallResult) -> MemoryRefused:
         failure = ToolFailure()
     message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
     kind = DocumentUnknown if failure.error_code == DOCUMENT_NOT_FOUND else MemoryRefused
-    return kind(failure.error_code, message, failure.details.hint)
+    return kind(failure.error_code, message, _hint(message) or failure.details.hint)
+
+
+def _hint(message: str) -> str:
+    """What helps where a server does not know an argument of ours; else ""."""
+    return OLDER_HINT if message.endswith(UNKNOWN_ARGUMENT) else ""

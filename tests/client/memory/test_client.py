@@ -134,6 +134,18 @@ async def test_a_bad_argument_is_the_same_error_as_a_result_and_as_a_protocol_er
         assert (caught.value.word, str(caught.value)) == ("INVALID_PARAMS", sentence)
 
 
+async def test_an_argument_that_a_server_does_not_know_means_that_it_is_older() -> None:
+    sentence, data = "Invalid parameter $.filter: unknown field.", {"errorCode": "INVALID_PARAMS"}
+    result = ToolCallResult(
+        content=[TextContent(text=sentence)], structured_content=Raw(json.dumps(data)), is_error=True
+    )
+    for server in (Failing(lambda: result), failing(WireError(-32602, sentence, data))):
+        with pytest.raises(MemoryRefused) as caught:
+            await MemoryClient(server).documents(1, {"uri": "*"})
+        assert str(caught.value) == sentence
+        assert caught.value.hint == "That server is older than this program: update ragchat where it runs."
+
+
 @pytest.mark.parametrize(
     ("error", "mapped", "sentence"),
     [
