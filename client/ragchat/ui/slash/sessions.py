@@ -6,14 +6,18 @@ import os
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable
+from msgspec import structs
+
+from ragchat.errors import CommandNotPossible, FileAlreadyExists, NoSession, NotWritable, SessionError
 from ragchat.formatting import local
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.export import export_session
+from ragchat.sessions.store import session_title
 from ragchat.ui.slash.command import unquoted
 from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
+    from ragchat.sessions.types import Session
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 20
@@ -82,6 +86,21 @@ def _free_name(session_id: str) -> str:
     return next(f"{name}.md" for name in names if not os.path.lexists(f"{name}.md"))
 
 
+async def _whole(context: ChatContext) -> Session:
+    """The conversation, also the turns that could not be saved. Raises SessionError where there is none."""
+    shown = context.conversation.session
+    try:
+        saved = await context.conversation.sessions.load(shown.session_id)
+        if len(saved.turns) >= len(shown.turns):
+            return saved
+    except SessionError:
+        if not shown.turns:
+            raise
+    first = shown.turns[0]
+    title, created = shown.title or session_title(first.question), shown.created_at or first.created_at
+    return structs.replace(shown, title=title, created_at=created)
+
+
 async def export(context: ChatContext, argument: str) -> None:
     """Write the conversation to a file. Raises NotWritable, FileAlreadyExists, OSError."""
     import anyio
@@ -91,8 +110,7 @@ async def export(context: ChatContext, argument: str) -> None:
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))
-    saved = await context.conversation.sessions.load(session.session_id)
-    text = export_session(saved, "json" if as_json else "markdown")
+    text = export_session(await _whole(context), "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)

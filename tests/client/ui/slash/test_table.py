@@ -28,11 +28,13 @@ from ragchat.errors import (
     NotWritable,
     PlaceUnusable,
     RagChatError,
+    SessionsUnavailable,
     UnexpectedArgument,
     UnknownCommand,
     UnknownRole,
 )
 from ragchat.llm.selection import ModelSelection
+from ragchat.sessions.store import SessionStore
 from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
@@ -574,6 +576,23 @@ async def test_export_without_a_name_chooses_a_free_one(asked: Room, tmp_path: P
     for name in (f"ragchat-{session}.md", f"ragchat-{session}-2.md", f"ragchat-{session}-3.md"):
         assert await asked.run("/export") == f"Wrote {name}.\n"
         assert (tmp_path / name).read_text("utf-8").count("How hot is green tea brewed?") > 0
+
+
+async def test_what_a_full_disk_did_not_save_is_exported_all_the_same(
+    asked: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object, **__: object) -> None:
+        raise SessionsUnavailable("sessions.db", "the disk is full")
+
+    monkeypatch.setattr(SessionStore, "save_turn", full)
+    assert "This turn was not saved." in await asked.say("What is pressed at nine bar?")
+    await asked.run("/export both.md")
+    text = (tmp_path / "both.md").read_text("utf-8")
+    assert text.index("How hot is green tea brewed?") < text.index("What is pressed at nine bar?")
+    await asked.run("/new")
+    await asked.say("What is pressed at nine bar?")
+    await asked.run("/export new.md")
+    assert (tmp_path / "new.md").read_text("utf-8").startswith("# What is pressed at nine bar?")
 
 
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
