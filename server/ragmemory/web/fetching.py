@@ -241,7 +241,8 @@ class Web:
         except (TimeoutError, httpx2.TimeoutException):
             raise NotFetched("did not answer in time") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            raise NotFetched(f"cannot be reached ({error or type(error).__name__})") from None
+            reason = str(error).rpartition("] ")[2] if str(error).startswith("[Errno ") else str(error)
+            raise NotFetched(f"cannot be reached ({reason or type(error).__name__})") from None
         return _Answer(str(url), response.status_code, response.headers, body)
 
 

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from ragmemory.web import fetching
@@ -190,3 +191,13 @@ async def test_requests_to_one_host_are_a_pause_apart(
     first, second, third = waits
     assert (first, second) == (0.0, 1.0)
     assert 7.0 < third <= 8.0
+
+
+async def test_an_unknown_host_is_an_error_without_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: object, **__: object) -> httpx2.Response:
+        raise httpx2.ConnectError("[Errno -3] Temporary failure in name resolution")
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", unknown)
+    assert (await reason("http://nowhere.example/tea")).endswith(
+        "cannot be reached (Temporary failure in name resolution)"
+    )
