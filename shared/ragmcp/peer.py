@@ -33,7 +33,7 @@ TICK_SECONDS = 0.02
 MAX_UNUSABLE_LINES = 5_000
 # The number of them that are logged.
 LOGGED_UNUSABLE = 10
-# A line over the limit is skipped. After this many bytes without a line end the connection is closed.
+# A line over the limit is skipped. This many bytes over it without a line end close the connection.
 MAX_OVERLONG_BYTES = 2**28
 # The most lines of one peer that are read in one turn of the event loop.
 LINES_AT_ONCE = 50
@@ -265,7 +265,9 @@ class Peer:
             if start:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
-            if self.connection.decoder.overlong_bytes > MAX_OVERLONG_BYTES:
+            decoder = self.connection.decoder
+            if decoder.overlong_bytes > decoder.limit + MAX_OVERLONG_BYTES:
+                self._take(self.connection.receive(b"\n"))  # A server refuses the line before it leaves.
                 self._stream.fault = f"it sent more than {MAX_OVERLONG_BYTES >> 20} MiB without a line end"
             if self._stream.fault:
                 self._close()

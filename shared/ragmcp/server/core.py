@@ -263,4 +263,6 @@ async def serve(
     peer = Peer(stream, Connection(message_bytes, refuses=True, max_in_progress=in_progress), handle)
     async with background_task(warm_up) as tasks:
         await peer.run()
+        if stream.fault:
+            log.error("The client was disconnected: %s", stream.fault)
         on_leaving()

@@ -12,8 +12,10 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from ragmcp.client.handlers import Handlers
+from ragmcp.concurrency import background_task
 from ragmcp.errors import WireError
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.eras import LEGACY_REVISIONS
@@ -343,6 +345,36 @@ async def test_a_line_over_the_limit_gets_a_clear_error_and_the_connection_lives
         answer = await client.ask(call("Echo", {"text": "x" * 2000}, id=3))
         assert (answer["id"], answer["error"]["data"]["errorCode"]) == (3, "MESSAGE_TOO_LARGE")
         assert (await client.ask(call("Echo", {"text": "short"}, id=4)))["id"] == 4
+
+
+@pytest.mark.parametrize("over", [2000, 5000])
+async def test_a_line_that_is_far_too_long_is_refused_before_the_server_leaves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, over: int
+) -> None:
+    """A line of `over` bytes in portions, without an end: the limit is 1000 bytes, and 3000 more end it."""
+    monkeypatch.setattr("ragmcp.peer.MAX_OVERLONG_BYTES", 3000)
+    here, there = memory_pair()
+    line = b'{"jsonrpc":"2.0","id":3,"method":"ping","params":{"text":"'.ljust(over, b"x")
+
+    async def answer() -> None:
+        await serve(server(), there, message_bytes=1000)
+        there.close()
+
+    async with background_task(answer):
+        for start in range(0, over, 500):
+            there.feed(line[start : start + 500])
+            await checkpoint()
+        ends = over > 4000
+        if not ends:
+            there.feed(b'"}}\n')
+        refused = json.loads(await here.receive())
+        assert (refused["id"], refused["error"]["data"]["errorCode"]) == (3, "MESSAGE_TOO_LARGE")
+        if ends:
+            assert await here.receive() == b""
+        else:
+            here.write(json.dumps(call("Echo", {"text": "short"}, id=4)).encode())
+            assert json.loads(await here.receive())["id"] == 4
+    assert ("without a line end" in caplog.text) is ends
 
 
 async def test_responses_from_a_client_are_ignored() -> None:
