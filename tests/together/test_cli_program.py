@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ragchat.commands.stopping import SIGNALS
 from ragcommon.hosts import HOSTS
 from tests.support.embeddings_server import embeddings_server
 from tests.support.openai_server import OpenAIServer, Reply
@@ -424,14 +425,27 @@ def test_an_interrupted_import_says_how_far_it_came_and_is_continued_by_the_same
 
 
 @posix
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("command", ["inject", "ask"])
 @pytest.mark.smoke
-def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -> None:
+def test_one_signal_ends_the_wait_for_stdin(ragchat: Program, command: str, number: signal.Signals) -> None:
     with ragchat.started(command, "-") as waiting:
         waiting.write(MORE_THAN_A_PIPE_HOLDS)
-        waiting.send_signal(signal.SIGINT)
+        waiting.send_signal(number)
         assert waiting.wait(LONGEST_SECONDS) == 1
         assert waiting.communicate(timeout=LONGEST_SECONDS) == (b"", b"Stopped.\n")
+
+
+@posix
+def test_an_interrupted_import_does_not_wait_for_the_end_of_stdin(ragchat: Program) -> None:
+    begun = b'{"format":"ragchat-memory","version":1}\n{"text":"' + MORE_THAN_A_PIPE_HOLDS
+    with ragchat.started("memory", "import", "-") as importing:
+        importing.write(begun)
+        importing.send_signal(signal.SIGINT)
+        assert importing.wait(LONGEST_SECONDS) == 1
+        _, err = importing.communicate(timeout=LONGEST_SECONDS)
+    assert err.startswith(b"Interrupted: ")
+    assert err.endswith(b"\nStopped.\n")
 
 
 @posix

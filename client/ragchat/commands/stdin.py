@@ -1,6 +1,7 @@
 """Read what the user pipes or types.
 
-These reads block the event loop and its handler of Ctrl-C, so Python's own handler interrupts them.
+These reads block the event loop and what its handlers of signals begin there, so that Python's own handler of
+Ctrl-C interrupts them, for each of the signals.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
+from ragchat.commands.stopping import SIGNALS
 from ragchat.errors import StdinUnusable
 from ragchat.ui.context import YES
 from ragchat.ui.interrupt import handling_interrupts
@@ -64,7 +66,7 @@ def piped_text(note: Callable[[str], object]) -> str:
     if not is_pipe and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR):
         return ""
     if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
-        with handling_interrupts(signal.default_int_handler):
+        with _interruptible():
             ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
         if not ready:
             return ""
@@ -75,7 +77,7 @@ def confirm(question: str) -> bool:
     """Ask the user on stderr; only a yes confirms."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    with handling_interrupts(signal.default_int_handler):
+    with _interruptible():
         return sys.stdin.readline().strip().lower() in YES
 
 
@@ -92,10 +94,19 @@ async def read_line(question: str) -> str | None:
     return None
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    with ExitStack() as stack:
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as with nohup
+                stack.enter_context(handling_interrupts(signal.default_int_handler, number))
+        yield
+
+
 def _stdin(most: int) -> bytes:
     """Up to `most` bytes."""
     data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
-    with handling_interrupts(signal.default_int_handler):
+    with _interruptible():
         # In parts: one `read` of all would run no handler for a signal that comes between two parts.
         while part := stdin.read1(min(_PART_BYTES, most - len(data))):
             data += part

@@ -6,10 +6,10 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
@@ -17,6 +17,7 @@ from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, existing_file, new_file
 from ragcommon.text.rules import counted
 from ragconfig.home import user_path
+from ragmcp.concurrency import in_daemon_thread
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -73,9 +74,12 @@ async def import_(run: Invocation) -> int:
     """Exit code 1 if a line was refused; the others are stored."""
     console, name = run.console, run.arguments.file
     with ExitStack() as stack:
-        file: IO[bytes] = sys.stdin.buffer
-        size = None
-        if name != "-":
+        if name == "-":
+            # A thread reads it: neither a close nor the exit may need the lock of the file, so it is not
+            # `sys.stdin`.
+            file: IO[bytes] = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False))
+            size = None
+        else:
             path = user_path(name)
             file = stack.enter_context(existing_file(path))
             size = path.stat().st_size
@@ -104,7 +108,7 @@ async def read(
     begun = 0
     try:
         with run.progress("Importing") as on_progress:
-            while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
+            while batch := await in_daemon_thread(lambda: next(rest, None)):
                 errors |= batch.errors
                 embedder = batch.embedder
                 begun += len(batch.documents)

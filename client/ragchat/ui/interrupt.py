@@ -63,13 +63,13 @@ def kill_servers() -> None:
 
 
 @contextmanager
-def handling_interrupts(handler: Handler) -> Iterator[None]:
-    """Handle Ctrl-C with `handler` while the block runs."""
-    before = signal.signal(signal.SIGINT, handler)
+def handling_interrupts(handler: Handler, number: signal.Signals = signal.SIGINT) -> Iterator[None]:
+    """Handle Ctrl-C, or another signal, with `handler` while the block runs."""
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 @contextmanager
