@@ -44,12 +44,12 @@ class _Copied(ServerLog):
         self._ended = anyio.Event()
 
     def writer(self) -> int:
-        """The descriptor for the server; may be taken once."""
-        writer, self._writer = self._writer, -1
-        return writer
+        """A descriptor for the server, which may be started twice to find its era."""
+        return os.dup(self._writer)
 
     async def last_line(self) -> str:
-        """The last line, once everything is copied."""
+        """The last line, once everything is copied. No server can be started after that."""
+        self._close_writer()
         await self._ended.wait()
         return await super().last_line()
 
@@ -71,5 +71,9 @@ class _Copied(ServerLog):
     def close(self) -> None:
         """Close the descriptors that the server does not own."""
         os.close(self._source)
+        self._close_writer()
+
+    def _close_writer(self) -> None:
         if self._writer >= 0:
             os.close(self._writer)
+            self._writer = -1

@@ -28,6 +28,18 @@ async def test_the_last_line_is_known_when_the_server_has_ended(tmp_path: Path) 
 
 
 @posix
+async def test_a_server_that_is_started_twice_writes_to_one_log(tmp_path: Path) -> None:
+    with anyio.fail_after(60):
+        async with bounded_log(tmp_path / "server.log") as log:
+            for said in (b"unknown request\n", b"no such file\n"):
+                writer = log.writer()
+                os.write(writer, said)
+                os.close(writer)
+            assert await log.last_line() == "no such file"
+    assert "unknown request\n" in (tmp_path / "server.log").read_text("utf-8")
+
+
+@posix
 async def test_each_start_has_its_own_lines_in_the_log(tmp_path: Path) -> None:
     for said in (b"no such file\n", b""):
         with anyio.fail_after(60):

@@ -15,7 +15,8 @@ import anyio.to_thread
 import pytest
 
 from ragmcp.client.features import EraName
-from ragmcp.errors import MessageTooLarge, RequestTimedOut, WireError
+from ragmcp.errors import MessageTooLarge, RequestTimedOut, ServerNotStarted, WireError
+from ragmcp.stdio.connect import open_stdio
 from tests.support.mcp_process import ENV, SERVER, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, Held
 
@@ -54,6 +55,46 @@ async def test_a_server_is_started_asked_and_ended(era: EraName | None, tmp_path
             assert (await client.call_tool("Add", {"a": 3}, timeout=LONGEST_SECONDS)).structured(dict) == {
                 "total": 4
             }
+
+
+# A server of 2025-11-25 that notes the first request of each start, and exits if it is another than this one.
+HANDSHAKE_OR_EXIT = """
+import json, os, sys
+first = json.loads(sys.stdin.readline())
+with open(sys.argv[1], "a") as starts:
+    print(first["method"], file=starts)
+if first["method"] != "initialize":
+    sys.exit(1)
+result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "old", "version": "1"}}
+os.write(1, json.dumps({"jsonrpc": "2.0", "id": first["id"], "result": result}).encode() + b"\\n")
+sys.stdin.read()
+"""
+
+
+async def test_a_server_that_exits_at_the_probe_is_started_again_for_the_handshake(tmp_path: Path) -> None:
+    """As servers of the Rust SDK 1.x do. The next start, without a probe, is the only one."""
+    starts = tmp_path / "starts"
+    command = [sys.executable, "-c", HANDSHAKE_OR_EXIT, str(starts)]
+    for _ in range(2):
+        async with open_stdio(command) as client:
+            assert (client.server.name, client.revision) == ("old", "2025-11-25")
+    assert starts.read_text().split() == ["server/discover", "initialize", "initialize"]
+
+
+async def test_the_era_of_a_server_is_looked_for_again_after_a_failed_start(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    command = [sys.executable, "-c", HANDSHAKE_OR_EXIT, str(starts)]
+    async with open_stdio(command):
+        pass
+    starts.unlink()
+    starts.mkdir()  # It can note nothing, and exits.
+    with pytest.raises(ServerNotStarted, match="it ended with exit code 1"):
+        async with open_stdio(command):
+            pass
+    starts.rmdir()
+    async with open_stdio(command) as client:
+        assert client.server.name == "old"
+    assert starts.read_text().split() == ["server/discover", "initialize"]
 
 
 def killed_parent(stdin: int) -> int:
