@@ -168,13 +168,15 @@ class SessionStore:
     async def load_until(self, turn_id: str) -> Session:
         """The session of a turn, up to that turn, by its id or the beginning of it; "": of the last turn.
 
-        Raises UnknownTurn.
+        Raises UnknownTurn; NoSession if there is no last turn.
         """
         found = await self._database.rows(
             """SELECT turn_id, session_id FROM turns WHERE substr(turn_id, 1, ?1) = ?2
             ORDER BY seq DESC LIMIT iif(?1, 2, 1)""",
             (len(turn_id), turn_id),
         )
+        if not found and not turn_id:
+            raise NoSession
         if len(found) != 1:
             raise UnknownTurn(turn_id)
         ((turn_id, session_id),) = found

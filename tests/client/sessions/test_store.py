@@ -29,6 +29,7 @@ from ragchat.errors import (
     OnlySingleQuestions,
     SessionsUnavailable,
     UnknownSession,
+    UnknownTurn,
 )
 from ragchat.sessions.database import MIGRATIONS
 from ragchat.sessions.store import SessionStore
@@ -38,6 +39,14 @@ from tests.support.turns import turn
 
 def store_in(folder: Path) -> SessionStore:
     return SessionStore(folder / "data" / "sessions.db")
+
+
+async def test_the_last_turn_of_no_session_is_not_an_unknown_one(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        with pytest.raises(NoSession):
+            await store.load_until("")
+        with pytest.raises(UnknownTurn):
+            await store.load_until("ab")
 
 
 async def test_a_turn_is_kept_with_its_trace_and_its_session(tmp_path: Path) -> None:
