@@ -251,7 +251,7 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
     except NotToml as error:
         raise UnreadableFile("settings file", origin, f"it is not valid TOML: {error}") from None
     for table, values in tables.items():
-        if not isinstance(values, dict):
+        if not isinstance(values, dict) or (not values and table not in settings.tables):
             raise _unknown(table, settings, at_line(origin, content, table))
         for name, value in values.items():
             key = f"{table}.{name}"

@@ -98,6 +98,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
             "Unknown setting qqq.zzz in {file}, line 2.",
             "The nearest one that exists is index.quantization.",
         ),
+        ("[retreival]", "Unknown setting retreival in {file}.", "Did you mean retrieval.top_k?"),
         ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
     ],
 )
