@@ -152,3 +152,29 @@ def test_the_test_of_every_module_can_be_found() -> None:
             if not is_named and home / f"test_{path.name}" not in docstrings:
                 lost.append(full)
     assert lost == []
+
+
+# Addresses with a name, which may also be a default of a setting; the examples in help texts are sentences.
+ADDRESS = re.compile(r"https?://[^\s{}]+")
+
+
+def addresses(package: str) -> dict[str, str]:
+    """The addresses that are values of a package's constants, each with its place."""
+    return {
+        node.value.value: f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and ADDRESS.fullmatch(node.value.value)
+    }
+
+
+def test_no_address_is_written_on_two_sides_of_a_wall() -> None:
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for address, place in addresses(package).items():
+            places.setdefault(address, []).append(place)
+    assert places, "there are none to compare"
+    assert [found for found in places.values() if len(found) > 1] == []

@@ -17,6 +17,8 @@ from ragconfig.errors import SettingsError, UnreadableFile
 from ragconfig.home import user_path
 from ragconfig.redaction import add_secret
 
+# Where models and embedders are if no other address is set.
+OPENAI_URL = "https://api.openai.com/v1"
 # The files of our own tokens, beside the memory.
 HTTP_TOKEN, WEB_TOKEN = "http-token", "web-token"
 MAX_SECRET_BYTES = 1 << 14

@@ -14,11 +14,12 @@ from ragchat.commands.stdin import read_line
 from ragchat.console import Failure
 from ragchat.errors import ModelFailed, ModelNotFound
 from ragchat.formatting import seconds
-from ragchat.llm.discovery import AUTO, OPENAI_URL, choose, same_tag, with_tag
+from ragchat.llm.discovery import AUTO, choose, same_tag, with_tag
 from ragchat.llm.servers import ModelServer, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 from ragcommon.files.uris import without_userinfo
+from ragconfig.keys import OPENAI_URL
 from ragconfig.writing import Value
 from ragmcp.concurrency import gathered
 

@@ -17,10 +17,9 @@ from ragchat.llm.client import Model
 from ragchat.llm.errors import MissingKey, ModelError, NoChatModel, UnknownModel
 from ragchat.llm.types import OFFLINE, ModelEndpoint
 from ragchat.settings import ModelSettings
-from ragconfig.keys import read_key
+from ragconfig.keys import OPENAI_URL, read_key
 
 AUTO = "auto"
-OPENAI_URL = "https://api.openai.com/v1"
 
 # Suggestions for an unknown model name.
 NEAR_NAMES = 3

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from ragchat.errors import UnknownEmbedder
 from ragchat.llm import ollama
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, same_tag, with_tag
+from ragchat.llm.discovery import same_tag, with_tag
 from ragchat.llm.errors import ModelError
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.contract.maintenance import EmbedderModels
 from ragcommon.files.uris import without_userinfo
 from ragconfig.home import user_path
-from ragconfig.keys import read_key
+from ragconfig.keys import OPENAI_URL, read_key
 from ragconfig.settings import Settings
 from ragconfig.writing import Value
 

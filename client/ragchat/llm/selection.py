@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, OPENAI_URL, chat_models, resolve, unknown_model
+from ragchat.llm.discovery import AUTO, chat_models, resolve, unknown_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
+from ragconfig.keys import OPENAI_URL
 
 
 class ModelSelection:

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragchat.llm.client import PROBE, Model
-from ragchat.llm.discovery import OPENAI_URL, chat_models, listens
+from ragchat.llm.discovery import chat_models, listens
 from ragchat.llm.errors import ModelError
 from ragchat.llm.ollama import LIST_SECONDS
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.files.uris import without_userinfo
-from ragconfig.keys import read_key
+from ragconfig.keys import OPENAI_URL, read_key
 from ragmcp.concurrency import gathered
 
 # Where programs listen unless they are told otherwise.

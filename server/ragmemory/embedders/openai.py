@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ragconfig.errors import UnreadableFile
-from ragconfig.keys import read_key
+from ragconfig.keys import OPENAI_URL, read_key
 from ragconfig.redaction import redacted
 from ragmemory.embedders import DOWN_SECONDS, Embedder, inputs_of
 from ragmemory.embedders.calibration import LOCAL
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ragmemory.embedders import EmbedderSettings, WordWeights
 
-DEFAULT_URL = "https://api.openai.com/v1"
 # A rough count is enough to size chunks; endpoints offer no exact one.
 BYTES_PER_TOKEN = 4
 # Statuses that blame the input: a text is too long, or cannot be embedded.
@@ -53,7 +52,7 @@ class OpenAIEmbedder(Embedder):
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings
         self.dimensions = 0
-        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
         self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
         self._client: AsyncOpenAI | None = None
         self._down: EmbedderUnavailable | None = None

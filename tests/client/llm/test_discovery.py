@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, chat_models, resolve, unknown_model, with_near_names
+from ragchat.llm.discovery import chat_models, resolve, unknown_model, with_near_names
 from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragconfig.errors import SettingsError
+from ragconfig.keys import OPENAI_URL
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer
 from tests.support.ports import free_port
