@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -178,3 +180,27 @@ def test_no_address_is_written_on_two_sides_of_a_wall() -> None:
             places.setdefault(address, []).append(place)
     assert places, "there are none to compare"
     assert [found for found in places.values() if len(found) > 1] == []
+
+
+# Words that plain technical English does without.
+RIDDLES = re.compile(r"(?<![\w~\"-])(?:anew|whoever|nobody)(?![\w-])", re.IGNORECASE)
+
+
+def prose(path: Path, text: str) -> str:
+    """What a file says to its readers: of Python the comments and docstrings, of Markdown all."""
+    if path.suffix == ".md":
+        return text
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    said = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            said.append(ast.get_docstring(node) or "")
+    return "\n".join(said)
+
+
+def test_the_language_is_plain() -> None:
+    guilty = {}
+    for path in tracked_files():
+        if path.suffix in {".py", ".md"} and RIDDLES.search(text := path.read_text(encoding="utf-8")):
+            guilty[path.relative_to(ROOT)] = RIDDLES.findall(prose(path, text))
+    assert {path: words for path, words in guilty.items() if words} == {}

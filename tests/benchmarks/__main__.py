@@ -33,7 +33,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"No benchmark {unknown[0]!r}; there are: {', '.join(known)}.", file=sys.stderr)
         return 2
-    # As on a user's machine: without it every start compiles our sources anew, which takes 30 ms.
+    # As on a user's machine: without it every start compiles our sources again, which takes 30 ms.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in names or SECTIONS:
         importlib.import_module(f"tests.benchmarks.{name}").run()

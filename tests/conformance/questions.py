@@ -136,7 +136,7 @@ async def test_input_required_result_request_state(call: Call) -> str:
 
 @tool()
 async def test_input_required_result_tampered_state(call: Call) -> str:
-    """Asks, and accepts nobody else's state."""
+    """Asks, and accepts only its own state."""
     await call.ask(confirm=form("Please confirm", ok="boolean"))
     return "integrity-ok: state verified"
 

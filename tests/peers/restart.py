@@ -44,7 +44,7 @@ async def meet(connect: Connect, target: Target, restart: Restart) -> dict[str, 
         await restart.wait()
         saw["after"] = await outcome(host.call(*ECHO))
     async with connect(target, Heard()) as host:
-        saw["anew"] = await outcome(host.call(*ECHO))
+        saw["again"] = await outcome(host.call(*ECHO))
     return saw
 
 

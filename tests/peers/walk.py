@@ -1,6 +1,6 @@
 """What a client of another library does with our server, and what it saw: the same steps for all of them.
 
-Runs in that library's own environment, so it imports none of ours. What came is told as it was on the wire.
+Runs in that library's own environment, so it imports none of ours. It prints what came as it was on the wire.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def identity_provider() -> Iterator[IdentityProvider]:
             self.wfile.write(body)
 
         def do_POST(self) -> None:
-            """Whoever asks gets a token for what is asked."""
+            """Every client gets a token for what it asks."""
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             provider.asked.append(form["scope"][0])
             token = provider.token(form["resource"][0], form["scope"][0])

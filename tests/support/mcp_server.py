@@ -72,7 +72,7 @@ async def Fail(call: Call) -> str:
 
 @tool()
 async def Crash(call: Call) -> str:
-    """Fails in a way nobody thought of."""
+    """Fails in an unexpected way."""
     raise RuntimeError("an internal secret")
 
 

@@ -25,7 +25,7 @@ MODERN_META = {
 
 
 class RawClient:
-    """Sends what it is told and shows what comes."""
+    """Sends messages as they are given, and shows what comes."""
 
     def __init__(self, stream: MemoryStream) -> None:
         self._stream = stream

@@ -28,7 +28,7 @@ def pass_on(sender: bytes, source: IO[bytes], target: IO[bytes], record: IO[byte
 def main() -> None:
     """Ends as the server does."""
     path, *command = sys.argv[1:]
-    # Unbuffered and appended to: each line is written whole, whoever writes it.
+    # Unbuffered and appended to: each line is written whole by any writer.
     with Path(path).open("ab", buffering=0) as record:
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert server.stdin

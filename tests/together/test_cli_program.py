@@ -181,7 +181,7 @@ def test_the_doctor_finds_everything_well(ragchat: Program) -> None:
 
 
 def test_the_doctor_finds_a_damaged_memory_and_an_unreachable_model(tmp_path: Path) -> None:
-    # Port 9 is the discard service's, and nobody runs that any more.
+    # Port 9 is that of the discard service, which no machine runs any more.
     ragchat = program_in(
         tmp_path,
         RAGCHAT_MODEL_BASE_URL="http://127.0.0.1:9/v1",

@@ -263,6 +263,6 @@ async def test_it_comes_back_when_we_have_restarted(peer: PeerName, tmp_path: Pa
             await process.stdin.send(b"\n")
             told = b"".join([part async for part in process.stdout])
     for case, saw in zip(cases, json.loads(told), strict=True):
-        assert said(saw["before"]) == said(saw["anew"]) == "here"
+        assert said(saw["before"]) == said(saw["again"]) == "here"
         # None of them begins a new session by itself, but they tell their host that the old one is gone.
-        assert said(saw["after"]) == "here" if case.modern else saw["after"]["raised"]
+        assert said(saw["again"]) == "here" if case.modern else saw["after"]["raised"]

@@ -275,7 +275,7 @@ async def test_we_go_on_when_it_has_restarted(peer: PeerName, tmp_path: Path) ->
             assert [await add(client) for client in (streamable, session, sse)] == ["2"] * 3
         with running(command, log, port):
             assert [await add(client) for client in (streamable, session)] == ["2"] * 2
-            # The old transport is one connection; whoever wants it again opens another one.
+            # The old transport is one connection; a client that wants it again opens another one.
             with pytest.raises(ConnectionClosed):
                 await add(sse)
             await stack.aclose()

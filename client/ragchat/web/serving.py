@@ -56,7 +56,7 @@ async def serve(run: Invocation) -> None:
         token, token_file = _token(run.settings, table)
         keys = Keys(password, token)
         origins = _origins(table, listening)
-        # Nobody could allow what a tool of another server does for another program.
+        # No user could allow what a tool of another server does for another program.
         async with (
             run.servers(only_memory=run.arguments.no_tools) as servers,
             run.servers(only_memory=True) as no_servers,

@@ -115,7 +115,7 @@ class NamedMemory:
         except Exception:  # One memory must not end the others.
             log.exception("A named memory failed")
         finally:
-            self.ready.set()  # Whoever waits finds that it is leaving.
+            self.ready.set()  # Those that wait see that it is leaving.
             self.close()
             self.closed.set()
 

@@ -57,7 +57,7 @@ _MAX_UNSAVED = 8 * FLUSHED_ROWS
 # Segments of batches that are not committed yet: 2 MB each.
 _MAX_BUILT = 8
 # Seconds after a search in which others are expected: meanwhile the worker that embeds a batch also builds
-# its segment, which takes it a third of its time. It would delay a load during which nobody searches.
+# its segment, which takes it a third of its time. It would delay a load without searches.
 _SEARCHED_SECONDS = 10.0
 # Equals no version of a store.
 _UNKNOWN = (0, 0)

@@ -13,7 +13,7 @@ from ragchat.web.errors import NotAccepted, NotFound
 
 
 class Page:
-    """What a page is told."""
+    """What a page receives."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, Any]] = []

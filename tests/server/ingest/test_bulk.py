@@ -156,7 +156,7 @@ async def test_what_a_worker_indexes_is_found_as_if_this_process_had_indexed_it(
     monkeypatch.setattr(ChunkIndex, "segment", note_and_build)
     async with make_service(settings, embedder) as memory:
         await put(memory, FOX, uri="fox")
-        assert memory.indexing.segment_settings is None  # Nobody searches.
+        assert memory.indexing.segment_settings is None  # There are no searches.
         assert await uris(memory, "fox") == ["fox"]
         async with anyio.create_task_group() as tasks:
             for write in bulk()[:-1]:

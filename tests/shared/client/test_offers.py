@@ -229,7 +229,7 @@ async def test_an_argument_is_repeated_in_its_header_as_soon_as_the_server_insis
 ) -> None:
     caplog.set_level(logging.WARNING)
     async with connected(("http", "modern")) as client:
-        # Nobody has listed the tools, so nobody knows of the header until the server misses it.
+        # The tools have not been listed, so the header is unknown until the server misses it.
         assert (await client.call_tool("Mirror", {"city": "Zürich"}, timeout=10)).text == "Zürich"
         assert (await client.call_tool("Mirror", {"city": " Bern "}, timeout=10)).text == " Bern "
 

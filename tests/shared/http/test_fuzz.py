@@ -129,7 +129,7 @@ class Client:
     async def ask(self, app: App, scope: Scope, *, plain: bool = False) -> None:
         await app(scope, self.receive, self.send)
         if not self.sent:
-            assert not self._ends, "nobody was answered who waited"
+            assert not self._ends, "a request that waited was not answered"
             return
         start, *rest = self.sent
         assert start["type"] == "http.response.start"

@@ -118,7 +118,7 @@ def test_any_string_and_any_64_bit_integer_is_an_id(id: int | str) -> None:
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_deep_nesting_is_answered_to_whoever_asked(closed: bool) -> None:
+def test_deep_nesting_is_answered_with_the_id(closed: bool) -> None:
     deep = b"[" * DEPTH + b"]" * DEPTH * closed
     assert reason(b'{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":' + deep + b"}}") == (5, NotJson)
     assert reason(b"{}" + deep) == (None, NotJson)
@@ -133,14 +133,14 @@ def test_deep_nesting_is_answered_to_whoever_asked(closed: bool) -> None:
         b'{"params":{"b":"\\udfff\xed\xa0\x80"},"id":"q","jsonrpc":"2.0","method":"m"}',
     ],
 )
-def test_a_lone_surrogate_is_named_to_whoever_asked(line: bytes) -> None:
+def test_a_lone_surrogate_is_answered_with_the_id(line: bytes) -> None:
     message = parse(line)
     assert isinstance(message, Unreadable)
     assert message.id == "q"
     assert str(message.error) == "The message is not valid JSON: a string holds a lone surrogate."
 
 
-def test_what_is_not_utf_8_is_answered_to_whoever_asked() -> None:
+def test_what_is_not_utf_8_is_answered_with_the_id() -> None:
     assert reason(b'{"jsonrpc":"2.0","method":"\xff","id":"q","params":{}}') == ("q", NotJson)
     assert reason(b'{"jsonrpc":"2.0","method":"m","id":"\xff","params":{}}') == (None, NotJson)
 

@@ -236,7 +236,7 @@ async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> N
 
 
 def open_descriptors() -> int:
-    """How many this process has; 0 where nobody can say."""
+    """How many this process has; 0 where the system does not say."""
     folder = Path("/proc/self/fd")
     return len(list(folder.iterdir())) if folder.exists() else 0
 
