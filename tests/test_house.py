@@ -125,6 +125,23 @@ def test_no_modules_import_each_other_in_a_circle_not_even_lazily_or_for_types()
     assert circles(import_graph()) == []
 
 
+def folders_that_import_each_other(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
+    """The pairs of folders of one package of which each imports the other. Top modules are in no folder."""
+    edges = {
+        (module.rsplit(".", module.count(".") - 1)[0], name.rsplit(".", name.count(".") - 1)[0])
+        for module, imports in graph.items()
+        for name in imports
+        if module.count(".") > 1 and name.count(".") > 1
+    }
+    return {(a, b) for a, b in edges if a < b and (b, a) in edges}
+
+
+def test_no_folders_of_a_package_import_each_other() -> None:
+    graph = {"a.b.c": {"a.d.e"}, "a.d.f": {"a.b.c"}, "a.g": {"a.b.c"}}
+    assert folders_that_import_each_other(graph) == {("a.b", "a.d")}
+    assert folders_that_import_each_other(import_graph()) == set()
+
+
 # Where the tests of a package's modules are.
 TESTS_OF = {
     "shared/ragmcp": "shared",

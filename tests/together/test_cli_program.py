@@ -1,6 +1,7 @@
 """The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`) and its log.
 
-Covers `ragchat.commands.config`, `ragchat.commands.mcp_config` and `ragchat.commands.stopping`.
+Covers `ragchat.commands.config`, `ragchat.commands.mcp_config`, `ragchat.commands.stopping`,
+`ragchat.setup.shown` and `ragchat.setup.host_block`.
 """
 
 from __future__ import annotations

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
-
 from ragchat.commands.invocation import Invocation
 from ragchat.errors import FileAlreadyExists
-from ragchat.log import LOG_FILE
-from ragchat.servers.memory.process import STDERR_FILE
-from ragchat.sessions.store import sessions_path
-from ragcommon.files.uris import without_userinfo
+from ragchat.setup.shown import effective, keys_set, places, shown
 from ragcommon.files.writing import replace_file
 from ragconfig.home import Home
-from ragconfig.settings import (
-    PACKAGED,
-    PROJECT_FILE,
-    USER_FILE,
-    Settings,
-    known_keys,
-    packaged_text,
-    range_of,
-)
+from ragconfig.settings import PACKAGED, USER_FILE, packaged_text, range_of
 
-DEFAULT_ORIGIN = "default"
 EXISTING_FILE_HINT = "It is left as it is: edit it, or move it away first to get all defaults again."
 PREAMBLE = """\
 # Settings of ragchat. Every key is commented out and shows its default;
@@ -43,21 +27,6 @@ def show(run: Invocation) -> None:
             run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
 
 
-def effective(settings: Settings) -> list[dict[str, Any]]:
-    """Every key with its value, without passwords, and its origin."""
-    rows = []
-    for key in known_keys(settings):
-        table, _, name = key.partition(".")
-        value = without_userinfo(settings.tables[table][name])
-        rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
-    return rows
-
-
-def keys_set() -> dict[str, bool]:
-    """Which variables with keys of models are set."""
-    return {"OPENAI_API_KEY": bool(os.environ.get("OPENAI_API_KEY"))}
-
-
 def path(run: Invocation) -> None:
     """Print where everything is, even if it does not exist yet."""
     found = places(run.settings, run.config_file)
@@ -66,19 +35,6 @@ def path(run: Invocation) -> None:
         ("what", "path", ""),
         [(name, place, "" if place.exists() else "(does not exist)") for name, place in found.items()],
     )
-
-
-def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
-    """The files of ragchat."""
-    home = settings.home
-    return {
-        "settings": config_file or home.config / USER_FILE,
-        "project_settings": Path.cwd() / PROJECT_FILE,
-        "memory": settings.memory_path,
-        "sessions": sessions_path(settings),
-        "log": home.state / LOG_FILE,
-        "memory_log": home.state / STDERR_FILE,
-    }
 
 
 def init(run: Invocation) -> None:
@@ -105,10 +61,3 @@ def template() -> str:
             line = f"#{line}  # {allowed}" if allowed else f"#{line}"
         written.append(line)
     return PREAMBLE + "\n".join(written)
-
-
-def shown(value: Any) -> str:
-    """A value as people read it."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return '""' if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands.invocation import Invocation
-from ragcommon.hosts import HOSTS, Host, reached, server_command, started, write
-from ragconfig.home import HOME_VARIABLE, user_path
-from ragconfig.settings import Settings
+from ragchat.setup.host_block import own
+from ragcommon.hosts import HOSTS, Host, reached, server_command, write
+from ragconfig.home import user_path
 
 MCP_PATH = "/mcp"
 
@@ -29,20 +27,6 @@ def config(run: Invocation) -> None:
         run.console.document(settings)
     else:
         run.console.print(write(settings, host.format))
-
-
-def own(
-    host: Host, settings: Settings, config_file: Path | None, *, repository: bool = False
-) -> dict[str, Any]:
-    """The block for a host that starts its own server on this memory."""
-    which = ["--repository"] if repository else ["--memory", settings.memory_place]
-    command = [*server_command(), *which]
-    if config_file is not None:
-        command += ["--config", str(config_file)]
-    # A host does not start its servers from the user's shell, so the block must set the variable.
-    home = os.environ.get(HOME_VARIABLE)
-    environ = {HOME_VARIABLE: str(user_path(home))} if home else {}
-    return started(host, command, environ, in_open_folder=repository)
 
 
 def _running(host: Host, run: Invocation) -> dict[str, Any]:
