@@ -83,8 +83,9 @@ def test_a_line_is_completed_in_a_shell(shell: list[str], tmp_path: Path) -> Non
     ragchat = program_in(tmp_path, PATH=f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}", TERM="xterm")
     (ragchat.folder / "tea.md").write_text("Tea.", "utf-8")
     with Terminal(shell, ragchat.variables, cwd=ragchat.folder) as terminal:
-        terminal.enter(f'eval "$(ragchat completion {shell[0]})"; echo re""ady')
-        terminal.wait_for("^ready")
+        terminal.enter(f'eval "$(ragchat completion {shell[0]})"; PS1="at> "; echo re""ady')
+        # Without its prompt, the shell does not read yet, and the terminal takes the tabs as text.
+        terminal.wait_for(r"^ready\s+at>")
         terminal.type("ragchat as\t--prom\tsum\tt\t--rol\tte\t")
         terminal.wait_for("ragchat ask --prompt summarize-document tea.md --role teacher")
 
