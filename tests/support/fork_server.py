@@ -55,21 +55,27 @@ def requests(address: str) -> list[str]:
             elif key.fileobj is listener:
                 launcher, _address = listener.accept()
                 request, streams = received(launcher)
-                if (pid := os.fork()) == 0:
+                if not request:
+                    launcher.close()
+                elif (pid := os.fork()) == 0:
                     for number, stream in enumerate(streams):
                         os.dup2(stream, number)
                         os.close(stream)
                     launcher.close()
                     close_all(ready)
                     return request
+                else:
+                    with suppress(OSError):  # It was killed meanwhile: its end is noticed below.
+                        launcher.send(b"%d\n" % pid)
+                    ready.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, launcher))
+                    ready.register(launcher, selectors.EVENT_READ, pid)
                 for stream in streams:
                     os.close(stream)
-                launcher.send(b"%d\n" % pid)
-                ready.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, launcher))
-                ready.register(launcher, selectors.EVENT_READ, pid)
             elif isinstance(key.data, int):  # The launcher was killed.
-                ready.unregister(key.fileobj)
-                os.kill(key.data, signal.SIGKILL)
+                assert isinstance(key.fileobj, socket.socket)
+                if key.fileobj.fileno() >= 0:  # Else its program ended at the same time, which was handled.
+                    ready.unregister(key.fileobj)
+                    os.kill(key.data, signal.SIGKILL)
             else:
                 pid, launcher = key.data
                 _, status = os.waitpid(pid, 0)
@@ -93,12 +99,16 @@ def close_all(ready: selectors.BaseSelector) -> None:
 
 
 def received(launcher: socket.socket) -> tuple[list[str], list[int]]:
-    """The fields that a launcher sends (see launcher.py), and the standard streams for them."""
+    """The fields that a launcher sends (see launcher.py), and the standard streams for them.
+
+    No fields if it was killed before it had sent them all.
+    """
     data, streams, _flags, _address = socket.recv_fds(launcher, 65_536, 3)
     length = 4 + int.from_bytes(data[:4])
     while len(data) < length and (more := launcher.recv(length - len(data))):
         data += more
-    return os.fsdecode(data[4:]).split("\0")[:-1], streams
+    fields = os.fsdecode(data[4:]).split("\0")[:-1] if len(data) == length else []
+    return fields, streams
 
 
 def become(folder: str, count: str, *fields: str) -> str:

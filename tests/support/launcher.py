@@ -10,10 +10,15 @@ import sys
 PROGRAMS = ("ragchat", "ragmemory", "tests.support.mcp_server")
 # Asks for SIGKILL, which cannot be passed on.
 KILL = signal.SIGUSR1
+# What the program gets for each signal that we get.
+PASSED_ON = {number: number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+PASSED_ON[KILL] = signal.SIGKILL
 
 
 def launch(address: str, words: list[str]) -> int:
     """Have it forked with our streams, pass signals on, and wait for it. Returns its status."""
+    # Who has read what the program prints may signal it, before we know its id.
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     server = _socket.socket(_socket.AF_UNIX)
     server.connect(address)
     variables = (f"{name}={value}" for name, value in os.environ.items())
@@ -27,9 +32,16 @@ def launch(address: str, words: list[str]) -> int:
         os.dup2(nowhere, stream)
     answers = os.fdopen(server.fileno(), "rb", closefd=False)
     pid = int(answers.readline())
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: os.kill(pid, number))
-    signal.signal(KILL, lambda _number, _frame: os.kill(pid, signal.SIGKILL))
+
+    def pass_on(number: int, _frame: object) -> None:
+        try:
+            os.kill(pid, PASSED_ON[signal.Signals(number)])
+        except ProcessLookupError:  # It has ended, and its status is on the way.
+            return
+
+    for number in PASSED_ON:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     return int(answers.readline())
 
 
@@ -39,7 +51,8 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, *words])
     status = launch(address, words)
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        if os.WTERMSIG(status) in PASSED_ON:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.waitstatus_to_exitcode(status))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -42,11 +43,10 @@ class Held(subprocess.Popen[bytes]):
             self.stdin.write(data)
             self.stdin.flush()
 
-    def kill(self) -> None:
-        if forking.is_launcher(self.args):
-            self.send_signal(launcher.KILL)
-        else:
-            super().kill()
+    def send_signal(self, sig: int) -> None:
+        """SIGKILL ends a forked program too before it ends the launcher that is waited for."""
+        is_kill = sys.platform != "win32" and sig == signal.SIGKILL and forking.is_launcher(self.args)
+        super().send_signal(launcher.KILL if is_kill else sig)
 
     def _line(self, stream: IO[bytes] | None) -> bytes:
         assert stream is not None
