@@ -10,12 +10,14 @@ import shutil
 import sqlite3
 import stat
 import sys
-from contextlib import closing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from struct import pack
 
 import anyio
 import pytest
+from anyio.abc import Process
 
 from ragcommon.files.decoding import NoText, NotText
 from ragmemory.files import ocr as module
@@ -179,10 +181,20 @@ async def test_a_program_that_ends_before_its_memory_is_limited_can_be_used(
 
 @posix
 async def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hangs = program(tmp_path, "note.write_text(str(os.getpid()))\nsignal.pause()")
+    start, pids = module._started, []
+
+    @asynccontextmanager
+    async def started(command: Sequence[str]) -> AsyncIterator[Process]:
+        async with start(command) as process:
+            pids.append(process.pid)
+            yield process
+
+    hangs = program(tmp_path, "signal.pause()")
+    monkeypatch.setattr(module, "_started", started)
     monkeypatch.setattr(module, "PAGE_SECONDS", 0.5)
     assert (await hangs.read("", Image(b""))).problem == "it took longer than 0 seconds"
-    assert is_gone(tmp_path)
+    [pid] = pids
+    assert is_gone(pid)
 
 
 @posix
@@ -197,12 +209,12 @@ async def test_the_program_is_killed_with_its_job(tmp_path: Path) -> None:
         with anyio.fail_after(60):
             await anyio.to_thread.run_sync((tmp_path / "started").read_text, abandon_on_cancel=True)
         tasks.cancel_scope.cancel()
-    assert is_gone(tmp_path)
+    assert is_gone(int((tmp_path / "note").read_text()))
 
 
-def is_gone(folder: Path) -> bool:
+def is_gone(pid: int) -> bool:
     try:
-        os.kill(int((folder / "note").read_text()), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     return False
