@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio import to_thread
 from hypothesis import settings
@@ -18,6 +18,7 @@ from ragmemory.errors import (
     NotAnIndex,
 )
 from ragmemory.search.index.saving import SavedIndex
+from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from tests.support.memories import (
     FOX,
@@ -252,21 +253,24 @@ async def test_segments_are_merged_when_no_questions_come(
     for uri, text in (("fox", FOX), ("pie", PIE)):
         async with service_for(tmp_path) as memory:
             await put(memory, text, uri=uri)
-    monkeypatch.setattr("ragmemory.search.sync._IDLE_SECONDS", 0.3)
+    monkeypatch.setattr("ragmemory.search.sync._IDLE_SECONDS", 1_000.0)
     merged = threading.Event()
-    times: dict[str, float] = {}
     write = SavedIndex.write
 
     def note_and_write(*arguments: Any) -> Any:
-        times["merged"] = time.monotonic()
         merged.set()
         return write(*arguments)
 
     monkeypatch.setattr(SavedIndex, "write", note_and_write)
     async with service_for(tmp_path) as memory:
-        end = time.monotonic() + 0.9
-        while time.monotonic() < end and not merged.is_set():
-            times["asked"] = time.monotonic()
+        assert isinstance(memory.indexing, IndexSync)
+        while memory.indexing._idle_wait is None:
             assert sorted(await uris(memory, "fox pie")) == ["fox", "pie"]
+        for _ in range(3):
+            waiting = memory.indexing._idle_wait
+            waiting.deadline = asked = anyio.current_time() + 500.0  # As if half of the time had passed.
+            assert sorted(await uris(memory, "fox pie")) == ["fox", "pie"]
+            assert waiting.deadline >= asked + 500.0
+        assert not merged.is_set()
+        waiting.deadline = anyio.current_time()
         assert await to_thread.run_sync(merged.wait, 30)
-    assert times["merged"] - times["asked"] >= 0.3
