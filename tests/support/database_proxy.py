@@ -9,7 +9,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ByteStream, SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import ByteStream, SocketStream, TaskGroup
+
+from tests.support.ports import free_port
 
 
 class _UnixStream(ByteStream):
@@ -43,7 +45,7 @@ class DatabaseProxy:
         self._tasks = tasks
         self._listening, self._is_down = anyio.CancelScope(), anyio.Event()
         self._open: set[anyio.CancelScope] = set()
-        self._port = 0
+        self._port = free_port()
         self._cut_before = self._cut_after = b""
         self._may_pass = anyio.Event()
         self._may_pass.set()
@@ -61,7 +63,6 @@ class DatabaseProxy:
         listener = await anyio.create_tcp_listener(
             local_host="127.0.0.1", local_port=self._port, reuse_port=False
         )
-        self._port = listener.extra(SocketAttribute.local_port)
         self._listening, self._is_down = anyio.CancelScope(), anyio.Event()
 
         async def serve() -> None:

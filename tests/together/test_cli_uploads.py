@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.http_memory import HttpMemory, http_memory
+from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
@@ -33,7 +34,7 @@ def embedder() -> Iterator[EmbeddingsServer]:
 
 
 @contextmanager
-def serving(tmp_path: Path, embedder: EmbeddingsServer, port: int = 0) -> Iterator[HttpMemory]:
+def serving(tmp_path: Path, embedder: EmbeddingsServer, port: int) -> Iterator[HttpMemory]:
     """The server, for which every text is embedded by the `embedder`; a client's mirror has its own."""
     (tmp_path / "server").mkdir(exist_ok=True)
     words = ["--host", "0.0.0.0", "--toolsets", "memory,documents,maintenance", "--port", str(port)]
@@ -57,7 +58,7 @@ def total(ragchat: Program) -> Any:
 
 
 def test_a_killed_upload_is_completed_by_the_same_command(tmp_path: Path, embedder: EmbeddingsServer) -> None:
-    with serving(tmp_path, embedder) as server:
+    with serving(tmp_path, embedder, free_port()) as server:
         ragchat = client_of(server, tmp_path)
         write_notes(ragchat)
         embedder.hold_after = FILES // 2
@@ -77,7 +78,7 @@ def test_a_killed_upload_is_completed_by_the_same_command(tmp_path: Path, embedd
 def test_a_server_that_is_lost_meanwhile_is_named_and_completed_when_it_is_back(
     tmp_path: Path, embedder: EmbeddingsServer
 ) -> None:
-    with serving(tmp_path, embedder) as server:
+    with serving(tmp_path, embedder, port := free_port()) as server:
         ragchat = client_of(server, tmp_path)
         write_notes(ragchat)
         embedder.hold_after = FILES // 2
@@ -92,7 +93,7 @@ def test_a_server_that_is_lost_meanwhile_is_named_and_completed_when_it_is_back(
         assert b"Run the same command again to continue." in err
         said = int(out.split(b" added")[0].replace(b",", b""))
         assert 0 < said <= FILES // 2
-    with serving(tmp_path, embedder, int(server.told["port"])):
+    with serving(tmp_path, embedder, port):
         assert said <= total(ragchat) < FILES
         assert ragchat("inject", ".", "--json").json["failed"] == 0
         assert total(ragchat) == FILES
@@ -102,7 +103,7 @@ def test_watching_loads_what_changed_while_the_server_was_away(
     tmp_path: Path, embedder: EmbeddingsServer
 ) -> None:
     pytest.importorskip("watchfiles", reason="the environment was set up before watchfiles was needed")
-    with serving(tmp_path, embedder) as server:
+    with serving(tmp_path, embedder, port := free_port()) as server:
         ragchat = client_of(server, tmp_path)
         (ragchat.folder / "tea.md").write_text("Tea.", encoding="utf-8")
         assert ragchat("inject", ".").code == 0
@@ -112,7 +113,7 @@ def test_watching_loads_what_changed_while_the_server_was_away(
             server.process.wait(LONGEST_SECONDS)
             (ragchat.folder / "tea.md").write_text("Tea with milk.", encoding="utf-8")
             assert json.loads(watch.line())["status"] == "failed"
-            with serving(tmp_path, embedder, int(server.told["port"])):
+            with serving(tmp_path, embedder, port):
                 event = json.loads(watch.line())
     assert (event["status"], Path(event["uri"]).name) == ("updated", "tea.md")
 
@@ -121,7 +122,7 @@ def test_sources_and_changes_of_this_machine_reach_the_server(
     tmp_path: Path, embedder: EmbeddingsServer
 ) -> None:
     pytest.importorskip("watchfiles", reason="the environment was set up before watchfiles was needed")
-    with serving(tmp_path, embedder) as server:
+    with serving(tmp_path, embedder, free_port()) as server:
         ragchat = client_of(server, tmp_path)
         notes = ragchat.folder / "notes"
         notes.mkdir()

@@ -25,6 +25,7 @@ from ragcommon.server_note import OWNER_PATH, Note, find_note, make_note
 from ragconfig.errors import SettingsError
 from ragconfig.settings import Settings, fingerprint, load_settings
 from tests.support.http_memory import HttpMemory, http_memory
+from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS, memory_command
 from tests.support.team_memory import team_memory, token_of
 
@@ -283,14 +284,15 @@ async def test_the_token_comes_from_a_file_or_the_environment_and_a_wrong_one_is
 
 @pytest.mark.full
 async def test_a_named_server_that_dies_is_reported_and_used_again_when_it_is_back(tmp_path: Path) -> None:
-    with http_memory(tmp_path) as server:
+    port = str(free_port())
+    with http_memory(tmp_path, "--port", port) as server:
         settings = settings_in(tmp_path, memory_server__url=server.url)
         async with open_memory(settings) as memory:
             assert (await memory.stats()).documents == 0
             end(server)
             with pytest.raises(MemoryUnavailable, match=f"{server.root}.* cannot be reached"):
                 await memory.stats()
-            with http_memory(tmp_path, "--port", str(server.told["port"])):
+            with http_memory(tmp_path, "--port", port):
                 assert (await memory.stats()).documents == 0
 
 
