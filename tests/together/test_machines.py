@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
 from tests.support.raw_memory import RawMemory, raw_memory
 
-FILES = 1_500  # of which more than 1,000 are left when the load is killed
+FILES = 1_500
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,15 @@ def test_watching_removes_nothing_of_another_machine(machines: tuple[Machine, Ma
     assert stored(one.ragchat) == {"tea.md", "milk.md"}
 
 
-def test_a_killed_load_is_resumed_by_a_process_of_its_machine(tmp_path: Path, url: str) -> None:
+@pytest.fixture
+def embedder() -> Iterator[EmbeddingsServer]:
+    with embeddings_server() as embedder:
+        yield embedder
+
+
+def test_a_killed_load_is_resumed_by_a_process_of_its_machine(
+    tmp_path: Path, url: str, embedder: EmbeddingsServer
+) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
     for number in range(FILES):
@@ -114,13 +123,18 @@ def test_a_killed_load_is_resumed_by_a_process_of_its_machine(tmp_path: Path, ur
     homes = [tmp_path / name for name in ("one", "two")]
     for home in homes:
         home.mkdir()
-    one, two = (partial(raw_memory, home, "--memory", url) for home in homes)
+    variables = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_BASE_URL": embedder.url}
+    one, two = (partial(raw_memory, home, "--memory", url, **variables) for home in homes)
+    # More than are on their way at once: some are stored, and the load does not end before it is killed.
+    embedder.hold_after = FILES // 3
     with two() as other:
         with one() as killed:
             job = killed.call("start_ingestion", paths=[str(folder)])
+            assert embedder.reached.wait(LONGEST_SECONDS)
             while not (done := status(killed, job["job_id"])["job"])["done"]:
                 assert done["status"] == "running"
             killed.kill()
+        embedder.go.set()
         with two() as late, one() as same:
             # Each opens the memory, and looks for jobs of killed processes.
             for memory in (other, late, same):
