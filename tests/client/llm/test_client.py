@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
@@ -494,9 +495,9 @@ def limited(**limits: float) -> ModelSettings:
         (pouring(BEGUN, poured(content="more " * 1000)), "model.answer_characters = 1000000"),
         (pouring(BEGUN, poured(content=" " * 800_000)), "model.answer_characters = 1000000"),
         (pouring(BEGUN, poured(reasoning="hm " * 1000)), "model.answer_characters = 1000000"),
-        (pouring(BEGUN, poured()), "model.turn_seconds = 0.5"),
-        (pouring(BEGUN, b": alive\n\n"), "model.turn_seconds = 0.5"),
-        (Reply("Some words there", hold_after=3), "model.turn_seconds = 0.5"),
+        (pouring(BEGUN, poured()), "model.turn_seconds = 2"),
+        (pouring(BEGUN, b": alive\n\n"), "model.turn_seconds = 2"),
+        (Reply("Some words there", hold_after=3), "model.turn_seconds = 2"),
     ],
     ids=[
         "one event",
@@ -511,7 +512,7 @@ def limited(**limits: float) -> ModelSettings:
     ],
 )
 async def test_what_has_arrived_at_a_limit_is_the_answer(reply: Reply, setting: str) -> None:
-    seconds = 0.5 if "seconds" in setting else 60.0
+    seconds = 2.0 if "seconds" in setting else 60.0  # On a busy machine, too, words have arrived by then.
     with OpenAIServer([reply]) as server:
         async with model_at(server.base_url) as model:
             await model.load()
@@ -596,7 +597,10 @@ async def test_a_connection_is_used_again_for_the_next_request() -> None:
     ids=["words", "long words", "empty", "keep-alives", "gzip", "one event"],
 )
 async def test_a_stream_that_pours_lets_other_tasks_run(reply: Reply) -> None:
-    """The loop may not be held for long: a signal is handled by the loop."""
+    """The loop may not be held for long: a signal is handled by the loop.
+
+    Held by work, that is: by the processor time of its thread. The clock goes on while others run.
+    """
     longest = 0.0
     with OpenAIServer([reply]) as server:
         async with model_at(server.base_url) as model:
@@ -604,9 +608,9 @@ async def test_a_stream_that_pours_lets_other_tasks_run(reply: Reply) -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(partial(_complete_somehow, model, group.cancel_scope))
                 while True:
-                    before = anyio.current_time()
+                    before = time.thread_time()
                     await anyio.lowlevel.checkpoint()
-                    longest = max(longest, anyio.current_time() - before)
+                    longest = max(longest, time.thread_time() - before)
     assert longest < 0.5
 
 
