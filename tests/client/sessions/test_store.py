@@ -271,9 +271,9 @@ async def cancelled(work: Coroutine[Any, Any, None]) -> None:
     task = asyncio.create_task(work)
     for _ in range(10):  # until it waits for SQLite
         await anyio.lowlevel.checkpoint()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    if task.cancel():  # SQLite may have been so fast that all is done.
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
 async def test_a_commit_that_fails_does_not_hinder_the_next_save(tmp_path: Path) -> None:
