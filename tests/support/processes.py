@@ -162,6 +162,18 @@ def processes_in(folder: Path) -> dict[int, str]:
     return found
 
 
+def open_descriptors() -> set[tuple[str, str]]:
+    """Those of this process, with what they are; none where nobody can say.
+
+    Not their number: what an earlier test has left to a thread may be closed at any moment.
+    """
+    found = set()
+    for file in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):  # It has been closed meanwhile, as that of the folder itself.
+            found.add((file.name, str(file.readlink())))
+    return found
+
+
 def wait_until_ended(pid: int) -> None:
     """Wait until a process that is not our child has ended. Linux."""
     with suppress(ProcessLookupError):
