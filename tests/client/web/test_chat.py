@@ -155,7 +155,7 @@ async def test_a_tab_that_was_left_behind_shows_the_session_as_it_is_now(
         await other.goto(page.url)
         await other.get_by_label("Question").fill("What is coffee?")
         await other.keyboard.press("Enter")
-        await expect(other.locator(".turn")).to_have_count(2)
+        await expect(other.locator(".turn:not([aria-busy])")).to_have_count(2)
         await page.get_by_label("Question").fill("What is cocoa?")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("alert")).to_contain_text("gone on elsewhere")
