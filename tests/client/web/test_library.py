@@ -9,6 +9,7 @@ import json
 import socket
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,6 +18,7 @@ import httpx2
 import pytest
 
 from tests.support.browser import Browser, Page, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.embeddings_server import embeddings_server
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
 
@@ -207,17 +209,21 @@ async def test_a_load_is_cancelled_and_a_damaged_memory_is_said(program: Program
     many.mkdir()
     for number in range(2000):
         (many / f"{number}.md").write_text(f"# Note {number}\n\n" + "Some words. " * 50, encoding="utf-8")
-    async with serving(program) as web:
-        with web.signed_in() as client:
-            job = asked(client, "sources", path="many")["job"]
-            with closing(events(client)) as changes:
-                next(jobs for jobs in changes if jobs and jobs[0]["files"])
-            assert client.post(f"/api/library/jobs/{job}/cancel", json={}).status_code == 200
-            assert ended(client, job)["status"] == "cancelled"
-            assert client.post("/api/library/jobs/none/cancel", json={}).status_code == 404
-            with client.stream("POST", "/api/library/verify", json={}) as response:
-                last = [json.loads(line) for line in response.iter_lines()][-1]
-            assert (last["type"], last["ok"]) == ("verified", True)
+    with embeddings_server() as embedder:
+        embedder.hold_after = 1000  # The load does not end by itself.
+        slow = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_BASE_URL": embedder.url}
+        async with serving(replace(program, environ=program.environ | slow)) as web:
+            with web.signed_in() as client:
+                job = asked(client, "sources", path="many")["job"]
+                with closing(events(client)) as changes:
+                    next(jobs for jobs in changes if jobs and jobs[0]["files"])
+                assert embedder.reached.wait(LONGEST_SECONDS)
+                assert client.post(f"/api/library/jobs/{job}/cancel", json={}).status_code == 200
+                assert ended(client, job)["status"] == "cancelled"
+                assert client.post("/api/library/jobs/none/cancel", json={}).status_code == 404
+                with client.stream("POST", "/api/library/verify", json={}) as response:
+                    last = [json.loads(line) for line in response.iter_lines()][-1]
+                assert (last["type"], last["ok"]) == ("verified", True)
     memory = program.home / "data" / "memory.db"
     memory.write_bytes(b"not a database" * 1000)
     async with serving(program) as web:

@@ -83,8 +83,10 @@ async def test_an_answer_goes_on_when_its_stream_is_left_and_can_be_followed_aga
                 assert client.get("/api/sessions").json()["sessions"][0]["title"] == "What is tea?"
                 shown = client.get(f"/api/sessions/{session}").json()
                 assert (shown["asked"], shown["turns"]) == ("What is tea?", [])
+                following = events(client, session, "answer")
+                found = [next(following)]
                 slow.go.set()
-                found = [*events(client, session, "answer")]
+                found += following
                 assert {"retrieved", "blocks"} <= {one["type"] for one in found}
                 shown = client.get(f"/api/sessions/{session}").json()
                 assert (shown["asked"], shown["turns"]) == ("", [found[-1]["turn"]])
