@@ -392,8 +392,8 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(tmp_path: Path) -
         with ragchat.started("inject", ".", "--json") as loading:
             assert embedder.reached.wait(LONGEST_SECONDS)
             loading.send_signal(signal.SIGINT)
-            embedder.go.set()
             out, err = loading.communicate(timeout=LONGEST_SECONDS)
+        embedder.go.set()
         assert loading.returncode == 1
         assert err == b"Stopped.\n"
         told = json.loads(out)["added"]
@@ -416,8 +416,8 @@ def test_an_interrupted_import_says_how_far_it_came_and_is_continued_by_the_same
         with ragchat.started("memory", "import", "notes.jsonl") as importing:
             assert embedder.reached.wait(LONGEST_SECONDS)
             importing.send_signal(signal.SIGINT)
-            embedder.go.set()
             _, err = importing.communicate(timeout=LONGEST_SECONDS)
+        embedder.go.set()
         assert err == (
             b"Interrupted: 200 documents imported, 100 more may be stored."
             b" Run the same command again to continue.\nStopped.\n"
