@@ -129,9 +129,11 @@ class Terminal:
             data = os.read(self._master, 1 << 16)
         except OSError:  # Linux says so when the last writer has gone
             return False
+        # One that came in two parts is counted with its second.
+        questions = (self.raw[1 - len(CURSOR_QUESTION) :] + data).count(CURSOR_QUESTION)
         self.raw += data
         self._stream.feed(data)
-        if CURSOR_QUESTION in data:
+        if questions:
             cursor = self.screen.cursor
-            self.type(f"\x1b[{cursor.y + 1};{cursor.x + 1}R")
+            self.type(f"\x1b[{cursor.y + 1};{cursor.x + 1}R" * questions)
         return bool(data)
