@@ -13,6 +13,7 @@ import pytest
 
 from ragchat.memory.client import MemoryClient
 from ragchat.servers.managed import ServerState
+from ragchat.servers.memory import running
 from ragchat.servers.memory.server import find_memory_server
 from tests.support.http_memory import http_memory
 from tests.support.processes import LONGEST_SECONDS, processes_in
@@ -39,11 +40,14 @@ async def test_a_server_that_is_killed_is_ready_again_with_the_next_call(
             assert (server.state, server.failure) == (ServerState.READY, None)
 
 
-async def test_a_server_that_was_found_is_ready_and_replaced_by_one_of_our_own(tmp_path: Path) -> None:
+async def test_a_server_that_was_found_is_ready_and_replaced_by_one_of_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROOF_SECONDS", LONGEST_SECONDS)  # A busy machine answers late.
     settings = settings_in(tmp_path / "home", memory__path=str(tmp_path / "memory.db"))
-    with http_memory(tmp_path) as running:
+    with http_memory(tmp_path) as found:
         async with await find_memory_server(settings) as server:
-            assert (server.url, server.shown) == (running.root, running.root)
+            assert (server.url, server.shown) == (found.root, found.root)
             assert server.state is ServerState.READY
             await server.restart()
             assert await server.known_tools()
