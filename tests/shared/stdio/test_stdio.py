@@ -276,7 +276,10 @@ def test_a_server_whose_answers_nobody_reads_ends_when_its_stdin_is_closed() -> 
 
 
 def test_an_answer_that_is_read_slowly_arrives_whole_after_stdin_is_closed() -> None:
-    with Held(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV) as server:
+    # However slowly: on a busy machine, nothing may be read for longer than a server allows.
+    limit = f"from ragmcp.stdio import serve; serve.UNREAD_SECONDS = {LONGEST_SECONDS}"
+    command = [sys.executable, "-c", f"{limit}; from tests.support.mcp_server import main; main()"]
+    with Held(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         asked(server, INITIALIZE + produce(2**23))
