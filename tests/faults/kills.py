@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from threading import Lock
 
+from ragmemory.search.index.folder import MANIFEST
 from tests.faults.outcomes import Outcome
 from tests.support.raw_memory import INDEX, MEMORY, RawMemory, check_integrity, raw_memory, text_of
 
@@ -145,7 +146,10 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def size_of_a_clean_index(folder: Path) -> int:
-    """Bytes of the index that a copy of the memory has after one start, query and end."""
+    """Bytes of the index that a copy of the memory has after one start, query and end.
+
+    It is saved a moment after the query: at the end there is time for little.
+    """
     copy = folder / "copy"
     copy.mkdir()
     for path in folder.glob(f"{MEMORY}*"):
@@ -153,6 +157,8 @@ def size_of_a_clean_index(folder: Path) -> int:
             shutil.copy(path, copy)
     with raw_memory(copy) as memory:
         memory.call("Query", query="report")
+        while not (copy / INDEX / MANIFEST).exists():
+            memory.call("get_memory_stats")
         memory.end()
     return size_of(copy / INDEX)
 
