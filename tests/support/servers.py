@@ -63,18 +63,23 @@ def write(home: Path, **servers: dict[str, Any]) -> None:
 
 @asynccontextmanager
 async def managed(
-    home: Path, *, settled: Collection[str] | None = None, user: User | None = None, **flags: float
+    home: Path,
+    *,
+    settled: Collection[str] | None = None,
+    user: User | None = None,
+    longest: float = LONGEST_SECONDS,
+    **flags: float,
 ) -> AsyncIterator[ServerManager]:
     """A manager with its servers started, and all of them settled or those named.
 
-    `user` is the one whom they may ask.
+    `user` is the one whom they may ask. All that is done with the manager takes at most `longest` seconds.
     """
     settings = load_settings(
         flags={f"servers.{name}": value for name, value in flags.items()},
         environ={"RAGCHAT_HOME": str(home)},
         folder=home,
     )
-    with anyio.fail_after(LONGEST_SECONDS):
+    with anyio.fail_after(longest):
         async with ServerManager(settings) as manager:
             manager.user = user
             manager.start()
