@@ -282,7 +282,7 @@ def test_the_memory_is_at_every_step_what_the_model_is(plan: list[tuple[int, Ste
 
 async def play(folder: Path, plan: Sequence[tuple[int, Step]]) -> None:
     model = Model()
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             clients = [Client(folder, model, tasks) for _ in range(CLIENTS)]
             for number, step in plan:
