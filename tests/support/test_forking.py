@@ -40,7 +40,7 @@ def launched(address: Path, folder: Path) -> Held:
 
 def answers(process: Held) -> bool:
     process.write(PING)
-    return json.loads(process.line()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    return bool(json.loads(process.line()) == {"jsonrpc": "2.0", "id": 1, "result": {}})
 
 
 def children(pid: int) -> list[int]:
