@@ -75,7 +75,7 @@ async def test_a_download_is_not_waited_for_and_the_model_is_ready_later(
         anyio.from_thread.run(may_load.wait, token=token)
         return load(*arguments)
 
-    token = anyio.lowlevel.current_token()
+    token, before = anyio.lowlevel.current_token(), {*threading.enumerate()}
     monkeypatch.setattr(reranking, "load", slow)
     monkeypatch.setattr(reranking, "LOADING_SECONDS", 0.01)
     reranker = reranker_of(model, tmp_path)
@@ -83,7 +83,8 @@ async def test_a_download_is_not_waited_for_and_the_model_is_ready_later(
         with pytest.raises(RerankerUnavailable, match="being loaded or downloaded"):
             await reranker.rerank("car", HITS, set())
     may_load.set()
-    [loading] = [thread for thread in threading.enumerate() if thread.name == "reranker"]
+    # That of an earlier test may be about to end.
+    [loading] = [one for one in {*threading.enumerate()} - before if one.name == "reranker"]
     await anyio.to_thread.run_sync(loading.join)
     assert (await reranker.rerank("car", HITS, set()))[0].text == "automobile"
 
