@@ -16,6 +16,7 @@ from ragconfig.settings import Settings, load_settings
 from ragmemory import __version__
 from tests.docs.pages import ROOT, read
 from tests.support.http_memory import http_memory
+from tests.support.processes import LONGEST_SECONDS
 
 DEPLOY = ROOT / "deploy"
 DOCKERFILE = read(DEPLOY / "Dockerfile")
@@ -146,7 +147,7 @@ def test_the_database_has_a_minute_for_its_first_start() -> None:
 
 def test_the_dashboard_shows_metrics_that_a_server_exports(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
-        text = httpx2.get(f"{server.root}/metrics").text
+        text = httpx2.get(f"{server.root}/metrics", timeout=LONGEST_SECONDS).text
     exported = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
     shown = set(re.findall(r"\bragmemory_\w+", read(DEPLOY / "grafana.json")))
     assert {name.removesuffix("_bucket") for name in shown} - exported == set()

@@ -16,6 +16,7 @@ from ragchat.commands.mcp import _lines
 from ragchat.servers.managed import ServerState
 from tests.support.authorization_server import protected
 from tests.support.mcp_process import ENV, SERVER
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
 
@@ -237,6 +238,6 @@ def log_in_elsewhere(ragchat: Program) -> None:
     with Terminal(command, variables, ragchat.folder, columns=1000) as terminal:
         page = terminal.wait_for(r"http://\S+/authorize\?\S+")[0]
         terminal.wait_for("paste that whole address here:")
-        terminal.enter(httpx2.get(page, trust_env=False).headers["location"])
+        terminal.enter(httpx2.get(page, trust_env=False, timeout=LONGEST_SECONDS).headers["location"])
         terminal.wait_for("remote can be used now")
         assert terminal.wait_for_end() == 0

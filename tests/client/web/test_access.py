@@ -160,7 +160,7 @@ def test_nothing_is_changed_for_another_origin(
     if origin is not None:
         headers["origin"] = origin.replace("PORT", port)
     for method, path in (("POST", "/api/sessions"), ("DELETE", "/api/sessions/0"), ("POST", "/sign-out")):
-        with httpx2.Client(base_url=web.origin, cookies=client.cookies) as attacker:
+        with httpx2.Client(base_url=web.origin, cookies=client.cookies, timeout=LONGEST_SECONDS) as attacker:
             answer = attacker.request(method, path, content=b"{}", headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "ORIGIN_NOT_ALLOWED")
         assert not [name for name in answer.headers if name.startswith("access-control-")]
@@ -297,7 +297,7 @@ def test_a_connection_that_its_client_has_closed_is_nobodys() -> None:
 def test_a_key_lets_one_browser_in_once(web: Web, client: httpx2.Client) -> None:
     assert client.get("/api/sessions").status_code == 200
     assert client.get(web.url).status_code == 200
-    with httpx2.Client(base_url=web.origin) as thief:
+    with httpx2.Client(base_url=web.origin, timeout=LONGEST_SECONDS) as thief:
         answer = thief.get(web.url)
         assert answer.status_code == 401
         assert "This address has been used already." in answer.text
@@ -308,7 +308,7 @@ def test_a_key_lets_one_browser_in_once(web: Web, client: httpx2.Client) -> None
 def test_guessed_keys_and_cookies_of_other_servers_let_no_one_in(web: Web, client: httpx2.Client) -> None:
     name = next(iter(client.cookies))
     right = client.cookies[name]
-    with httpx2.Client(base_url=web.origin) as thief:
+    with httpx2.Client(base_url=web.origin, timeout=LONGEST_SECONDS) as thief:
         for key in ("0", "A" * 43, right, "%00", "%F0%9F", "[]", "None", " "):
             assert "set-cookie" not in thief.get(f"/sign-in?key={key}").headers
         for value in ("", "1", right[:-1], right + "a", right.lower(), "A" * 43, "é"):

@@ -439,9 +439,9 @@ async def test_other_programs_alone_are_served_without_tools_of_other_servers(pr
     with OpenAIServer([Reply(tool_calls=[("mine__Echo", {"text": "x"})]), Reply("Done."), held]) as model:
         async with serving(with_model(program, model), "--api-only") as web:
             token = (program.home / "data" / "web-token").read_text(encoding="utf-8").strip()
-            assert httpx2.get(f"{web.origin}/static/page.js").status_code == 404
-            assert "without --api-only" in httpx2.get(f"{web.origin}/sign-in").text
-            refused = httpx2.get(f"{web.origin}/v1")
+            assert httpx2.get(f"{web.origin}/static/page.js", timeout=LONGEST_SECONDS).status_code == 404
+            assert "without --api-only" in httpx2.get(f"{web.origin}/sign-in", timeout=LONGEST_SECONDS).text
+            refused = httpx2.get(f"{web.origin}/v1", timeout=LONGEST_SECONDS)
             assert (refused.status_code, refused.json()["error"]["message"]) == (
                 404,
                 "There is no page here: other programs are served at /v1.",

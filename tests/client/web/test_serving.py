@@ -66,7 +66,8 @@ def test_the_key_reaches_the_browser_in_a_private_file_and_no_command_line(progr
         assert len(commands) >= 2  # the page and its memory
         assert not [key for key in keys for command in [address, *commands.values()] if key in command]
         for expected in (200, 401):  # of two browsers: the key is valid once
-            assert httpx2.get(url, follow_redirects=True).status_code == expected
+            answer = httpx2.get(url, follow_redirects=True, timeout=LONGEST_SECONDS)
+            assert answer.status_code == expected
         terminal.enter()
         terminal.wait_for(r"(?s)key=.*key=")
 
@@ -187,7 +188,8 @@ def test_behind_a_proxy_the_page_answers_to_the_proxys_address(
         assert web.origin == "https://notes.example.org"
         (port,) = _listening(web.process.pid)
         proxied = {"host": "notes.example.org", "origin": "https://notes.example.org"}
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=proxied) as client:
+        here = f"http://127.0.0.1:{port}"
+        with httpx2.Client(base_url=here, headers=proxied, timeout=LONGEST_SECONDS) as client:
             answer = client.post("/sign-in", content=f"password={PASSWORD.replace(' ', '+')}")
             assert answer.status_code == 200
             assert {"secure", "httponly", "samesite=strict", "path=/"} <= set(
