@@ -236,8 +236,8 @@ def log_in_elsewhere(ragchat: Program) -> None:
     command = [sys.executable, "-m", "ragchat", "mcp", "login", "remote"]
     variables = ragchat.variables | {"TERM": "xterm", "BROWSER": "true"}
     with Terminal(command, variables, ragchat.folder, columns=1000) as terminal:
+        terminal.wait_for("paste that whole address here:")  # Before, the address may be there in part.
         page = terminal.wait_for(r"http://\S+/authorize\?\S+")[0]
-        terminal.wait_for("paste that whole address here:")
         terminal.enter(httpx2.get(page, trust_env=False, timeout=LONGEST_SECONDS).headers["location"])
         terminal.wait_for("remote can be used now")
         assert terminal.wait_for_end() == 0
