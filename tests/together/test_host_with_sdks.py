@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
+from math import inf
 from typing import Any
 
 import anyio
@@ -53,7 +54,7 @@ async def manager(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     servers = {library: entry(peers.server_command(library, "stdio")) for library in LIBRARIES}
     write(home, **servers, typescript2=entry(typescript.sdk_server("stdio")))
     user = User(elicit, visit, sample, print)
-    async with managed(home, user=user) as manager:
+    async with managed(home, user=user, longest=inf) as manager:  # as long as the module
         assert {one.state for one in manager.connections.values()} == {ServerState.READY}
         yield manager
 

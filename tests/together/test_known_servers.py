@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ async def manager(
     with pytest.MonkeyPatch.context() as patch:
         # The server of files takes our root, which is the working directory, in place of its argument.
         patch.chdir(folder)
-        async with managed(home) as manager:
+        async with managed(home, longest=inf) as manager:  # as long as the module
             failures = {name: str(one.failure) for name, one in manager.connections.items() if one.failure}
             assert failures == {}
             yield manager
