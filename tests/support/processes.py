@@ -163,7 +163,7 @@ def processes_in(folder: Path) -> dict[int, str]:
 
 
 def open_descriptors() -> set[tuple[str, str]]:
-    """Those of this process, with what they are; none where nobody can say.
+    """Those of this process, with what they are; none where the system does not say.
 
     Not their number: what an earlier test has left to a thread may be closed at any moment.
     """

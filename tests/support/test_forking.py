@@ -78,7 +78,7 @@ def test_a_signal_that_comes_before_the_id_of_the_program_reaches_it(tmp_path: P
                 process.terminate()
                 connection.sendall(b"%d\n" % program.pid)
                 assert program.wait(LONGEST_SECONDS) == -signal.SIGTERM
-                process.terminate()  # There is nobody left to pass it on to.
+                process.terminate()  # Its launcher can no longer pass it on.
                 connection.sendall(b"%d\n" % signal.SIGTERM)
                 assert process.wait(LONGEST_SECONDS) == -signal.SIGTERM
 
