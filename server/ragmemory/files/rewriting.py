@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from anyio import to_thread
@@ -23,12 +23,13 @@ from ragcommon.files.uris import path_of
 from ragcommon.files.writing import replace_in, write_temporary
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.detection import TEXT, module_of
-from ragmemory.files.formats.text import IMAGE_DATA, read
+from ragmemory.files.formats.text import read
 from ragmemory.files.roots import is_within
 from ragmemory.files.walking import NOT_ALLOWED
 
 _CHANGED = "its file is no longer what was read"
 _LOAD_AGAIN = "Load the file again, and edit what it holds now."
+_LOST = "what was left out between the changes, such as the data of an image or a page header, would be lost"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -105,26 +106,39 @@ class Rewriting:
         )
         try:
             raw = self._old[len(mark) :].decode(encoding)
+            if _loses(raw, before, after):
+                raise NotWrittenBack(self._uri, _LOST)
             new = mark + with_line_ends(raw, before, after).encode(encoding)
         except UnicodeError:
             raise NotWrittenBack(self._uri, f"its encoding {encoding} lacks characters of the text") from None
         if read(self.path, new).text != after:
             raise NotWrittenBack(self._uri, f"the text would not be read as {encoding} again")
-        if len(IMAGE_DATA.findall(raw)) != len(IMAGE_DATA.findall(decode(new).text)):
-            raise NotWrittenBack(self._uri, "the data of an image between the changes would be lost")
         return new
 
 
 def with_line_ends(raw: str, before: str, after: str) -> str:
     """`after` with the line ends of `raw`, the original form of `before`; unchanged lines keep theirs."""
-    raw_lines = _LINE.findall(raw)
-    old, new = _LINE.findall(before), _LINE.findall(after)
-    first = common(old, new)
-    last = common(old[first:][::-1], new[first:][::-1])
+    raw_lines, new = _LINE.findall(raw), _LINE.findall(after)
+    first, last = _unchanged(_LINE.findall(before), new)
     ends = Counter(line[len(line.rstrip("\r\n")) :] for line in raw_lines)
     end = max(("\n", "\r\n", "\r"), key=lambda end: ends[end])
     middle = "".join(new[first : len(new) - last]).replace("\n", end)
     return "".join(raw_lines[:first]) + middle + "".join(raw_lines[len(raw_lines) - last :])
+
+
+def _unchanged(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """The number of equal lines at the beginning and at the end."""
+    first = common(old, new)
+    return first, common(old[first:][::-1], new[first:][::-1])
+
+
+def _loses(raw: str, before: str, after: str) -> bool:
+    """Whether a line from the first change to the last has more in the file than in the text read from it."""
+    raw_lines, old = _LINE.findall(raw), _LINE.findall(before)
+    first, last = _unchanged(old, _LINE.findall(after))
+    pairs = zip(raw_lines, old, strict=False)
+    changed = islice(pairs, first, max(first, len(old) - last))
+    return any(one.rstrip("\r\n") != other.rstrip("\n") for one, other in changed)
 
 
 def common(one: Sequence[str], other: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from ragcommon.files.decoding import decode
 from ragmemory.errors import NotWrittenBack
+from ragmemory.files.formats.text import read
 from ragmemory.files.rewriting import Rewriting
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
@@ -99,6 +100,22 @@ def test_the_data_of_images_that_were_not_read_stays_in_the_file(tmp_path: Path)
     assert path.read_text(encoding="utf-8") == whole
     read = read.replace("two", "three")
     assert "data of an image" in refused(path, read.replace("one", "1").replace("three", "3"), before=read)
+    assert path.read_text(encoding="utf-8") == whole
+
+
+def test_the_headers_of_pages_that_were_not_read_stay_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    said = "It is said.\n" * 45
+    pages = [f"Line {number} a\n{said}\n\nThe Guide {number}\n\n\n" for number in range(6)]
+    path.write_text("".join(pages), encoding="utf-8")
+    before = read(path, path.read_bytes()).text
+    assert "The Guide" not in before
+    rewrite(path, before.replace("Line 2 a", "Line 2 b"), before=before)
+    whole = "".join(pages).replace("Line 2 a", "Line 2 b")
+    assert path.read_text(encoding="utf-8") == whole
+    before = before.replace("Line 2 a", "Line 2 b")
+    both = before.replace("Line 2 b", "Line 2 c").replace("Line 3 a", "Line 3 c")
+    assert "a page header" in refused(path, both, before=before)
     assert path.read_text(encoding="utf-8") == whole
 
 
