@@ -19,6 +19,8 @@ MAX_TITLE = 90
 # A longer line is not a heading; a line shorter than SHORT_LINE was not wrapped.
 MAX_LINE = 200
 SHORT_LINE = 60
+# A title in several lines has at most this many, of which all but the last are at least this long.
+MAX_LINES, LONG_LINE = 3, 45
 # In a text with headings at the left margin, such as a manual page: the minimum share of indented lines, of
 # paragraphs at the margin, and of paragraphs at the indentation of the body.
 INDENTED = 0.5
@@ -142,7 +144,7 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if rule := RULE.match(line):
         under, last = line_at(text, below_end)
         is_closed = (other := RULE.match(under)) and other[1] == rule[1] and _is_as_long(below, under)
-        title = ENUMERATOR.sub(r"\1 ", below.strip())
+        title = _underlined(below)
         if not (is_closed and is_title(title)):
             return None
         return Candidate(start, last, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
@@ -160,11 +162,11 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         return release
     one = _numbered(text, start, end, line, "" if rule else below)
     if rule:
-        title = ENUMERATOR.sub(r"\1 ", title)
+        title = _underlined(line)
         one = None if one and one.family == "roman" else one  # "C." may be a letter
     if rule and is_title(title) and not (GAP.search(title) and not one):
         one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
-        return one._replace(rule=rule[1], longer=None)
+        return one._replace(end=end, title=squeezed(title), rule=rule[1], longer=None)
     if one or rule:
         return None if rule else one
     if found := MARKED.match(line):
@@ -204,6 +206,8 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
         if is_title(found[2]) and not _is_broken(line, below):
             return Candidate(start, end, "number", len(key), squeezed(line).rstrip("."), key)
         lead = LEAD.match(found[2])
+        if len(key) > 1 and not lead and (last := _end_of_title(text, start)):
+            return Candidate(start, last, "number", len(key), squeezed(text[start:last]), key)
         title = f"{found[1]}. {lead[1]}" if lead else found[1]
         return Candidate(start, start, "number", len(key), title, key) if lead or len(key) > 1 else None
     if (found := ROMAN.match(line)) and is_title(found[2]) and not _is_broken(line, below):
@@ -305,12 +309,32 @@ def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
     return (last, squeezed(f"{title.strip()} {shown}").rstrip(".")) if is_more else None
 
 
+def _end_of_title(text: str, start: int) -> int:
+    """The end of a numbered title that is a paragraph of its own, in up to MAX_LINES lines; 0 if none is."""
+    at, length = start, MAX_LINE
+    for _ in range(MAX_LINES):
+        line, end = line_at(text, at)
+        is_first = at == start
+        is_item = not is_first and (NUMBERED.match(line) or BULLET.match(line))
+        if not line.strip() or length < LONG_LINE or is_item:
+            return 0
+        at, length = end, len(line.rstrip())
+        if not line_at(text, at)[0].strip():
+            return at if line.rstrip()[-1] not in ".,;:|。；，" and at - start <= MAX_LINE else 0
+    return 0
+
+
 def _is_broken(line: str, below: str) -> bool:
     """Whether a sentence continues in the next line."""
     if not below.strip():
         return False
     is_lower, length = below.lstrip()[0].islower(), len(line.rstrip())
     return (is_lower and length > SHORT_LINE / 2) or length > SHORT_LINE or _indent(below) > _indent(line)
+
+
+def _underlined(line: str) -> str:
+    """A title with a rule below it, which may end with a colon."""
+    return ENUMERATOR.sub(r"\1 ", line.strip()).rstrip(" \xa0:：")
 
 
 def _is_as_long(line: str, rule: str) -> bool:

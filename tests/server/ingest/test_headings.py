@@ -601,3 +601,57 @@ def test_the_comment_above_a_table_of_settings_belongs_to_it() -> None:
 )
 def test_prose_lists_and_comments_have_no_headings(text: str) -> None:
     assert paths(text) == []
+
+
+def test_underlined_titles_with_a_colon() -> None:
+    text = """
+        Bienvenue !
+
+        Site web :
+        ==========
+
+        Le site se trouve à cette adresse.
+
+        Licence:
+        ========
+
+        Le programme est libre.
+        """
+    assert paths(text) == ["Site web", "Licence"]
+
+
+def test_numbered_titles_of_several_lines_in_lower_case_or_quoted() -> None:
+    text = """
+        1.1. What is this?
+
+        A list of questions, of which the title of the third is
+        longer than a line.
+
+        1.2. What is the difference between this distribution and all the other
+        distributions? Why should I choose this one?
+
+        It has more packages.
+
+        1.3. root shells
+
+        They may do all.
+
+        1.4 "Yes" and "no"
+        ==================
+
+        Two answers.
+
+        1.5 The tenant shall pay the rent on the first day of each month, and at
+        the latest on the third.
+
+        1.6 shall be void.
+        """
+    assert paths(text) == [
+        "1.1. What is this?",
+        "1.2. What is the difference between this distribution and all the other distributions? "
+        "Why should I choose this one?",
+        "1.3. root shells",
+        '1.4 "Yes" and "no"',
+        "1.5",
+        "1.6",
+    ]
