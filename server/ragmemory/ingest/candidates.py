@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from heapq import merge
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -71,6 +72,21 @@ DIVISION = re.compile(
     r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
     re.IGNORECASE,
 )
+# Chinese, Japanese and Korean: "第三章　总则", "第二十条の二", "제1조(목적) 이 법은 …". The text of an article follows.
+COUNTER = re.compile(
+    r"[ \t\xa0\u3000]*(?P<label>(?:第[ \xa0]?(?P<number>[〇零一二三四五六七八九十百千\d０-９]{1,7})[ \xa0]?"
+    r"(?P<word>[編编篇部章節节款目條条課课回])(?P<more>[の之][〇零一二三四五六七八九十\d０-９]{1,3})?"
+    r"|제[ \xa0]?(?P<numeral>\d{1,4})[ \xa0]?(?P<unit>[편장절관조])(?P<rest>의[ \xa0]?\d{1,3})?))"
+    r"(?P<name>[(（][^()（）\n]{1,60}[)）])?(?:[ \t\xa0\u3000:：、]{1,9}|(?=[\r\n]|\Z)|(?<=[編编篇章節节장절]))"
+)
+COUNTERS = re.compile(
+    r"\n(?=[ \t\xa0\u3000]*(?:第[ \xa0]?[〇零一二三四五六七八九十百千\d０-９]|제[ \xa0]?\d))"
+)
+# Characters with the value of a digit, and of a power of ten.
+FIGURES, POWERS = "〇一二三四五六七八九", {"十": 10, "百": 100, "千": 1_000}
+# The unit of an article, and the punctuation that a title does not have.
+ARTICLES = "條条조"
+STOPS = re.compile("[。，；,;]|다[.]")
 # Numbered things that are not sections.
 COUNTED = re.compile(
     r"(?:page|seite|página|pagina|line|zeile|table|tabelle|tabla|tableau|tabella|fig|figure|figura|abb"
@@ -136,6 +152,8 @@ def candidates(text: str) -> Iterator[Candidate]:
 
 def _candidate(text: str, start: int, body: int) -> Candidate | None:
     """The candidate at `start`, the first line of a paragraph or the line below a label."""
+    if counter := COUNTER.match(text, start):
+        return _counter(text, start, counter)
     line, end = line_at(text, start)
     below, below_end = line_at(text, end)
     title = line.strip()
@@ -228,6 +246,31 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
     if label[-1] in ".:)," or not rest[0].islower():
         return Candidate(start, start, "label", rank, label.rstrip(".:,"), key)
     return None
+
+
+def _counter(text: str, start: int, found: re.Match[str]) -> Candidate:
+    """A label of Chinese, Japanese or Korean; that of an article, or before a sentence, is run-in."""
+    unit, more = found["word"] or found["unit"], found["more"] or found["rest"] or ""
+    key = (_figures(found["number"] or found["numeral"]), *([_figures(more[1:].strip())] if more else []))
+    name = f"{found['label'].strip()}{found['name'] or ''}"
+    title, end = line_at(text, found.end())
+    is_text = end == found.end() < len(text) or len(title) > SHORT_LINE or STOPS.search(title)
+    if is_text or (unit in ARTICLES and title.strip()):
+        return Candidate(start, start, "label", unit, name, key)
+    return Candidate(start, end, "label", unit, squeezed(f"{name} {title}"), key)
+
+
+def _figures(number: str) -> int:
+    """The value of a number in Chinese or other digits: "二十三", "一〇三", "12"."""
+    if number.isdecimal():
+        return int(number)
+    total = digit = 0
+    for figure in number.replace("零", "〇"):
+        if figure in POWERS:
+            total, digit = total + (digit or 1) * POWERS[figure], 0
+        else:
+            digit = 10 * digit + (FIGURES.index(figure) if figure in FIGURES else int(figure))
+    return total + digit
 
 
 def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -> Candidate | None:
@@ -368,9 +411,15 @@ def _starts(text: str) -> Iterator[int]:
     """Where paragraphs begin."""
     if first := NONBLANK.search(text):
         yield text.rfind("\n", 0, first.start()) + 1
-    for blank in BLANK_LINES.finditer(text, first.start() if first else len(text)):
-        if blank.end() < len(text):
-            yield blank.end()
+    at = first.start() if first else len(text)
+    blanks = (blank.end() for blank in BLANK_LINES.finditer(text, at))
+    # Articles in Chinese are paragraphs without a blank line between them.
+    counters = (label.end() for label in COUNTERS.finditer(text, at))
+    last = 0
+    for start in merge(blanks, counters):
+        if last < start < len(text):
+            yield start
+            last = start
 
 
 def _body_indent(text: str, starts: list[int]) -> int:

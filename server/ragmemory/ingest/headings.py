@@ -47,7 +47,7 @@ MAX_STEP = 4
 # A title that occurs this often is a running header, or a remark such as "NOTE".
 MAX_REPEATED = 3
 # Labels of the lowest level.
-SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause)(?: [a-z])?")
+SMALLEST = re.compile(r"(?:article|artikel|artículo|articolo|artigo|art\.|§|rule|clause|條|条|조)(?: [a-z])?")
 # Between blank lines.
 ATX = re.compile(r"\n[ \t\r]*\n(#{1,6}) +[^\s#][^\n]*(?=\n[ \t\r]*\n)")
 DIGITS = re.compile(r"\d+")
@@ -244,8 +244,9 @@ def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> 
     if not above:
         return True
     begins_again = max(key) <= 1 and key != above
+    begins_next = 0 < key[0] - above[0] <= MAX_STEP and max(key[1:], default=MAX_STEP) <= 1
     is_apart = outer is None or one.rule or bisect(outer, before.start) < bisect(outer, one.start)
-    if begins_again and is_apart:
+    if (begins_again or begins_next) and is_apart:
         return True
     last = len(key) - 1
     if last > len(above) or key[:last] != above[:last]:
@@ -279,7 +280,7 @@ def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
         elif unit == "underlined":  # Titles between two rules are above those with one.
             order.sort(key=lambda rank: -len(str(rank)))
     base: dict[str, int] = {}
-    for unit in sorted(ranks, key=_depth):
+    for unit in sorted(ranks, key=lambda unit: (not _are_chapters(unit, found), _depth(unit))):
         outer = [other for other in base if unit == "option" or _holds(other, unit, found)]
         base[unit] = max((base[other] + len(ranks[other]) for other in outer), default=0)
     return [
@@ -298,6 +299,16 @@ def _depth(unit: str) -> int:
     if unit in ("key", "margin", "capitals", "emphasis", "option"):
         return 2
     return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))
+
+
+def _are_chapters(unit: str, found: Sequence[Candidate]) -> bool:
+    """Whether the sections below most labels of a kind are numbered after them: "Chapter 2", "2.1"."""
+    numbers = [
+        one.key[:1] == other.key[:1]
+        for one, other in pairwise(found)
+        if _unit(one) == unit and other.family == "number" and len(other.key) > 1
+    ]
+    return unit != "number" and MIN_EQUAL <= sum(numbers) > len(numbers) / 2
 
 
 def _with_ranks_of_numbers(found: Sequence[Candidate]) -> list[Candidate]:

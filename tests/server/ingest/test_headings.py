@@ -655,3 +655,114 @@ def test_numbered_titles_of_several_lines_in_lower_case_or_quoted() -> None:
         "1.5",
         "1.6",
     ]
+
+
+CHINESE = """
+    中华人民共和国图书馆法
+
+    第一章　总则
+    第一条　为了促进公共图书馆事业发展，发挥公共图书馆功能，制定本法。
+    第二条　本法所称公共图书馆，是指向社会公众免费开放的公共文化设施。
+    前款规定的文献信息包括图书报刊。
+    第二章　设立
+    第三条　公共图书馆应当依照第二条开放。
+    第四条　设立公共图书馆应当具备下列条件：
+    （一）章程；
+    （二）固定的馆址。
+    """
+
+JAPANESE = """
+    第一章　総則
+
+    （この法律の目的）
+    第一条　この法律は、図書館の設置及び運営に関して必要な事項を定める。
+
+    第二条　図書館は、図書を収集する。
+
+    第二条の二　削除
+
+    第二章公立図書館
+
+    第三条　公立図書館の設置に関する事項は、条例で定めなければならない。
+    """
+
+KOREAN = """
+    제1장 총칙
+
+    제1조(목적) 이 법은 도서관의 육성과 운영에 필요한 사항을 규정함을 목적으로 한다.
+
+    제1조의2(적용) 이 법은 모든 도서관에 적용한다.
+
+    제2장 도서관정책
+
+    제2조(위원회) 위원회를 둔다.
+    """
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (CHINESE, ["第一章 总则", "  第一条", "  第二条", "第二章 设立", "  第三条", "  第四条"]),
+        (JAPANESE, ["第一章 総則", "  第一条", "  第二条", "  第二条の二", "第二章 公立図書館", "  第三条"]),
+        (KOREAN, ["제1장 총칙", "  제1조(목적)", "  제1조의2(적용)", "제2장 도서관정책", "  제2조(위원회)"]),
+    ],
+)
+def test_chapters_and_articles_in_chinese_japanese_and_korean(text: str, found: list[str]) -> None:
+    assert paths(text) == found
+
+
+def test_numbers_in_chinese() -> None:
+    numbers = [
+        "九",
+        "十",
+        "十一",
+        "十九",
+        "二十",
+        "二十一",
+        "九十九",
+        "一百",
+        "一百零三",
+        "一〇四",
+        "１０５",
+        "106",
+    ]
+    text = "\n\n".join(f"第{number}条　图书免费借出。" for number in numbers)
+    assert paths(text) == [f"第{number}条" for number in numbers]
+
+
+def test_chapters_whose_number_their_sections_have_are_above_them_also_below_a_preface() -> None:
+    text = """
+        1. Disclaimer
+
+        All is without warranty.
+
+        2. About this book
+
+        It was written in 2020.
+
+        Chapter 1. Lessons
+
+        1.1. The console
+
+        A console shows text.
+
+        Chapter 2. Packages
+
+        2.1. Management
+
+        Packages are managed.
+
+        Chapter 3. The end
+
+        3.1. Farewell
+
+        The end.
+        """
+    assert paths(text)[2:] == [
+        "Chapter 1. Lessons",
+        "    1.1. The console",
+        "Chapter 2. Packages",
+        "    2.1. Management",
+        "Chapter 3. The end",
+        "    3.1. Farewell",
+    ]
