@@ -13,7 +13,18 @@ from ragmemory.ingest.blocks import BLANK_LINES
 
 Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table", "key"]
 Worded: TypeAlias = Literal[
-    "label", "number", "version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"
+    "label",
+    "number",
+    "version",
+    "date",
+    "roman",
+    "numeral",
+    "margin",
+    "capitals",
+    "emphasis",
+    "option",
+    "question",
+    "clause",
 ]
 Family: TypeAlias = Drawn | Worded
 MAX_TITLE = 90
@@ -22,6 +33,7 @@ MAX_LINE = 200
 SHORT_LINE = 60
 # A title in several lines has at most this many, of which all but the last are at least this long.
 MAX_LINES, LONG_LINE = 3, 45
+MAX_QUESTION = 300
 # In a text with headings at the left margin, such as a manual page: the minimum share of indented lines, of
 # paragraphs at the margin, and of paragraphs at the indentation of the body.
 INDENTED = 0.5
@@ -40,6 +52,12 @@ RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
 EMPHASIZED = re.compile(r"\s*([_*])(\S[^_*]*)\1\.?\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
+# "Q: Is there …?", "F12. Gibt es …?"
+QUESTION = re.compile(
+    r"\s{0,4}([^\W\d_]{1,8})[ ]?\d{0,3}[.:)]+[ \t]+(\S(?:[^?\n]|\n(?![ \t\r]*\n))*\?)[ \t\r]*(?=\n|\Z)"
+)
+# "6. You may copy …": a clause that begins with a sentence.
+CLAUSE = re.compile(r"\s{0,8}(\d{1,3})[.)][ \t\xa0]+[^\W\d_a-z]")
 NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
 # The date of an entry of a journal, a changelog or minutes, not of a line of a log.
 DATED = re.compile(
@@ -72,12 +90,13 @@ DIVISION = re.compile(
     r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
     re.IGNORECASE,
 )
-# Chinese, Japanese and Korean: "第三章　总则", "第二十条の二", "제1조(목적) 이 법은 …". The text of an article follows.
+# Chinese, Japanese and Korean: "第三章　总则", "第二十条の二", "제1조(목적) 이 법은 …".
 COUNTER = re.compile(
     r"[ \t\xa0\u3000]*(?P<label>(?:第[ \xa0]?(?P<number>[〇零一二三四五六七八九十百千\d０-９]{1,7})[ \xa0]?"
     r"(?P<word>[編编篇部章節节款目條条課课回])(?P<more>[の之][〇零一二三四五六七八九十\d０-９]{1,3})?"
     r"|제[ \xa0]?(?P<numeral>\d{1,4})[ \xa0]?(?P<unit>[편장절관조])(?P<rest>의[ \xa0]?\d{1,3})?))"
-    r"(?P<name>[(（][^()（）\n]{1,60}[)）])?(?:[ \t\xa0\u3000:：、]{1,9}|(?=[\r\n]|\Z)|(?<=[編编篇章節节장절]))"
+    r"(?P<name>[(（][^()（）\n]{1,60}[)）])?"
+    r"(?:[ \t\xa0\u3000:：、]{1,9}|(?=[\r\n]|\Z)|(?<=[編编篇章節节장절]))"
 )
 COUNTERS = re.compile(
     r"\n(?=[ \t\xa0\u3000]*(?:第[ \xa0]?[〇零一二三四五六七八九十百千\d０-９]|제[ \xa0]?\d))"
@@ -227,12 +246,16 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
         if len(key) > 1 and not lead and (last := _end_of_title(text, start)):
             return Candidate(start, last, "number", len(key), squeezed(text[start:last]), key)
         title = f"{found[1]}. {lead[1]}" if lead else found[1]
-        return Candidate(start, start, "number", len(key), title, key) if lead or len(key) > 1 else None
+        if lead or len(key) > 1:
+            return Candidate(start, start, "number", len(key), title, key)
+        return Candidate(start, start, "clause", 0, title, key) if CLAUSE.match(line) else None
     if (found := ROMAN.match(line)) and is_title(found[2]) and not _is_broken(line, below):
         return Candidate(start, end, "roman", 0, squeezed(line).rstrip("."), (numeral(found[1]),))
     found = _label(line)
     if not found:
-        return None
+        asked = QUESTION.match(text, start, start + MAX_QUESTION)
+        is_one = asked and asked[1][0].isupper()
+        return Candidate(start, start, "question", asked[1], squeezed(asked[2])) if asked and is_one else None
     rest, label, number = found["title"], squeezed(found["label"]), found["number"]
     key = label_key(number)
     # The laws and decrees of a French code are numbered separately: "Article L411-1", "Article R411-1".

@@ -32,11 +32,14 @@ WORDED: tuple[Family, ...] = (
     "emphasis",
     "margin",
     "option",
+    "question",
+    "clause",
 )
 # Families, the most reliable first.
 ORDER: tuple[Family, ...] = (
     *("marked", "ruled", "underlined", "banner", "table", "key", "label", "number"),
     *("version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
+    *("question", "clause"),
 )
 # Maximum kinds of one family, such as different labels.
 MAX_KINDS = 8
@@ -44,6 +47,8 @@ MAX_KINDS = 8
 LISTED = 3
 # Maximum step between consecutive numbers: some headings, such as whole sentences, are not recognised.
 MAX_STEP = 4
+# Characters of a numbered clause: items of lists are shorter.
+MIN_CLAUSE = 300
 # A title that occurs this often is a running header, or a remark such as "NOTE".
 MAX_REPEATED = 3
 # Labels of the lowest level.
@@ -190,6 +195,8 @@ def _recurring(
         kinds = {rank: counted(of_kind, None) for rank, of_kind in kinds.items()}
         if family == "numeral":
             kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
+    if family == "clause" and not _are_clauses(text, members):
+        return []
     if family == "version":
         kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_ordered(of_kind)}
     if family in ("capitals", "margin", "key"):
@@ -261,6 +268,15 @@ def _is_ordered(members: Sequence[Candidate]) -> bool:
     return len(steps) > 1 and 5 * max(rises, len(steps) - rises) >= 4 * len(steps)
 
 
+def _are_clauses(text: str, members: Sequence[Candidate]) -> bool:
+    """Whether paragraphs numbered throughout are most of a text, and longer than the items of a list."""
+    length = members[-1].start - members[0].start
+    counted = all(other.key[0] - one.key[0] in (1, 2) for one, other in pairwise(members))
+    return (
+        counted and members[0].key[0] <= 1 and 2 * length > len(text) and length > MIN_CLAUSE * len(members)
+    )
+
+
 def _is_between_sentences(text: str, members: Sequence[Candidate]) -> bool:
     """Whether the text before most of them ends a sentence; page numbers occur anywhere."""
     before = [text[max(0, one.start - LOOKBACK) : one.start] for one in members[1:]]
@@ -296,6 +312,8 @@ def _unit(one: Candidate) -> str:
 
 def _depth(unit: str) -> int:
     """The sort key of units, before their nesting is known."""
+    if unit in ("question", "clause"):
+        return 3
     if unit in ("key", "margin", "capitals", "emphasis", "option"):
         return 2
     return int(bool(SMALLEST.fullmatch(unit.removeprefix("label "))))

@@ -766,3 +766,40 @@ def test_chapters_whose_number_their_sections_have_are_above_them_also_below_a_p
         "Chapter 3. The end",
         "    3.1. Farewell",
     ]
+
+
+def test_questions_of_a_faq() -> None:
+    text = """
+        Fragen und Antworten
+
+        F: Gibt es eine Strategie für Anfänger?
+
+        Um es gleich zu sagen: nein.
+
+        F: Welche Zeit sollte man für eine Runde
+        verwenden?
+        A: Eine Minute.
+
+        Dr. Müller fragte, ob das reicht. Reicht es?
+
+        F: Wie groß sollte die Karte sein?
+
+        Groß.
+        """
+    assert paths(text) == [
+        "Gibt es eine Strategie für Anfänger?",
+        "Welche Zeit sollte man für eine Runde verwenden?",
+        "Wie groß sollte die Karte sein?",
+    ]
+
+
+def test_numbered_clauses_of_a_licence_but_not_the_items_of_lists() -> None:
+    clause = "{}. You may copy the program and give it to others, if you keep all notices. " + 8 * (
+        "\nYou may charge a fee for the physical act of transferring a copy."
+    )
+    clauses = "\n\n".join(clause.format(number) for number in range(5))
+    text = f"TERMS AND CONDITIONS\n\n{clauses}\n\nNO WARRANTY\n\n{clause.format(5)}\n\nEND OF TERMS\n\nBye."
+    found = [mark.title for mark in headings(text)]
+    assert found == ["TERMS AND CONDITIONS", *"01234", "NO WARRANTY", "5", "END OF TERMS"]
+    assert headings(f"{clauses}\n\nOf these:\n\n{clause.format(1)}\n\n{clause.format(2)}\n") == []
+    assert headings("\n\n".join(f"{number}. Mix the flour and the eggs." for number in range(9))) == []
