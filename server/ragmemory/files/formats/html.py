@@ -101,6 +101,7 @@ FEW_LINKS = 4
 # Links to the neighbours of a page or section, which manuals have above and below each, with few other words.
 TURNING = "body a[rel=next], body a[rel=prev], body a[accesskey=n], body a[accesskey=p]"
 MAX_TURNING = 400
+BETWEEN_LINKS = re.compile(r"[\s|·•›»>/]*[|·•›»>][\s|·•›»>/]*")
 # A line that is no heading.
 ANY_TEXT = re.compile(r"^(?!#|$)", re.MULTILINE)
 TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
@@ -314,7 +315,7 @@ class _Blocks:
 
     def _block(self, tag: str, node: LexborNode, depth: int) -> None:
         if tag in HEADINGS:
-            if title := one_line(node.text(separator=" ") or ""):
+            if title := one_line("".join(_inner_text(node))):
                 self._append(f"{'#' * HEADINGS[tag]} {title}")
         elif tag == "pre":
             if (code := node.text() or "").strip():
@@ -322,7 +323,9 @@ class _Blocks:
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
         elif not self.with_links and (
-            (tag in ("ul", "ol") and _is_navigation(node)) or (tag == "dl" and _is_contents(node))
+            (tag in ("ul", "ol") and _is_navigation(node))
+            or (tag == "dl" and _is_contents(node))
+            or (tag in ("p", "div") and _is_bar(node))
         ):
             return
         elif tag in ("ul", "ol"):
@@ -401,14 +404,16 @@ def _is_hidden(node: LexborNode) -> bool:
 def _block_of(link: LexborNode) -> LexborNode:
     """The block around a link; the whole table if it is in one."""
     node = link
-    while node.parent is not None and node.tag in INLINE | {"td", "th", "tr", "tbody"}:
+    while node.parent is not None and node.tag in INLINE | {"td", "th", "tr", "tbody", "li"}:
         node = node.parent
     return node
 
 
 def _turns(block: LexborNode) -> bool:
     """Whether a block has little but links to the neighbours of a page or section."""
-    if block.tag != "p" and (block.tag not in ("div", "table") or block.css_first(TEXTS) is not None):
+    if block.tag not in ("p", "ul") and (
+        block.tag not in ("div", "table") or block.css_first(TEXTS) is not None
+    ):
         return False
     return len(block.css("a")) > 1 and len(block.text() or "") < MAX_TURNING
 
@@ -432,6 +437,19 @@ def _is_navigation(items: LexborNode) -> bool:
     return linked > MAX_LINKS * len(one_line(items.text() or ""))
 
 
+def _is_bar(block: LexborNode) -> bool:
+    """Whether a block has only links with signs between them: "Home | Help | FAQ", "Docs > 2.4 > Modules"."""
+    if block.css_first(f"{TEXTS}, div, table") not in (None, block):
+        return False
+    links = block.css("a")
+    text = one_line(block.text() or "")
+    if len(links) < FEW_LINKS or len(text) > MAX_TURNING:
+        return False
+    for link in links:
+        text = text.replace(one_line(link.text() or ""), "", 1)
+    return BETWEEN_LINKS.fullmatch(text) is not None
+
+
 def _rows(node: LexborNode) -> list[list[str]]:
     """The cells of a table; none for a layout table, which holds blocks or has one column."""
     if node.css_first("table table, table h1, table h2, table p + p") is not None:
@@ -440,10 +458,29 @@ def _rows(node: LexborNode) -> list[list[str]]:
     return rows if max(map(len, rows), default=0) > 1 else []
 
 
+def _inner_text(node: LexborNode, depth: int = 0) -> Iterator[str]:
+    """The text of a heading or cell, with a space only where a block or a line begins or ends."""
+    if depth > MAX_DEPTH:
+        yield node.text(separator=" ") or ""
+        return
+    for child in node.iter(include_text=True):
+        tag = child.tag or ""
+        if tag == "-text":
+            yield child.text_content or ""
+        elif tag == "img":
+            yield f" {child.attributes.get('alt') or ''} "
+        elif tag in INLINE:
+            yield from _inner_text(child, depth + 1)
+        elif tag not in ("script", "style", "template"):
+            yield " "
+            yield from _inner_text(child, depth + 1)
+            yield " "
+
+
 def _cells(row: LexborNode) -> Iterator[Cell]:
     for cell in row.iter():
         if cell.tag in ("td", "th"):
-            text = one_line(cell.text(separator=" ") or "")
+            text = one_line("".join(_inner_text(cell)))
             yield text, _number(cell, "colspan"), _number(cell, "rowspan")
 
 

@@ -202,6 +202,7 @@ def test_a_page_without_text_is_refused() -> None:
         ("<table>" + "<tr><td colspan=65534>a<td>b" * 1_000 + "</table>Tea.", "Tea."),
         ("<p><math><mi>x</mi></math>" * 10_000 + "<p>Tea.", "Tea."),
         ("<pre>" + "`" * 200_000 + "</pre>Tea.", "Tea."),
+        ("<div>" * 2_000 + "<a>x</a>|" * 20_000 + "<p>Tea.", "Tea."),
     ],
     ids=lambda page: page[:8],
 )
@@ -239,3 +240,24 @@ def test_the_links_of_a_file_with_nothing_else_are_its_text(page: str) -> None:
 def test_the_lists_of_links_of_a_page_with_nothing_else_are_its_text() -> None:
     found = html.read_page(PAGE, f"<body><nav><ul>{LINKS}</ul></nav><h1>Unread</h1><ul>{LINKS}</ul>".encode())
     assert found.text.count("bread (") == 1
+
+
+def test_headings_and_cells_have_a_space_only_between_blocks() -> None:
+    page = """
+        <h2><a>AcceptFilter</a>-<b>Direktive</b></h2>
+        <table>
+        <tr><th>Files<th>Meaning
+        <tr><td><code>foo</code>, <code>bar</code>.<td><p>T<small>E</small>X</p>and <img alt="yes">
+        </table>
+        """
+    assert text_of(page) == (
+        "## AcceptFilter-Direktive\n\n| Files | Meaning |\n| --- | --- |\n| foo, bar. | TEX and yes |\n"
+    )
+
+
+def test_bars_of_links_and_lists_that_turn_pages_are_left_out() -> None:
+    names = ("Module", "FAQ", "Glossar", "Index")
+    links = [f'<a href="{name}.html">{name}</a>' for name in names]
+    turning = '<ul><li><a accesskey="p">Back</a></li><li>Book</li><li><a accesskey="n">Next</a></li></ul>'
+    page = f"<p>{' | '.join(links)}</p>{turning}<h1>Filters</h1><p>{', '.join(links)}</p><p>Text.</p>"
+    assert text_of(page) == "# Filters\n\nModule, FAQ, Glossar, Index\n\nText.\n"
