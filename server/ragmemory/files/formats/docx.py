@@ -20,6 +20,7 @@ from ragmemory.files.formats.file_text import (
     shifted,
     stated_title,
 )
+from ragmemory.files.formats.list_numbers import item, written
 from ragmemory.files.formats.office import open_office
 
 if TYPE_CHECKING:
@@ -40,7 +41,22 @@ MAX_LEVEL = 8
 MAX_INHERITED, MAX_RUNS = 10, 20
 # A number with more digits is taken for damage.
 MAX_DIGITS = 6
+# The forms of numbers in lists; others are shown as decimal numbers.
+FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+BULLETS = frozenset(("bullet", "none"))
+PLACEHOLDER = re.compile("%([1-9])")
+
+
+class Numbering(NamedTuple):
+    """How the items of one level of a list are numbered."""
+
+    start: int = 1
+    kind: str = "decimal"
+    text: str = ""  # with "%1" for the number of the first level
+
+
 # By the list and the level.
+Numberings: TypeAlias = dict[tuple[str, str], Numbering]
 Numbers: TypeAlias = dict[tuple[str, str], int]
 
 
@@ -64,7 +80,7 @@ class Paragraph(NamedTuple):
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a document, without comments. Raises NotText."""
-    document, styles, first, notes = open_office(data, KIND, _open)
+    document, styles, numberings, notes = open_office(data, KIND, _open)
     builder, title, items = TextBuilder(by_paragraph=True, notes=notes), "", list[str]()
     last = Numbers()
     for block in _inner(document.element.body, "p", "tbl"):
@@ -73,15 +89,15 @@ def read(path: Path, data: bytes) -> FileText:
             items = []
             builder.add_rows(_rows(block))
             continue
-        text, level, marker, is_bold = _described(block, styles, first, last)
-        if marker and text and not is_bold:
-            items.append(f"{marker} {text}")
+        text, level, marker, is_bold = _described(block, styles, numberings, last)
+        if marker and text and not level and not is_bold:
+            items.append(f"{item(marker)} {text}")
             continue
         builder.add("\n".join(items))
         items = []
         title = title or (text if level else "")
-        shown = f"{marker} {text}".strip()
-        builder.add(f"{'#' * min(level, 6)} {text}" if level and text else shown, is_bold=is_bold)
+        shown = f"{marker.strip()} {text}".strip()
+        builder.add(f"{'#' * min(level, 6)} {shown}" if level and text else shown, is_bold=is_bold)
     builder.add("\n".join(items))
     for kind in ("header", "footer"):
         texts = (one_line(_text(one)) for one in _parts(document, kind))
@@ -92,8 +108,8 @@ def read(path: Path, data: bytes) -> FileText:
     return builder.build(stated or title or path.name, COMMENTS if has_comments else "")
 
 
-def _open(file: IO[bytes]) -> tuple[Document, dict[str, Style], Numbers, dict[str, str]]:
-    """The document, its styles by id, the first numbers of its lists, and its notes by their marks."""
+def _open(file: IO[bytes]) -> tuple[Document, dict[str, Style], Numberings, dict[str, str]]:
+    """The document, its styles by id, the numbering of its lists, and its notes by their marks."""
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -105,7 +121,7 @@ def _open(file: IO[bytes]) -> tuple[Document, dict[str, Style], Numbers, dict[st
         return (
             document,
             {name: _style(name, styles) for name in styles},
-            _first_numbers(document),
+            _numberings(document),
             _notes(document),
         )
     except (OpcError, LxmlError):
@@ -122,20 +138,24 @@ def _parts(document: Document, kind: str) -> Iterator[Element]:
             yield part.element if hasattr(part, "element") else parse_xml(part.blob)
 
 
-def _first_numbers(document: Document) -> Numbers:
-    """The first number of each level that has decimal numbers."""
-    defined, first = dict[str, dict[str, int]](), Numbers()
+def _numberings(document: Document) -> Numberings:
+    defined, found = dict[str, dict[str, Numbering]](), Numberings()
     for one in (one for part in _parts(document, "numbering") for one in part):
         levels = {attribute(level, "ilvl"): _children(level) for level in _inner(one, "lvl", "lvlOverride")}
         if local(one.tag) == "abstractNum":
-            decimal = {at: level for at, level in levels.items() if _value(level.get("numFmt")) == "decimal"}
-            starts = {at: _count(level.get("start"), 1) for at, level in decimal.items()}
-            defined[attribute(one, "abstractNumId")] = starts
+            defined[attribute(one, "abstractNumId")] = {
+                at: Numbering(
+                    _count(level.get("start"), 1),
+                    _value(level.get("numFmt")) or "decimal",
+                    _value(level.get("lvlText")),
+                )
+                for at, level in levels.items()
+            }
         elif local(one.tag) == "num":
             for at, usual in defined.get(_value(_children(one).get("abstractNumId")), {}).items():
-                start = _count(levels.get(at, {}).get("startOverride"), usual)
-                first[attribute(one, "numId"), at] = start
-    return first
+                start = _count(levels.get(at, {}).get("startOverride"), usual.start)
+                found[attribute(one, "numId"), at] = usual._replace(start=start)
+    return found
 
 
 def _notes(document: Document) -> dict[str, str]:
@@ -180,7 +200,8 @@ def _style(name: str, styles: Mapping[str, Element], inherited: int = 0) -> Styl
     shown = _value(own.get("name"))
     level = _level(properties, shown)
     is_bold = _is_on(font["b"]) if "b" in font else base.is_bold
-    return Style(shown, properties.get("numPr"), base.level if level is None else level, is_bold)
+    numbering = properties.get("numPr", base.numbering)
+    return Style(shown, numbering, base.level if level is None else level, is_bold)
 
 
 def _level(properties: Mapping[str, Element], style: str = "") -> int | None:
@@ -192,22 +213,26 @@ def _level(properties: Mapping[str, Element], style: str = "") -> int | None:
     return int(heading[1]) if heading else 1 if style == "Title" else None
 
 
-def _described(paragraph: Element, styles: Mapping[str, Style], first: Numbers, last: Numbers) -> Paragraph:
+def _described(
+    paragraph: Element, styles: Mapping[str, Style], numberings: Numberings, last: Numbers
+) -> Paragraph:
     properties = _properties(paragraph, "pPr")
     style = styles.get(_value(properties.get("pStyle")), Style())
     text = _text(paragraph).strip()
     level = _level(properties)
-    if level := style.level if level is None else level:
-        return Paragraph(one_line(text), level)
+    level = style.level if level is None else level
     numbering = properties.get("numPr", style.numbering)
-    if numbering is None:
+    is_numbered = numbering is not None and _value(_children(numbering).get("numId")) != "0"
+    marker = _marker(_children(numbering), numberings, last) if numbering is not None and text else ""
+    if level:
+        return Paragraph(one_line(text), level, "" if not is_numbered or marker[-1:] == "-" else marker)
+    if not is_numbered:
         if style.name.startswith("List "):
             return Paragraph(one_line(text), marker="-")
         return Paragraph(text, is_bold=_is_bold(paragraph, style))
     if not text:
         return Paragraph("")
-    marker = _marker(_children(numbering), first, last)
-    return Paragraph(one_line(text), 0, marker, marker[-1] == "." and _is_bold(paragraph, style))
+    return Paragraph(one_line(text), 0, marker, marker[-1] != "-" and _is_bold(paragraph, style))
 
 
 def _is_bold(paragraph: Element, style: Style) -> bool:
@@ -219,15 +244,24 @@ def _is_bold(paragraph: Element, style: Style) -> bool:
     return bool(runs) and all(_is_on(font["b"]) if "b" in font else style.is_bold for font in fonts)
 
 
-def _marker(numbering: dict[str, Element], first: Numbers, last: Numbers) -> str:
+def _marker(numbering: dict[str, Element], numberings: Numberings, last: Numbers) -> str:
     """The bullet or number of the next item. `last`: the numbers that were given."""
     name, level = _value(numbering.get("numId")), min(_count(numbering.get("ilvl"), 0), MAX_LEVEL)
     for deeper in range(level + 1, MAX_LEVEL + 1):
         last.pop((name, str(deeper)), None)
     key = name, str(level)
-    if key in first:
-        last[key] = last.get(key, first[key] - 1) + 1
-    return f"{'  ' * level}{f'{last[key]}.' if key in first else '-'}"
+    own = numberings.get(key)
+    if own is None or own.kind in BULLETS:
+        return f"{'  ' * level}-"
+    last[key] = last.get(key, own.start - 1) + 1
+
+    def number(placeholder: re.Match[str]) -> str:
+        key = name, str(int(placeholder[1]) - 1)
+        outer = numberings.get(key, Numbering())
+        return written(last.get(key, outer.start), FORMS.get(outer.kind, "1"))
+
+    shown = PLACEHOLDER.sub(number, own.text or f"%{level + 1}.")
+    return f"{'  ' * level}{one_line(shown) or '-'}"
 
 
 def _value(property: Element | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from ragmemory.ingest.candidates import is_title
 from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, titles
@@ -13,23 +14,34 @@ HEADING = re.compile("#{1,6} ")
 MAX_LEVEL = 6
 # Upper limit of the share of paragraphs that are headings.
 MAX_SHARE = 0.5
+# Upper limit of the share of a text between two headings of its own.
+MAX_WITHOUT = 0.6
 # Upper limit of the spaces in a title that ends with a full stop.
 MAX_SPACES = 5
 
 
 def with_headings(parts: Sequence[str], bold: Collection[int]) -> list[str]:
-    """The parts of a text in Markdown, with headings if it has none of its own, or only a title.
+    """The parts of a text in Markdown, with headings if it has none of its own, only a title, or few.
 
     `bold`: the places of the parts that are bold throughout.
     """
-    own = sum(1 for part in parts if HEADING.match(part))
-    if own >= MIN_EQUAL:
+    own = [place for place, part in enumerate(parts) if HEADING.match(part)]
+    are_styled = len(own) >= MIN_EQUAL
+    if are_styled and _longest(parts, own) <= MAX_WITHOUT * sum(map(len, parts)):
         return list(parts)
-    found = _bold(parts, bold) or _worded(parts)
+    found = _bold(parts, bold) or ({} if are_styled else _worded(parts))
+    if are_styled and len(found) <= 2 * len(own):
+        return list(parts)
+    above = 0 if are_styled else len(own)
     return [
-        f"{'#' * min(own + found[place], MAX_LEVEL)} {part}" if place in found else part
+        f"{'#' * min(above + found[place], MAX_LEVEL)} {part}" if place in found else part
         for place, part in enumerate(parts)
     ]
+
+
+def _longest(parts: Sequence[str], own: Sequence[int]) -> int:
+    """The characters of the longest stretch without a heading of its own."""
+    return max(sum(map(len, parts[start:end])) for start, end in pairwise([0, *own, len(parts)]))
 
 
 def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:

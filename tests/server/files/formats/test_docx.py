@@ -171,6 +171,40 @@ def test_numbered_items_keep_their_numbers() -> None:
     assert read(FILE, buffer.getvalue()).text == "1. Boil\n2. Pour\n"
 
 
+LEGAL = """
+<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">
+<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:lvlText w:val="%1"/></w:lvl>
+<w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>
+<w:lvl w:ilvl="2"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl>
+<w:lvl w:ilvl="3"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%4."/></w:lvl></w:abstractNum>
+<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num></w:numbering>"""
+
+
+def test_numbers_of_headings_and_clauses_are_as_word_shows_them() -> None:
+    def numbered(words: str, level: int, style: str = "", number: int = 5) -> str:
+        numbers = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
+        named = f'<w:pStyle w:val="{style}"/>' if style else ""
+        return f"<w:p><w:pPr>{named}{numbers}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
+
+    body = "".join(
+        (
+            numbered("Lease", 0, "Heading1"),
+            numbered("Rent", 1, "Heading2"),
+            numbered("in advance;", 2),
+            numbered("in full.", 2),
+            numbered("Always.", 3),
+            numbered("Not in a list.", 0, number=0),
+            numbered("Repairs", 1, "Heading2"),
+            numbered("by the owner.", 2),
+        )
+    )
+    found = read(FILE, with_body(body, {"word/numbering.xml": LEGAL.lstrip()}))
+    assert found.text == (
+        "# 1 Lease\n\n## 1.1 Rent\n\n    - (a) in advance;\n    - (b) in full.\n      - I. Always.\n\n"
+        "Not in a list.\n\n## 1.2 Repairs\n\n    - (a) by the owner.\n"
+    )
+
+
 def test_notes_follow_the_text_with_their_marks() -> None:
     main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -21,6 +21,13 @@ def test_bold_paragraphs_between_others_are_headings_below_the_title() -> None:
     assert marked(["# House rules", *parts], {1, 3}) == ["# House rules", "## Quiet hours", "## Water"]
 
 
+def test_bold_paragraphs_are_headings_beside_a_few_styled_ones() -> None:
+    rest = [part for name in ("Noise", "Water", "Waste", "Pets", "Fees") for part in (name, SAID)]
+    parts = ["# Contents", "1", "# Charts", *rest]
+    assert len(marked(parts, {3, 5, 7, 9, 11})) == 7
+    assert len(marked(parts[:-4], {3, 5, 7})) == 2  # The styled ones are as many.
+
+
 @pytest.mark.parametrize(
     ("parts", "bold"),
     [
