@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from ragmemory.files.formats.file_text import (
     stated_title,
     table,
 )
+from ragmemory.files.formats.list_numbers import item, written
 from ragmemory.files.formats.sheets import Sheet, add_sheets
 
 if TYPE_CHECKING:
@@ -156,51 +159,75 @@ class _Lists:
     """The numbers of the items of lists."""
 
     def __init__(self, parts: Iterable[Element]) -> None:
-        # The first number of each level that has decimal numbers, by the name of the style and the level.
-        self._first = {
-            (attribute(style, "name"), _count(level, "level")): _count(level, "start-value", MAX_NUMBER)
+        # The numbered levels, by the name of the style and the level.
+        self._levels = {
+            (attribute(style, "name"), _count(level, "level")): level
             for part in parts
             for style in part.iter()
             if local(style.tag) == "list-style"
             for level in style
-            if attribute(level, "num-format") == "1"
+            if attribute(level, "num-format")
         }
         # The last number of each level, by the id and the style of the list.
         self._last: dict[str, dict[int, int]] = {}
 
-    def lines(self, items: Element) -> list[str]:
-        """The items of a list."""
+    def blocks(self, items: Element) -> Iterator[str]:
+        """The items of a list in one block, but numbered headings in blocks of their own."""
         style = attribute(items, "style-name")
         is_continued = attribute(items, "continue-numbering") == "true"
         before = attribute(items, "continue-list") or (style if is_continued else "")
         last = self._last.get(before, {}) if before else {}
         self._last[style] = self._last[attribute(items, "id") or style] = last
-        return self._items(items, style, last, 1)
+        for is_heading, group in groupby(self._items(items, style, last, 1), itemgetter(0)):
+            lines = [line for _, line in group]
+            yield from lines if is_heading else ["\n".join(lines)]
 
-    def _items(self, items: Element, style: str, last: dict[int, int], level: int) -> list[str]:
-        lines: list[str] = []
+    def _items(
+        self, items: Element, style: str, last: dict[int, int], level: int
+    ) -> Iterator[tuple[bool, str]]:
+        """The items of a list, and whether each is a heading."""
         if level > MAX_DEPTH:
-            return lines
-        for item in items:
-            text = one_line(" ".join(_text(part, 0) for part in item if local(part.tag) in ("p", "h")))
+            return
+        for one in items:
+            text = one_line(" ".join(_text(part, 0) for part in one if local(part.tag) in ("p", "h")))
             if text:
-                lines.append(f"{'  ' * (level - 1)}{self._marker(item, style, last, level)} {text}")
-            for inner in item:
+                marker = self._marker(one, style, last, level)
+                heading = next((part for part in one if local(part.tag) == "h"), None)
+                if heading is not None:
+                    number = "" if marker == "-" else marker
+                    yield True, f"{_level(heading)} {one_line(f'{number} {text}')}"
+                else:
+                    yield False, f"{'  ' * (level - 1)}{item(marker)} {text}"
+            for inner in one:
                 if local(inner.tag) == "list":
-                    if attribute(inner, "continue-numbering") != "true":
+                    # A list that only leads to its inner one continues it.
+                    if text and attribute(inner, "continue-numbering") != "true":
                         last.pop(level + 1, None)
-                    lines += self._items(inner, attribute(inner, "style-name", style), last, level + 1)
-        return lines
+                    yield from self._items(inner, attribute(inner, "style-name", style), last, level + 1)
 
-    def _marker(self, item: Element, style: str, last: dict[int, int], level: int) -> str:
+    def _marker(self, one: Element, style: str, last: dict[int, int], level: int) -> str:
         """The bullet or number of the next item."""
-        for deeper in [one for one in last if one > level]:
+        for deeper in [other for other in last if other > level]:
             del last[deeper]
-        first = self._first.get((style, level))
-        if first is None or local(item.tag) == "list-header":
+        own = self._levels.get((style, level))
+        if own is None or local(one.tag) == "list-header":
             return "-"
-        last[level] = _count(item, "start-value", MAX_NUMBER, last.get(level, first - 1) + 1)
-        return f"{last[level]}."
+        first = _count(own, "start-value", MAX_NUMBER)
+        last[level] = _count(one, "start-value", MAX_NUMBER, last.get(level, first - 1) + 1)
+        numbers = []
+        for other in range(max(1, level + 1 - _count(own, "display-levels")), level + 1):
+            outer = self._levels.get((style, other))
+            if outer is not None:
+                number = last.get(other, _count(outer, "start-value", MAX_NUMBER))
+                numbers.append(written(number, attribute(outer, "num-format")))
+        suffix = attribute(own, "num-suffix", "" if len(numbers) > 1 else ".")
+        return f"{attribute(own, 'num-prefix')}{'.'.join(numbers)}{suffix}"
+
+
+def _level(heading: Element) -> str:
+    """The mark of a heading in Markdown."""
+    level = attribute(heading, "outline-level", "1")
+    return "#" * min(int(level) if level.isdecimal() else 1, 6)
 
 
 def _bold_styles(parts: Iterable[Element]) -> set[str]:
@@ -238,13 +265,12 @@ def _blocks(
         if name in LEFT_OUT or depth > MAX_DEPTH:
             continue
         if name == "h":
-            level = attribute(element, "outline-level", "1")
             if title := one_line(_text(element, 0)):
-                yield f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}", False
+                yield f"{_level(element)} {title}", False
         elif name == "p":
             yield _text(element, 0), _is_bold(element, bold)
         elif name == "list":
-            yield "\n".join(lists.lines(element)), False
+            yield from ((block, False) for block in lists.blocks(element))
         elif name == "table":
             yield "\n".join(table(spread(map(_cells, _own_rows(element))))), False
         else:

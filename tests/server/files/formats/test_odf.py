@@ -83,6 +83,41 @@ def test_nested_lists_have_the_numbers_of_their_level() -> None:
     assert rules(body) == f"1. a{lines}2. b{lines}"
 
 
+def test_headings_in_lists_are_headings_with_the_numbers_of_the_list() -> None:
+    levels = (
+        '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>'
+        '<text:list-level-style-number text:level="2" style:num-format="1" text:display-levels="2"/>'
+        '<text:list-level-style-number text:level="3" style:num-format="a" style:num-prefix="("'
+        ' style:num-suffix=")"/>'
+    )
+    continued = ' text:continue-numbering="true"'
+
+    def numbered(text: str, level: int, about: str = continued) -> str:
+        inner = f"<text:list-item>{text}</text:list-item>"
+        for _ in range(level - 1):
+            inner = f"<text:list-item><text:list>{inner}</text:list></text:list-item>"
+        return f'<text:list text:style-name="Law"{about}>{inner}</text:list>'
+
+    def heading(title: str, level: int) -> str:
+        return f'<text:h text:outline-level="{level}">{title}</text:h>'
+
+    body = "".join(
+        (
+            numbered(heading("Lease", 1), 1, ""),
+            numbered(heading("Rent", 2), 2),
+            numbered("<text:p>in advance;</text:p>", 3),
+            numbered("<text:p>in full.</text:p>", 3),
+            numbered(heading("Repairs", 2), 2),
+        )
+    )
+    styles = f'<text:list-style style:name="Law">{levels}</text:list-style>'
+    found = read(FILE, archive(odf_members("text", f"<office:text>{body}</office:text>", styles)))
+    assert found.text == (
+        "# 1. Lease\n\n## 1.1 Rent\n\n    - (a) in advance;\n\n    - (b) in full.\n\n## 1.2 Repairs\n"
+    )
+    assert [label for _, label in found.places][-1] == "1. Lease > 1.2 Repairs"
+
+
 def test_the_styles_of_lists_may_be_those_of_the_user() -> None:
     styles = odf_members("text", "")["content.xml"].replace(
         "<office:automatic-styles>",
