@@ -33,8 +33,16 @@ HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 # Elements around paragraphs, rows and cells.
 WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"))
 # Elements whose text is not shown, or repeats that of a sibling in another form.
-LEFT_OUT = frozenset(("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", "instrText", "Fallback"))
+LEFT_OUT = frozenset(
+    (
+        *("pPr", "rPr", "tblPr", "trPr", "tcPr", "del", "moveFrom", "instrText", "Fallback"),
+        *("dPr", "fPr", "naryPr", "radPr", "ctrlPr"),
+    )
+)
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+# The parts of formulas that are not written one after another, and the usual signs around a group.
+FORMULAS = frozenset(("f", "rad", "d", "nary", "sSup", "sSub", "sSubSup", "limLow", "limUpp"))
+DELIMITERS = {"begChr": "(", "endChr": ")"}
 # Levels of nested lists, from 0.
 MAX_LEVEL = 8
 # Upper limits of the styles that one is based on, and of the runs of a heading.
@@ -83,7 +91,7 @@ def read(path: Path, data: bytes) -> FileText:
     document, styles, numberings, notes = open_office(data, KIND, _open)
     builder, title, items = TextBuilder(by_paragraph=True, notes=notes), "", list[str]()
     last = Numbers()
-    for block in _inner(document.element.body, "p", "tbl"):
+    for block in _blocks(document.element.body):
         if local(block.tag) == "tbl":
             builder.add("\n".join(items))
             items = []
@@ -180,6 +188,19 @@ def _inner(element: Element, *names: str) -> Iterator[Element]:
             yield child
         elif name in WRAPPERS:
             yield from _inner(child, *names)
+
+
+def _blocks(element: Element, depth: int = 0) -> Iterator[Element]:
+    """The paragraphs and tables; a table without a row with several texts is a frame around those in it."""
+    for block in _inner(element, "p", "tbl"):
+        rows = [list(_inner(row, "tc")) for row in _inner(block, "tr")] if depth < MAX_LEVEL else []
+        filled = [[cell for cell in cells if _text(cell).strip()] for cells in rows]
+        if local(block.tag) == "tbl" and rows and all(len(cells) <= 1 for cells in filled):
+            for cells in filled:
+                for cell in cells:
+                    yield from _blocks(cell, depth + 1)
+        else:
+            yield block
 
 
 def _children(element: Iterable[Element]) -> dict[str, Element]:
@@ -296,8 +317,41 @@ def _unshifted(parts: Iterable[Element]) -> Iterator[str]:
             yield CHARACTERS[name]
         elif name == "p":
             yield from ("\n", _text(child), "\n")
+        elif name in FORMULAS and "/math}" in child.tag:
+            yield _formula(name, child)
         elif name not in LEFT_OUT:
             yield from _pieces(child)
+
+
+def _formula(name: str, formula: Element) -> str:
+    """A part of a formula in one line: "x²", "(a+b)/2", "√(x)", "∑_{k=1}^{n}"."""
+    if name == "d":
+        signs = _properties(formula, "dPr")
+        begin, end = (_value(signs[kind]) if kind in signs else usual for kind, usual in DELIMITERS.items())
+        return f"{begin}{', '.join(_text(part) for part in _inner(formula, 'e'))}{end}"
+    parts = {local(part.tag): _text(part).strip() for part in formula}
+    base, over, under = (parts.get(kind, "") for kind in ("e", "sup", "sub"))
+    if name == "f":
+        return "/".join(_bracketed(parts.get(kind, "")) for kind in ("num", "den"))
+    if name == "rad":
+        degree = _script(parts.get("deg", ""), is_raised=True)
+        return f"{degree}√({base})"
+    if name == "nary":
+        sign = _properties(formula, "naryPr").get("chr")
+        base, after = "∫" if sign is None else _value(sign), base
+        return f"{base}{_script(under, is_raised=False)}{_script(over, is_raised=True)} {after}"
+    limit = parts.get("lim", "")
+    under, over = (under, over or limit) if name == "limUpp" else (under or limit, over)
+    return f"{base}{_script(under, is_raised=False)}{_script(over, is_raised=True)}"
+
+
+def _bracketed(part: str) -> str:
+    return part if part.isalnum() else f"({part})"
+
+
+def _script(part: str, *, is_raised: bool) -> str:
+    written = shifted(part, is_raised=is_raised)
+    return written if written != part or not part else f"{'^' if is_raised else '_'}{{{part}}}"
 
 
 def _is_struck(run: Element) -> bool:

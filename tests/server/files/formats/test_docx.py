@@ -6,6 +6,7 @@ Covers `office`.
 from __future__ import annotations
 
 import os
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,45 @@ def test_struck_out_text_is_left_out() -> None:
     buffer = BytesIO()
     document.save(buffer)
     assert read(FILE, buffer.getvalue()).text == "Price 70 EUR\n"
+
+
+def test_a_table_without_a_row_of_several_texts_is_a_frame() -> None:
+    def table(*rows: tuple[str, ...]) -> str:
+        cells = ("".join(f"<w:tc>{cell or '<w:p/>'}</w:tc>" for cell in row) for row in rows)
+        return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
+
+    inner = table((text("Day"), text("Hours")), (text("Monday"), text("9–5")))
+    body = table(("", text("Clerk") + text("Full time.")), ("", inner), ("", ""))
+    found = read(FILE, with_body(body))
+    assert found.text == "Clerk\n\nFull time.\n\n| Day | Hours |\n| --- | --- |\n| Monday | 9–5 |\n"
+
+
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("A=π<m:sSup><m:e>r</m:e><m:sup>2</m:sup></m:sSup>", "A=πr²"),
+        ("<m:sSub><m:e>x</m:e><m:sub>max</m:sub></m:sSub>", "x_{max}"),
+        ("<m:f><m:num>a+b</m:num><m:den>2</m:den></m:f>", "(a+b)/2"),
+        ("f<m:d><m:e>x</m:e></m:d>=<m:rad><m:deg/><m:e>x</m:e></m:rad>", "f(x)=√(x)"),
+        (
+            '<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>k=1</m:sub><m:sup>n</m:sup><m:e>k</m:e>'
+            "</m:nary>",
+            "∑_{k=1}ⁿ k",
+        ),
+        ("<m:limLow><m:e>lim</m:e><m:lim>n→∞</m:lim></m:limLow>", "lim_{n→∞}"),
+    ],
+)
+def test_formulas_are_written_in_one_line(formula: str, shown: str) -> None:
+    written = re.sub(r"(?<=>)([^<>]+)(?=<)|^[^<>]+", r"<m:r><m:t>\g<0></m:t></m:r>", formula)
+    body = f'<w:p><m:oMath xmlns:m="{MATH}">{written}</m:oMath></w:p>'
+    assert read(FILE, with_body(body)).text == f"{shown}\n"
+
+
+def test_nested_formulas_take_no_exponential_time() -> None:
+    depth = 60
+    inner = "<m:d><m:e>" * depth + "<m:r><m:t>x</m:t></m:r>" + "</m:e></m:d>" * depth
+    found = read(FILE, with_body(f'<w:p><m:oMath xmlns:m="{MATH}">{inner}</m:oMath></w:p>'))
+    assert found.text == f"{'(' * depth}x{')' * depth}\n"
