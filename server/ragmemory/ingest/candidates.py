@@ -34,6 +34,8 @@ SHORT_LINE = 60
 # A title in several lines has at most this many, of which all but the last are at least this long.
 MAX_LINES, LONG_LINE = 3, 45
 MAX_QUESTION = 300
+# Characters of a rule that separates sections.
+MIN_RULE = 20
 # In a text with headings at the left margin, such as a manual page: the minimum share of indented lines, of
 # paragraphs at the margin, and of paragraphs at the indentation of the body.
 INDENTED = 0.5
@@ -44,6 +46,8 @@ SAMPLE = 100_000
 
 # At least three equal characters, below or above a title.
 RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
+# "1. Introduction     *intro*"
+LINK_MARKS = re.compile(r"[ \t]{2,}(?:\*[^\s*]{1,60}\*[ \t]*){1,4}$")
 # Of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
 ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)]|\d[\w.)-]{0,5})[ \t]+")
 # Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
@@ -182,7 +186,9 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
         under, last = line_at(text, below_end)
         is_closed = (other := RULE.match(under)) and other[1] == rule[1] and _is_as_long(below, under)
         title = _underlined(below)
-        if not (is_closed and is_title(title)):
+        if not is_closed:
+            return _below_rule(text, start, rule, below) if not under.strip() else None
+        if not is_title(title):
             return None
         return Candidate(start, last, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
     rule = RULE.match(below)
@@ -213,6 +219,18 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if (found := EMPHASIZED.match(line)) and is_title(found[2]) and not below.strip():
         return Candidate(start, end, "emphasis", 0, squeezed(found[2]).rstrip("."))
     return _worded(text, start, end, line, below, body)
+
+
+def _below_rule(text: str, start: int, rule: re.Match[str], line: str) -> Candidate | None:
+    """A title alone below a long rule, without the marks for links at its right in a help file."""
+    line = LINK_MARKS.sub("", line)
+    if len(rule[0].strip()) < MIN_RULE or not is_title(line.strip()):
+        return None
+    end = line_at(text, line_at(text, start)[1])[1]
+    one = _numbered(text, start, end, line, "")
+    is_one = one is not None and one.family == "number" and one.end > one.start
+    rest = one if one and is_one else Candidate(start, end, "underlined", f"{rule[1]}  ", squeezed(line))
+    return rest._replace(start=start, end=end, rule=rule[1])
 
 
 def _release(start: int, end: int, line: str, below: str) -> Candidate | None:

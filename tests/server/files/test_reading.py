@@ -67,6 +67,12 @@ def test_the_source_of_a_manual_page_is_named() -> None:
     assert not read(Path("cup.1"), b"'Twas a page.\n.TH begins it.\n").note
 
 
+def test_letters_struck_over_and_colours_of_a_terminal_are_plain_text() -> None:
+    rest = b"Nothing else is to be seen in this line, nor in any other line.\n" * 3
+    data = b"W\bWr\bri\bit\bte\be _\bM_\be\n\x1b[1;31mFAILED\x1b[0m 3 tests\n" + rest
+    assert read(Path("a.log"), data).text == "Write Me\nFAILED 3 tests\n" + rest.decode()
+
+
 def test_the_data_of_images_in_markdown_is_left_out() -> None:
     data = "data:image/png;base64,iVBORw0KGgo/+AAA=="
     source = f"See ![a pic]({data} 'tea').\n\n[image1]: <{data}>\n<img src=\"{data}\">\nEnd.\n"

@@ -803,3 +803,49 @@ def test_numbered_clauses_of_a_licence_but_not_the_items_of_lists() -> None:
     assert found == ["TERMS AND CONDITIONS", *"01234", "NO WARRANTY", "5", "END OF TERMS"]
     assert headings(f"{clauses}\n\nOf these:\n\n{clause.format(1)}\n\n{clause.format(2)}\n") == []
     assert headings("\n\n".join(f"{number}. Mix the flour and the eggs." for number in range(9))) == []
+
+
+def test_titles_below_a_long_rule_also_with_the_marks_of_a_help_file() -> None:
+    rule = "=" * 78
+    text = f"""
+Automatic commands
+
+1. Introduction             |intro|
+2. Removing them            |remove|
+3. Groups                   |groups|
+
+{rule}
+1. Introduction                                                 *intro*
+
+You can specify commands to be executed.
+
+{rule}
+2. Removing them                                *remove* *E203*
+
+Remove them all.
+
+{rule}
+3. Groups                                                       *groups*
+
+They have names.
+"""
+    assert paths(text) == ["1. Introduction", "2. Removing them", "3. Groups"]
+    dashes = "-" * 40
+    news = f"""
+* fix parsing of names
+
+{dashes}
+Sed 4.2.1
+
+* fix security
+
+{dashes}
+Sed 4.2
+
+* now released under GPLv3
+
+{dashes}
+Written by Ada, who lives in a house with a garden,
+and by Bo.
+"""
+    assert paths(news) == ["Sed 4.2.1", "Sed 4.2"]

@@ -1,4 +1,4 @@
-"""Plain text, Markdown and source code, unchanged but for the data of images in Markdown."""
+"""Plain text, Markdown and source code, unchanged but for data of images and signs for a terminal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ ROFF = (
     re.compile(r"^\.[ \t]*(?:TH|Dd)[ \t]+\S", re.MULTILINE),
     re.compile(r"^\.[ \t]*S[Hh]\b", re.MULTILINE),
 )
+# A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
+OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
@@ -29,7 +31,7 @@ STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MU
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
-    text, notes = decoded.text, [decoded.note]
+    text, notes = OVERSTRUCK.sub("", decoded.text) or decoded.text, [decoded.note]
     if is_markdown(path.name):
         text = IMAGE_DATA.sub(r"\1", text)
     elif is_prose(path.name):
