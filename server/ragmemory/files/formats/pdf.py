@@ -201,7 +201,12 @@ def _joined(text: str) -> str:
 
 def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
     """The lines of a page with their font sizes: the smallest of the first, middle and last character."""
-    from pypdfium2.raw import FPDFText_GetFontInfo, FPDFText_GetFontSize, FPDFText_GetFontWeight
+    from pypdfium2.raw import (
+        FPDFText_GetFontInfo,
+        FPDFText_GetFontSize,
+        FPDFText_GetFontWeight,
+        FPDFText_GetUnicode,
+    )
 
     name = create_string_buffer(MAX_FONT_NAME)
 
@@ -211,11 +216,15 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
         return float(FPDFText_GetFontSize(page, place)) + is_bold * BOLD
 
     text: str = page.get_text_range()
-    if len(text) != page.count_chars():  # Offsets in the text do not match character indexes.
-        return
+    # Offsets in the text are those of its characters, unless some are missing: those without a code.
+    if len(text) != page.count_chars():
+        text = "".join(chr(FPDFText_GetUnicode(page, place)) for place in range(page.count_chars()))
     for found in LINE.finditer(text):
         places = found.start(), (found.start() + found.end()) // 2, found.end() - 1
-        yield Line(found[0], round(min(size(place) for place in places if not text[place].isspace()), 1))
+        yield Line(
+            found[0].replace("\0", ""),
+            round(min(size(place) for place in places if not text[place].isspace()), 1),
+        )
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:

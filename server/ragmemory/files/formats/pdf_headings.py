@@ -38,6 +38,7 @@ NUMBER = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?\s")
 LEADING_NUMBER = re.compile(r"[\W\d_]*|(?:appendix|chapter|part|kapitel|anhang)?[\W\d_]*[a-z]?[\W\d_]*")
 LEADING_DIGITS = re.compile(r"(?:appendix|chapter|part|kapitel|anhang)?\d*")
 PAGE = re.compile(r"\d{1,5}", re.ASCII)
+ENTRY = re.compile(r"(.*\S) \d{1,4}", re.ASCII)
 # "Figure 5.1. The Chart Of Accounts"
 CAPTION = re.compile(rf"{COUNTED.pattern}\.?\s+\d", re.IGNORECASE)
 
@@ -167,6 +168,9 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     larger = {size for size in sizes if size >= body + LARGER and sizes[size] <= MAX_LARGE * sizes.total()}
     found = [one for number, lines in enumerate(pages) for one in _blocks(number, lines, larger)]
     found = [one for run in _runs(found) if len(run) < MAX_LISTED for one in run]
+    # Entries of a table of contents.
+    titles = {heading.title for _, heading in found}
+    found = [one for one in found if not (entry := ENTRY.fullmatch(one[1].title)) or entry[1] not in titles]
     # Bold remarks in the size of the text, such as "Note".
     bold = round(body + BOLD, 1)
     remarks = Counter(heading.title for size, heading in found if size == bold)

@@ -173,6 +173,29 @@ def test_bold_lines_in_the_size_of_the_text_are_headings_but_no_remarks() -> Non
     ]
 
 
+def test_pages_with_characters_that_have_no_code_have_headings() -> None:
+    lines = (14, "Sets"), (10, f"{SAID} \0"), (14, "Maps"), (10, SAID), (10, SAID)
+    assert "# Sets\n" in read(PAPER, pdf([sized(*lines)])).text
+
+
+def test_bold_entries_of_a_table_of_contents_are_no_headings() -> None:
+    bold = "Contents\n1 Sets 2\n2 Maps 2\n1 Sets\n2 Maps"
+    lines = (
+        *("Contents", "1 Sets 2", "1.1 Small ones . . . . 2", "2 Maps 2"),
+        SAID,
+        "1 Sets",
+        SAID,
+        "2 Maps",
+        SAID,
+    )
+    text = read(PAPER, pdf([sized(*((10, line) for line in (*lines, SAID, SAID)), bold=bold)])).text
+    assert [line for line in text.split("\n") if line.startswith("#")] == [
+        "# Contents",
+        "# 1 Sets",
+        "# 2 Maps",
+    ]
+
+
 def test_captions_and_running_headers_in_a_large_size_are_no_headings() -> None:
     said = [(10, f"{SAID} {number}") for number in range(4)]
     pages = [
