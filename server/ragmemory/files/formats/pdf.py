@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from ragcommon.files.decoding import NotText
 from ragcommon.text.places import OCR
@@ -43,6 +44,18 @@ if TYPE_CHECKING:
 MAX_PAGES = 10_000
 # A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen.
 DIVIDED = re.compile("[\ufffe\x02](?:\r?\n)?")
+# Accents that TeX prints over the letter after them, and as combining characters; "ı" is the letter i there.
+ACCENTS = {
+    **{"`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "˚": "\u030a"},
+    **{"˝": "\u030b", "ˇ": "\u030c", "˘": "\u0306", "¯": "\u0304", "˙": "\u0307"},
+    **{"¸": "\u0327", "˛": "\u0328"},
+}
+ACCENT = re.compile(f"[{''.join(ACCENTS)}]")
+# The letter may be apart, and an ogonek never begins a word.
+ACCENTED = re.compile(
+    rf"c¸(?!c)|(?:(?<=[^\W\d_]) (?=˛)|(?<=[^\W\d_]) (?={ACCENT.pattern} ))?({ACCENT.pattern}) ?([^\W\d_])"
+)
+MAX_ACCENTS = 50
 # From this many jumps in reading order on, the layout of a page is analysed, and a failure is reported.
 MIN_JUMPS = 3
 MANY_JUMPS = 12
@@ -163,6 +176,14 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
 
     Plain prose is detected by the boxes of its lines: those of all characters take ten times as long.
     """
+    read = _arranged(page)
+    if ACCENT.search(read.text) is None or not _has_overlaid(page):
+        return read
+    lines = [line._replace(text=composed(line.text)) for line in read.lines]
+    return read._replace(text=composed(read.text), lines=lines)
+
+
+def _arranged(page: pypdfium2.PdfTextPage) -> _Page:
     plain: str = page.get_text_bounded()
     lines = list(_lines(page))
     count = page.count_rects()
@@ -173,6 +194,34 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
         return _Page(_joined(plain), True, lines)
     text, unknown = arranged(list(_characters(page)))
     return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
+
+
+def _has_overlaid(page: pypdfium2.PdfTextPage) -> bool:
+    """Whether most accents of a page are printed over the letter after them, and are no apostrophes."""
+    from pypdfium2.raw import FPDFText_GetUnicode
+
+    text = "".join(chr(FPDFText_GetUnicode(page, place)) for place in range(page.count_chars()))
+    found = [
+        (one.start(), one.end() + (text[one.end() : one.end() + 1] == " ")) for one in ACCENT.finditer(text)
+    ]
+    overlaid = 0
+    for place, following in found[:MAX_ACCENTS]:
+        if following < len(text):
+            accent, letter = page.get_charbox(place), page.get_charbox(following)
+            overlaid += letter[0] < (accent[0] + accent[2]) / 2 < letter[2]
+    return 2 * overlaid > min(len(found), MAX_ACCENTS)
+
+
+def composed(text: str) -> str:
+    """The text with accents in their letters: "instalaci´on" is "instalación"."""
+
+    def letter(found: re.Match[str]) -> str:
+        if not found[1]:
+            return "ç"
+        one = normalize("NFC", found[2].replace("ı", "i") + ACCENTS[found[1]])
+        return one if len(one) == 1 else found[0]
+
+    return ACCENTED.sub(letter, text)
 
 
 def _without(page: _Page, head: str) -> _Page:

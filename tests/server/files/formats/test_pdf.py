@@ -31,6 +31,28 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["An infor-\nmation."])).text == "An information.\n"
 
 
+def test_accents_printed_over_letters_are_part_of_them() -> None:
+    def shown(apart: int) -> str:
+        text = f"[(Instalaci\xc2) {apart} (on de program\xc8) 333 (as)] TJ"
+        return read(PAPER, pdf([f"BT /F1 12 Tf 72 720 Td {text} ET".encode("cp1252")])).text
+
+    assert shown(333) == "Instalación de programäs\n"
+    assert "´on" in shown(-100)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tr`es fran¸cais, Franc¸ois, ´ıntimo", "très français, François, íntimo"),
+        ("f¨ur ˇzivot, tre ´ s", "für život, treś"),
+        ("stosowan ˛a, najcz˛esciej", "stosowaną, najczęsciej"),
+        ("/˜hgreen, don´t", "/˜hgreen, don´t"),
+    ],
+)
+def test_accents_are_composed_with_the_letter_after_them(text: str, shown: str) -> None:
+    assert module.composed(text) == shown
+
+
 def test_notes_and_comments_on_highlights_follow_the_text_of_their_page() -> None:
     annotations = b"""
         << /Subtype /Text /Rect [0 0 9 9] /Contents (Pethick disagrees,\\r  see box 14.) >>
