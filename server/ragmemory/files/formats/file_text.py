@@ -17,8 +17,9 @@ from ragmemory.ingest.documents import MARKDOWN
 
 # Characters of text per file: about 15,000 pages.
 MAX_CHARACTERS = 32_000_000
-# Control characters except white space, lone surrogates, and noncharacters.
-UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Control characters except white space, lone surrogates, and noncharacters; soft hyphens, word joiners and
+# byte order marks, at which a word would end for the search.
+UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\xad\u2060\ud800-\udfff\ufeff\ufffe\uffff]")
 # Rows are padded to the width of the table unless that makes it this many times larger.
 MAX_PADDED = 4
 # Upper limit of the columns that one cell spans.

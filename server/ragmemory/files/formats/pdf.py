@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     import pypdfium2
 
 MAX_PAGES = 10_000
-# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen.
-DIVIDED = re.compile("[\ufffe\x02](?:\r?\n)?")
+# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
+DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?")
 # Accents that TeX prints over the letter after them, and as combining characters; "ı" is the letter i there.
 ACCENTS = {
     **{"`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "˚": "\u030a"},

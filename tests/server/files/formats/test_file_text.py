@@ -36,6 +36,11 @@ def test_control_characters_and_half_characters_are_removed() -> None:
     assert clean("a\x00b\ud800c\x0cd\r\ne\u2028f\tg") == "abc\nd\ne\nf\tg"
 
 
+def test_signs_within_words_that_are_not_seen_are_removed() -> None:
+    assert clean("\ufeffDie Donau\xaddampf\xadschifffahrt 20\u2060%\n") == "Die Donaudampfschifffahrt 20%\n"
+    assert clean("می\u200cخواهم") == "می\u200cخواهم"  # A sign that is part of the spelling.
+
+
 def test_a_fence_is_longer_than_those_in_the_code() -> None:
     assert fenced("```\nx\n```\n", "md") == "````md\n```\nx\n```\n````"
 
