@@ -55,6 +55,8 @@ MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
 EMPHASIZED = re.compile(r"\s*([_*])(\S[^_*]*)\1\.?\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
+# Of a section below a chapter, which may be as far to the right as the text.
+SECTION = re.compile(r"[ \t]{0,12}\d{1,3}(?:\.\d{1,3}){1,5}\.?[ \t\xa0]+\S")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
 # "Q: Is there …?", "F12. Gibt es …?"
 QUESTION = re.compile(
@@ -154,6 +156,8 @@ def candidates(text: str) -> Iterator[Candidate]:
     """The candidates of a text, in order."""
     starts = list(_starts(text))
     body = _body_indent(text, starts)
+    sections = (line_at(text, start)[0] for start in starts if SECTION.match(text, start))
+    are_inside = all(_indent(line) >= body for line in sections)
     option: int | None = None  # the indentation of the option that is described
     for start, stop in pairwise([*starts, len(text)]):
         at = start
@@ -165,7 +169,7 @@ def candidates(text: str) -> Iterator[Candidate]:
                 if indent >= body:
                     yield Candidate(at, at, "option", option, "")
                 option = None
-            if indent < body or not body:
+            if indent < body or not body or (are_inside and SECTION.match(text, at)):
                 one = _candidate(text, at, body)
             if one:
                 yield one

@@ -237,8 +237,8 @@ def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[
             elif one.key > chain[-1].key and after and _follows(one, after, ()):
                 chain.extend([] if _follows(chain[-1], after, outer) else [one])
         chains.append(chain)
-    # Of two equally long chains, the first is a table of contents.
-    return max(reversed(chains), key=len, default=[])
+    # Of two equally long chains, the first is a table of contents, unless the other lacks its first chapter.
+    return max(reversed(chains), key=lambda chain: (len(chain), -len(chain[0].key)), default=[])
 
 
 def _counted_either_way(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[Candidate]:

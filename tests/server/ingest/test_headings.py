@@ -849,3 +849,33 @@ Written by Ada, who lives in a house with a garden,
 and by Bo.
 """
     assert paths(news) == ["Sed 4.2.1", "Sed 4.2"]
+
+
+def test_sections_as_far_to_the_right_as_the_text() -> None:
+    text = """
+        1. Introduction
+
+          The project is an association of people. It has a purpose.
+
+          It has rules, too, which all of them follow.
+
+        2. Bodies
+
+          2.1. General rules
+
+          Each decision is made by one of them.
+
+          2.2. Powers
+
+          A body may do what it must.
+
+        3. Voting
+
+          3.1. Quorum
+
+          Half of them vote.
+        """
+    assert paths(text) == [
+        *("1. Introduction", "2. Bodies", "  2.1. General rules", "  2.2. Powers"),
+        *("3. Voting", "  3.1. Quorum"),
+    ]
