@@ -879,3 +879,8 @@ def test_sections_as_far_to_the_right_as_the_text() -> None:
         *("1. Introduction", "2. Bodies", "  2.1. General rules", "  2.2. Powers"),
         *("3. Voting", "  3.1. Quorum"),
     ]
+
+
+def test_releases_whose_version_has_an_epoch() -> None:
+    releases = [f"git (1:2.39.{number}-1) unstable; urgency=medium" for number in (5, 4, 3)]
+    assert paths("\n\n  * New upstream release.\n\n".join([*releases, ""])) == releases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
@@ -18,8 +19,19 @@ PICTURE = re.compile(r"(?<![0-9a-fA-F\r\n])[0-9a-fA-F\r\n]{1000,}+")
 DELETED = re.compile(
     r"\{(?:\\(?!deleted\b)[a-z]+-?\d*|\s)*+\\deleted\b(?:[^{}\\]|\\.|\{[^{}]*+\})*+\}", re.DOTALL
 )
+# The beginning and end of a row, and the end of a paragraph.
+ROWS = re.compile(r"(\\trowd|\\row|\\par)(?![a-z])")
 # The end of a paragraph at the end of a cell, which would be read as one after the row.
 END_IN_CELL = re.compile(r"\\par(?=[\s}]*\\cell\b)")
+
+
+def _in_rows(source: str) -> Iterator[str]:
+    """The source without ends of paragraphs within a row, whose cells may have several paragraphs."""
+    is_in_row = False
+    for part in ROWS.split(source):
+        if part in ("\\trowd", "\\row"):
+            is_in_row = part == "\\trowd"
+        yield " " if is_in_row and part == "\\par" else part
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -29,7 +41,7 @@ def read(path: Path, data: bytes) -> FileText:
     from striprtf.striprtf import rtf_to_text
 
     source = PICTURE.sub("", data.decode("cp1252", errors="replace"))
-    source = END_IN_CELL.sub("", DELETED.sub("", source))
+    source = "".join(_in_rows(END_IN_CELL.sub("", DELETED.sub("", source))))
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
     # Characters beyond U+FFFF come as surrogate pairs.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")

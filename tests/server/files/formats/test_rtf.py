@@ -52,6 +52,12 @@ def test_a_paragraph_that_ends_with_its_cell_stays_in_its_row() -> None:
     assert found.text == "| River | Otters |\n| --- | --- |\n\nEnd.\n"
 
 
+def test_a_cell_may_have_several_paragraphs() -> None:
+    row = rb"\trowd\cellx1\cellx2\intbl Lender\par Bank\par One\cell Borrower\par Ada\cell\row "
+    found = read(FILE, rb"{\rtf1\ansi Loan\par " + row + rb"\pard One\par Two\par}")
+    assert found.text == "Loan\n\n| Lender Bank One | Borrower Ada |\n| --- | --- |\n\nOne\n\nTwo\n"
+
+
 def test_a_large_picture_takes_no_time() -> None:
     picture = rb"{\pict\pngblip " + b"89504e47\n" * 500_000 + b"}"
     assert read(FILE, rb"{\rtf1\ansi Before. " + picture + rb"After.\par}").text == "Before. After.\n"
