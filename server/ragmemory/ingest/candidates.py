@@ -72,8 +72,8 @@ DATED = re.compile(
     r"|\d{1,2}\.?[ \t]+[^\W\d_]{3,9}\.?,?[ \t]+\d{4}|[^\W\d_]{3,9}\.?[ \t]+\d{1,2},[ \t]+\d{4})"
     r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
 )
-# A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14", "git
-# (1:2.39.5-1) unstable". A number alone needs a year, as it may be that of a section.
+# A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14",
+# "git (1:2.39.5-1) unstable". A number alone needs a year, as it may be that of a section.
 VERSION = re.compile(
     r"(?:\*+[ \t]+(?=.*\b(?:release|version|changes)\b))?"
     r"(?P<name>(?:[^\W\d_](?:[\w+-]|\.\w)*,?[ \t]+){1,6}?|(?=v\d|.*\b\d{4}\b))"

@@ -50,7 +50,7 @@ MAX_INHERITED, MAX_RUNS = 10, 20
 # A number with more digits is taken for damage.
 MAX_DIGITS = 6
 # The forms of numbers in lists; others are shown as decimal numbers.
-FORMS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+FORMS = {"decimalZero": "01", "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 BULLETS = frozenset(("bullet", "none"))
 PLACEHOLDER = re.compile("%([1-9])")
 
@@ -61,6 +61,7 @@ class Numbering(NamedTuple):
     start: int = 1
     kind: str = "decimal"
     text: str = ""  # with "%1" for the number of the first level
+    is_legal: bool = False  # all its numbers are decimal
 
 
 # By the list and the level.
@@ -156,6 +157,7 @@ def _numberings(document: Document) -> Numberings:
                     _count(level.get("start"), 1),
                     _value(level.get("numFmt")) or "decimal",
                     _value(level.get("lvlText")),
+                    "isLgl" in level and _is_on(level["isLgl"]),
                 )
                 for at, level in levels.items()
             }
@@ -279,7 +281,8 @@ def _marker(numbering: dict[str, Element], numberings: Numberings, last: Numbers
     def number(placeholder: re.Match[str]) -> str:
         key = name, str(int(placeholder[1]) - 1)
         outer = numberings.get(key, Numbering())
-        return written(last.get(key, outer.start), FORMS.get(outer.kind, "1"))
+        form = FORMS.get(outer.kind, "1") if outer == own or not own.is_legal else "1"
+        return written(last.get(key, outer.start), form)
 
     shown = PLACEHOLDER.sub(number, own.text or f"%{level + 1}.")
     return f"{'  ' * level}{one_line(shown) or '-'}"

@@ -10,8 +10,8 @@ MAX_WRITTEN = 300
 
 
 def written(number: int, form: str) -> str:
-    """A number in the form of "a", "A", "i", "I" or, for any other form, "1"."""
-    shown = str(number)
+    """A number in the form of "a", "A", "i", "I", "01" or, for any other form, "1"."""
+    shown = f"{number:02}" if form == "01" else str(number)
     if form and form in "aA" and 0 < number <= MAX_WRITTEN:
         shown = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif form and form in "iI" and 0 < number <= MAX_WRITTEN:

@@ -206,6 +206,21 @@ def test_numbers_of_headings_and_clauses_are_as_word_shows_them() -> None:
     )
 
 
+def test_sections_of_a_contract_are_decimal_below_roman_articles() -> None:
+    levels = (
+        '<w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1"/></w:lvl>'
+        '<w:lvl w:ilvl="1"><w:numFmt w:val="decimalZero"/><w:isLgl/><w:lvlText w:val="%1.%2"/></w:lvl>'
+    )
+    numbering = LEGAL.replace(LEGAL[LEGAL.index("<w:lvl ") : LEGAL.index("</w:abstractNum>")], levels)
+    body = "".join(
+        f'<w:p><w:pPr><w:outlineLvl w:val="{level}"/><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="5"/>'
+        f"</w:numPr></w:pPr><w:r><w:t>{title}</w:t></w:r></w:p>"
+        for level, title in ((0, "Terms"), (0, "Rent"), (1, "Amount"))
+    )
+    found = read(FILE, with_body(body, {"word/numbering.xml": numbering.lstrip()}))
+    assert found.text == "# Article I Terms\n\n# Article II Rent\n\n## 2.01 Amount\n"
+
+
 def test_notes_follow_the_text_with_their_marks() -> None:
     main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
