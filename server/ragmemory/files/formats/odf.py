@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -37,6 +37,7 @@ MAX_ROWS = 1_000_000
 MAX_NUMBER = 999_999
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 HEADING = re.compile("#{1,6} ")
+BULLET = "-"
 BOLD = frozenset(("bold", "600", "700", "800", "900"))
 CELLS = frozenset(("table-cell", "covered-table-cell"))
 LEFT_OUT = frozenset(
@@ -158,18 +159,44 @@ def _notes(content: Element) -> dict[str, str]:
 class _Lists:
     """The numbers of the items of lists."""
 
-    def __init__(self, parts: Iterable[Element]) -> None:
+    def __init__(self, parts: Sequence[Element]) -> None:
         # The numbered levels, by the name of the style and the level.
         self._levels = {
             (attribute(style, "name"), _count(level, "level")): level
             for part in parts
             for style in part.iter()
-            if local(style.tag) == "list-style"
+            if local(style.tag) in ("list-style", "outline-style")
             for level in style
             if attribute(level, "num-format")
         }
+        self._outline = next(
+            (
+                attribute(style, "name")
+                for part in parts
+                for style in part.iter()
+                if local(style.tag) == "outline-style"
+            ),
+            "",
+        )
+        # The styles of headings without the numbers of the outline.
+        self._unnumbered = {
+            attribute(style, "name")
+            for part in parts
+            for style in part.iter()
+            if local(style.tag) == "style" and attribute(style, "list-style-name", "-") == ""
+        }
         # The last number of each level, by the id and the style of the list.
         self._last: dict[str, dict[int, int]] = {}
+
+    def heading(self, heading: Element) -> str:
+        """A heading outside of lists, with its number if the outline of the document has numbers."""
+        level = attribute(heading, "outline-level", "1")
+        number = ""
+        if attribute(heading, "style-name") not in self._unnumbered and level.isdecimal():
+            is_none = attribute(heading, "is-list-header") == "true"
+            last = self._last.setdefault(f"{self._outline} outline", {})
+            number = "" if is_none else self._marker(heading, self._outline, last, min(int(level), MAX_DEPTH))
+        return f"{_level(heading)} {one_line(f'{number.removeprefix(BULLET)} {_text(heading, 0)}')}"
 
     def blocks(self, items: Element) -> Iterator[str]:
         """The items of a list in one block, but numbered headings in blocks of their own."""
@@ -194,7 +221,7 @@ class _Lists:
                 marker = self._marker(one, style, last, level)
                 heading = next((part for part in one if local(part.tag) == "h"), None)
                 if heading is not None:
-                    number = "" if marker == "-" else marker
+                    number = "" if marker == BULLET else marker
                     yield True, f"{_level(heading)} {one_line(f'{number} {text}')}"
                 else:
                     yield False, f"{'  ' * (level - 1)}{item(marker)} {text}"
@@ -211,7 +238,7 @@ class _Lists:
             del last[deeper]
         own = self._levels.get((style, level))
         if own is None or local(one.tag) == "list-header":
-            return "-"
+            return BULLET
         first = _count(own, "start-value", MAX_NUMBER)
         last[level] = _count(one, "start-value", MAX_NUMBER, last.get(level, first - 1) + 1)
         numbers = []
@@ -220,7 +247,7 @@ class _Lists:
             if outer is not None:
                 number = last.get(other, _count(outer, "start-value", MAX_NUMBER))
                 numbers.append(written(number, attribute(outer, "num-format")))
-        suffix = attribute(own, "num-suffix", "" if len(numbers) > 1 else ".")
+        suffix = attribute(own, "num-suffix", "" if len(numbers) > 1 or style == self._outline else ".")
         return f"{attribute(own, 'num-prefix')}{'.'.join(numbers)}{suffix}"
 
 
@@ -265,8 +292,8 @@ def _blocks(
         if name in LEFT_OUT or depth > MAX_DEPTH:
             continue
         if name == "h":
-            if title := one_line(_text(element, 0)):
-                yield f"{_level(element)} {title}", False
+            if _text(element, 0).strip():
+                yield lists.heading(element), False
         elif name == "p":
             yield _text(element, 0), _is_bold(element, bold)
         elif name == "list":

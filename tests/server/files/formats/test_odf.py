@@ -83,6 +83,26 @@ def test_nested_lists_have_the_numbers_of_their_level() -> None:
     assert rules(body) == f"1. a{lines}2. b{lines}"
 
 
+def test_headings_have_the_numbers_of_the_outline() -> None:
+    level = '<text:outline-level-style text:level="{}" style:num-format="1"{}/>'
+    styles = (
+        '<text:outline-style style:name="Outline">'
+        + level.format(1, "")
+        + level.format(2, ' text:display-levels="2"')
+        + '</text:outline-style><style:style style:name="Preface" style:list-style-name=""/>'
+    )
+    heading = '<text:h text:outline-level="{}"{}>{}</text:h>'
+    body = (
+        heading.format(1, ' text:style-name="Preface"', "Preface")
+        + heading.format(1, "", "Kites")
+        + heading.format(2, "", "Tails")
+        + heading.format(2, ' text:is-list-header="true"', "A note")
+        + heading.format(2, "", "Lines")
+    )
+    found = read(FILE, archive(odf_members("text", f"<office:text>{body}</office:text>", styles)))
+    assert found.text == "# Preface\n\n# 1 Kites\n\n## 1.1 Tails\n\n## A note\n\n## 1.2 Lines\n"
+
+
 def test_headings_in_lists_are_headings_with_the_numbers_of_the_list() -> None:
     levels = (
         '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>'
