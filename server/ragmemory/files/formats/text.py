@@ -31,7 +31,9 @@ STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MU
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
-    text, notes = OVERSTRUCK.sub("", decoded.text) or decoded.text, [decoded.note]
+    text, notes = decoded.text, [decoded.note]
+    if path.suffix.lower() not in MARKDOWN_NAMES:  # which people write
+        text = OVERSTRUCK.sub("", text) or text
     if is_markdown(path.name):
         text = IMAGE_DATA.sub(r"\1", text)
     elif is_prose(path.name):
