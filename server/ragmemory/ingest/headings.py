@@ -231,7 +231,7 @@ def _counted(members: Sequence[Candidate], outer: Sequence[int] | None) -> list[
     for first in firsts or [0]:
         chain: list[Candidate] = []
         for one, after in zip_longest(members[first:], members[first + 1 :]):
-            if not chain or not one.key or _follows(chain[-1], one, outer):
+            if not chain or _follows(chain[-1], one, outer):
                 chain.append(one)
             # Some were not recognised, or repealed: the next one goes on from here.
             elif one.key > chain[-1].key and after and _follows(one, after, ()):
@@ -248,7 +248,7 @@ def _counted_either_way(members: Sequence[Candidate], outer: Sequence[int] | Non
 
 def _follows(before: Candidate, one: Candidate, outer: Sequence[int] | None) -> bool:
     above, key = before.key, one.key
-    if not above:
+    if not above or not key:
         return True
     begins_again = max(key) <= 1 and key != above
     begins_next = 0 < key[0] - above[0] <= MAX_STEP and max(key[1:], default=MAX_STEP) <= 1

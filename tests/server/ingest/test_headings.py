@@ -584,6 +584,11 @@ def test_the_comment_above_a_table_of_settings_belongs_to_it() -> None:
     assert starts == ["[one]", "# Long bans.", "[three]"]
 
 
+def test_a_number_in_words_follows_any_other() -> None:
+    text = "".join(f"Part {number}\n\nIt is said.\n\n" for number in ("1", "2", "9", "Three", "4"))
+    assert paths(text) == ["Part 1", "Part 2", "Part Three", "Part 4"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
