@@ -16,8 +16,10 @@ MIN_LINES = 40
 REGULAR = 0.9
 # Left and right pages may differ.
 STEPS = (1, 2)
-# A line with a number between blank lines.
-LONE = re.compile(r"(?<=\n\n)[^\n]*\d[^\n]*(?=\n[ \t\r\f]*(?:\n|\Z))")
+# A line with a number between blank lines. Possessive, as other lines may be long and full of numbers.
+LONE = re.compile(
+    rf"\n\n(?P<line>(?=[^\n\d]{{0,{MAX_LINE}}}+\d)[^\n]{{1,{MAX_LINE}}}+)(?=\n[ \t\r\f]*+(?:\n|\Z))"
+)
 
 
 def without_page_breaks(text: str) -> str:
@@ -28,11 +30,12 @@ def without_page_breaks(text: str) -> str:
     lone: dict[str, list[int]] = defaultdict(list)
     number, at = 0, 0
     for found in LONE.finditer(text):
-        number, at = number + text.count("\n", at, found.start()), found.start()
-        if len(found[0]) <= MAX_LINE:
-            lone[_key(found[0])].append(number)
+        number, at = number + text.count("\n", at, found.start("line")), found.start("line")
+        lone[_key(found["line"])].append(number)
     lines = text.split("\n")
     pages = [of for of in lone.values() if _are_pages(lines, of)]
+    if not pages:
+        return text
     for number in [number for of in pages for number in (*of, *_neighbours(lines, of))]:
         lines[number] = ""
     return "\n".join(lines)
