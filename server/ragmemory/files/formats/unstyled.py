@@ -54,7 +54,11 @@ def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:
             run.append(place)
             continue
         if len(run) < LISTED:
-            found += [one for one in run if times[parts[one]] < MAX_REPEATED and is_title(parts[one])]
+            found += [
+                one
+                for one in run
+                if times[parts[one]] < MAX_REPEATED and _is_line(parts[one]) and is_title(parts[one])
+            ]
         run = []
     are_some = MIN_EQUAL <= len(found) <= MAX_SHARE * len(parts)
     return dict.fromkeys(found, 1) if are_some else {}
@@ -62,11 +66,19 @@ def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:
 
 def _worded(parts: Sequence[str]) -> dict[int, int]:
     """The level of each part that is a heading by its wording or number, by its place."""
+    # Pages and mail are few parts of many lines; looking through them would be in vain.
+    if sum(map(_is_line, parts)) < MIN_EQUAL:
+        return {}
     starts, at = {}, 0
     for place, part in enumerate(parts):
         starts[at] = place
         at += len(part) + 2
     levels = {starts[mark.start]: mark.level for mark in titles("\n\n".join(parts)) if mark.start in starts}
-    levels = {place: level for place, level in levels.items() if "\n" not in parts[place]}
+    levels = {place: level for place, level in levels.items() if _is_line(parts[place])}
     are_sentences = any(parts[one].endswith(".") and parts[one].count(" ") > MAX_SPACES for one in levels)
     return {} if are_sentences or len(levels) < MIN_EQUAL else levels
+
+
+def _is_line(part: str) -> bool:
+    """Whether a part may be a heading, of which Markdown has one line."""
+    return "\n" not in part and not HEADING.match(part)

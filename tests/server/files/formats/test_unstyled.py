@@ -37,6 +37,7 @@ def test_bold_paragraphs_are_headings_beside_a_few_styled_ones() -> None:
         (["One", "Two", "Three", "Four", SAID, SAID, SAID, SAID, SAID], {0, 1, 2, 3}),  # They are a list.
         (["One", "Two", SAID], {0, 1}),  # Nearly all is bold.
         ([f"{SAID} It goes on.", SAID, f"{SAID} And on.", SAID, SAID], {0, 2}),  # They are sentences.
+        (["Quiet\nhours", SAID, "Cold\nwater", SAID, SAID], {0, 2}),  # They have several lines.
     ],
 )
 def test_other_bold_paragraphs_are_none(parts: list[str], bold: set[int]) -> None:
