@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -35,6 +35,9 @@ MAX_REPEATED = 100
 REPEATED = f"only the first {MAX_REPEATED} of equal rows or cells that follow each other were read"
 MAX_ROWS = 1_000_000
 MAX_NUMBER = 999_999
+# Upper limit of the styles that one is based on.
+MAX_INHERITED = 10
+STYLES = frozenset(("styles", "automatic-styles"))
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 HEADING = re.compile("#{1,6} ")
 BULLET = "-"
@@ -257,34 +260,38 @@ def _level(heading: Element) -> str:
     return "#" * min(int(level) if level.isdecimal() else 1, 6)
 
 
-def _bold_styles(parts: Iterable[Element]) -> set[str]:
-    """The names of the styles that are bold, or inherit that."""
-    styles = {
-        attribute(one, "name"): one for part in parts for one in part.iter() if local(one.tag) == "style"
-    }
-    return {name for name in styles if _is_bold_style(name, styles)}
+def _bold_styles(parts: Iterable[Element]) -> dict[str, bool]:
+    """Whether each style that has a weight, its own or an inherited one, is bold."""
+    groups = (group for part in parts for group in part if local(group.tag) in STYLES)
+    styles = {attribute(one, "name"): one for group in groups for one in group}
+    own = {name: (_own_weight(one), attribute(one, "parent-style-name")) for name, one in styles.items()}
+    weights = {name: _weight(name, own) for name in own}
+    return {name: weight in BOLD for name, weight in weights.items() if weight}
 
 
-def _is_bold_style(name: str, styles: Mapping[str, Element], inherited: int = 0) -> bool:
-    if name not in styles or inherited > MAX_DEPTH:
+def _own_weight(style: Element) -> str:
+    weights = (attribute(one, "font-weight") for one in style if local(one.tag) == "text-properties")
+    return next(filter(None, weights), "")
+
+
+def _weight(name: str, own: Mapping[str, tuple[str, str]], inherited: int = 0) -> str:
+    weight, base = own.get(name, ("", ""))
+    return weight or (_weight(base, own, inherited + 1) if base and inherited < MAX_INHERITED else "")
+
+
+def _is_bold(paragraph: Element, styles: Mapping[str, bool]) -> bool:
+    """Whether a paragraph is bold throughout; `styles`: whether they are bold."""
+    own = styles.get(attribute(paragraph, "style-name"), False)
+    texts = paragraph.text or "", *(one.tail or "" for one in paragraph)
+    if not own and any(map(str.strip, texts)):
         return False
-    weights = [attribute(one, "font-weight") for one in styles[name] if local(one.tag) == "text-properties"]
-    if own := next(filter(None, weights), ""):
-        return own in BOLD
-    return _is_bold_style(attribute(styles[name], "parent-style-name"), styles, inherited + 1)
-
-
-def _is_bold(paragraph: Element, bold: Collection[str]) -> bool:
-    """Whether a paragraph is bold throughout; `bold` are the styles that are."""
-    if attribute(paragraph, "style-name") in bold:
-        return True
-    spans = [one for one in paragraph if _text(one, 0).strip()]
-    own = [paragraph.text or "", *(one.tail or "" for one in paragraph)]
-    return not "".join(own).strip() and all(attribute(one, "style-name") in bold for one in spans)
+    return all(
+        styles.get(attribute(one, "style-name"), own) or not _text(one, 0).strip() for one in paragraph
+    )
 
 
 def _blocks(
-    parent: Iterable[Element], lists: _Lists, bold: Collection[str] = (), depth: int = 0
+    parent: Iterable[Element], lists: _Lists, bold: Mapping[str, bool] = {}, depth: int = 0
 ) -> Iterator[tuple[str, bool]]:
     """The headings, paragraphs, lists and tables of an element as Markdown, and whether they are bold."""
     for element in parent:

@@ -206,9 +206,22 @@ def test_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
         '<text:p><text:span text:style-name="strong">Fees</text:span></text:p><text:p>They are low.</text:p>'
         '<text:p><text:span text:style-name="strong">Note:</text:span> pay.</text:p>'
         '<text:p><text:span text:style-name="T1">Thanks</text:span></text:p>'
+        '<text:p text:style-name="P1"><text:span text:style-name="T1">Yours</text:span></text:p>'
     )
     found = read(Path("a.odt"), archive(odf_members("text", f"<office:text>{body}</office:text>", fonts)))
-    assert found.text == "# Water\n\nIt is cold.\n\n# Fees\n\nThey are low.\n\nNote: pay.\n\nThanks\n"
+    assert (
+        found.text == "# Water\n\nIt is cold.\n\n# Fees\n\nThey are low.\n\nNote: pay.\n\nThanks\n\nYours\n"
+    )
+
+
+def test_styles_that_inherit_in_a_circle_have_no_weight() -> None:
+    fonts = "".join(
+        f'<style:style style:name="P{number}" style:parent-style-name="P{(number + 1) % 3}"/>'
+        for number in range(3)
+    )
+    body = '<text:p text:style-name="P1">Water</text:p><text:p>It is cold.</text:p>' * 3
+    found = read(Path("a.odt"), archive(odf_members("text", f"<office:text>{body}</office:text>", fonts)))
+    assert "#" not in found.text
 
 
 def test_an_entity_is_refused() -> None:
