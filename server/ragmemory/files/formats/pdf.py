@@ -259,21 +259,21 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
 
     name = create_string_buffer(MAX_FONT_NAME)
 
-    def size(place: int) -> float:
-        FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
-        is_bold = b"bold" in name.value.lower() or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
-        return float(FPDFText_GetFontSize(page, place)) + is_bold * BOLD
+    def is_bold(place: int) -> bool:
+        # A longer name is not copied: the buffer would still hold that of another font.
+        size = FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
+        is_named = 0 < size <= MAX_FONT_NAME and b"bold" in name.value.lower()
+        return is_named or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
 
     text: str = page.get_text_range()
     # Offsets in the text are those of its characters, unless some are missing: those without a code.
     if len(text) != page.count_chars():
         text = "".join(chr(FPDFText_GetUnicode(page, place)) for place in range(page.count_chars()))
     for found in LINE.finditer(text):
-        places = found.start(), (found.start() + found.end()) // 2, found.end() - 1
-        yield Line(
-            found[0].replace("\0", ""),
-            round(min(size(place) for place in places if not text[place].isspace()), 1),
-        )
+        middle = (found.start() + found.end()) // 2
+        places = [place for place in (found.start(), middle, found.end() - 1) if not text[place].isspace()]
+        size = round(min(FPDFText_GetFontSize(page, place) for place in places), 1)
+        yield Line(found[0].replace("\0", ""), round(size + BOLD * all(map(is_bold, places)), 1))
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:

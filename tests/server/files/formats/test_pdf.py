@@ -218,6 +218,13 @@ def test_bold_entries_of_a_table_of_contents_are_no_headings() -> None:
     ]
 
 
+def test_a_font_with_a_very_long_name_is_not_as_bold_as_the_one_before() -> None:
+    lines = "Flying", SAID, "Building", SAID, SAID
+    paper = pdf([sized(*((10, line) for line in lines), bold="Flying\nBuilding")])
+    paper = paper.replace(b"/Helvetica >>", b"/Helvetica" + b"x" * 300 + b" >>")
+    assert read(PAPER, paper).text.count("# ") == 2
+
+
 def test_captions_and_running_headers_in_a_large_size_are_no_headings() -> None:
     said = [(10, f"{SAID} {number}") for number in range(4)]
     pages = [
