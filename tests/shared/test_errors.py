@@ -67,10 +67,6 @@ SENTENCES: list[tuple[TemplateError, str]] = [
         "PUT is not allowed here; allowed: POST, GET.",
     ),
     (
-        http_errors.AddressUnusable("127.0.0.1", 80, "permission denied"),
-        "The server cannot listen at 127.0.0.1, port 80: permission denied.",
-    ),
-    (
         http_errors.NotAcceptable(("application/json", "text/event-stream")),
         "The Accept header must list application/json, text/event-stream.",
     ),

@@ -28,9 +28,9 @@ from ragchat.web.programs import Programs
 from ragchat.web.serving import check_protected, limits, page_origins, programs_token, tls
 from ragchat.web.site import Site
 from ragcommon.files.writing import replace_file
+from ragcommon.listening import Listener, bound, listens_on_loopback
 from ragconfig.keys import read_key
 from ragmcp.concurrency import background_task
-from ragmcp.http.listening import Listener, bound, listens_on_loopback
 
 # A private file that sends the browser to the address: other users of this machine could read the key in the
 # arguments of the browser.

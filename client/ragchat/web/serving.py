@@ -10,11 +10,11 @@ from math import ceil
 from ragchat.settings import ConnectionSettings, WebSettings
 from ragchat.web.errors import WebRefused
 from ragcommon.errors import os_reason
+from ragcommon.listening import ConnectionLimits, is_wildcard, listens_on_loopback
 from ragconfig.home import user_path
 from ragconfig.keys import WEB_TOKEN, find_token, stored_token
 from ragconfig.settings import Settings
 from ragmcp.http.access import LOOPBACK
-from ragmcp.http.listening import ConnectionLimits, is_wildcard, listens_on_loopback
 
 _PUBLIC_URL = re.compile(r"https://[^\s/?#@]+/?", re.IGNORECASE)
 

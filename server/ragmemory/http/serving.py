@@ -19,13 +19,7 @@ from msgspec import Struct
 
 from ragcommon import server_note
 from ragcommon.hosts import SERVER_NAME, server_command
-from ragconfig.home import Home
-from ragconfig.keys import HTTP_TOKEN, find_token, stored_token
-from ragconfig.settings import Settings, fingerprint
-from ragmcp.http.access import ANY, Access
-from ragmcp.http.asgi import Endpoint
-from ragmcp.http.limits import HttpLimits
-from ragmcp.http.listening import (
+from ragcommon.listening import (
     ConnectionLimits,
     Listener,
     bound,
@@ -33,6 +27,12 @@ from ragmcp.http.listening import (
     listens_on_loopback,
     raise_descriptor_limit,
 )
+from ragconfig.home import Home
+from ragconfig.keys import HTTP_TOKEN, find_token, stored_token
+from ragconfig.settings import Settings, fingerprint
+from ragmcp.http.access import ANY, Access
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.limits import HttpLimits
 from ragmemory import __version__
 from ragmemory.http.health import why_not_ready
 from ragmemory.http.memories import NamedMemories

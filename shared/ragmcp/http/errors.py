@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ragcommon.errors import StructuredError
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 
 
@@ -158,14 +157,3 @@ class HttpRefused(RagMcpError):
     @property
     def advice(self) -> str:
         return HINTS.get(self.status, "")
-
-
-class AddressUnusable(StructuredError):
-    """The server cannot listen at this address."""
-
-    host: str
-    port: int
-    reason: str
-    code = "ADDRESS_UNUSABLE"
-    sentence = "The server cannot listen at {host}, port {port}: {reason}."
-    hint = "Choose another with --host or --port; port 0 takes any free one."

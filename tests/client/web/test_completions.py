@@ -33,8 +33,8 @@ from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
 from ragchat.web.protocol import Message, dialogue, open_webui_event
 from ragchat.web.site import MAX_BODY, Site
+from ragcommon.listening import ConnectionLimits, Listener, bound
 from ragmcp.concurrency import background_task
-from ragmcp.http.listening import ConnectionLimits, Listener, bound
 from tests.support.browser import serving
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS

@@ -1,6 +1,6 @@
 """The memory over HTTP, through real sockets.
 
-Covers `ragmcp.http.listening`, `metrics`, `page`, `routes` and `serving`.
+Covers `ragcommon.listening`, `metrics`, `page`, `routes` and `serving`.
 """
 
 from __future__ import annotations

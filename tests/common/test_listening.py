@@ -8,8 +8,8 @@ import anyio
 import httpx2
 from starlette.types import Receive, Scope, Send
 
+from ragcommon.listening import AddressUnusable, ConnectionLimits, Listener, bound
 from ragmcp.concurrency import background_task
-from ragmcp.http.listening import ConnectionLimits, Listener, bound
 
 
 async def test_a_request_that_is_open_when_the_server_is_cancelled_ends_before_the_server() -> None:
@@ -43,3 +43,8 @@ async def test_a_request_that_is_open_when_the_server_is_cancelled_ends_before_t
                 await asked.wait()
             assert ended
             await closed.wait()
+
+
+def test_an_address_that_cannot_be_used_is_named() -> None:
+    error = AddressUnusable("127.0.0.1", 80, "permission denied")
+    assert str(error) == "The server cannot listen at 127.0.0.1, port 80: permission denied."

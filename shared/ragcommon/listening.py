@@ -1,4 +1,4 @@
-"""The listening socket, and uvicorn on it, with limits on each connection."""
+"""The listening socket of a program, and uvicorn on it, with limits on each connection."""
 
 from __future__ import annotations
 
@@ -17,13 +17,23 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ragcommon.errors import os_reason
-from ragmcp.http.errors import AddressUnusable
+from ragcommon.errors import StructuredError, os_reason
 
 # Connections that wait to be accepted.
 _BACKLOG = 2048
 # Each connection takes a descriptor, and the usual limit is 1,024.
 _DESCRIPTORS = 65_536
+
+
+class AddressUnusable(StructuredError):
+    """The server cannot listen at this address."""
+
+    host: str
+    port: int
+    reason: str
+    code = "ADDRESS_UNUSABLE"
+    sentence = "The server cannot listen at {host}, port {port}: {reason}."
+    hint = "Choose another with --host or --port; port 0 takes any free one."
 
 
 class ConnectionLimits(Struct, frozen=True):
