@@ -1,12 +1,10 @@
-"""Additions to anyio: repeated events, queues, background tasks, daemon threads, stray cancellations."""
+"""Additions to anyio: repeated events, queues, background tasks, stray cancellations."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from threading import Thread
 from types import coroutine
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +12,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 K = TypeVar("K")
-R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -96,19 +93,6 @@ async def background_task(*functions: Callable[[], Coroutine[Any, Any, None]]) -
         raise failure
 
 
-async def gathered(function: Callable[[T], Awaitable[R]], items: Iterable[T]) -> list[R]:
-    """The results of the function for all items, at the same time, in the order of the items."""
-    results: dict[int, R] = {}
-
-    async def add(place: int, item: T) -> None:
-        results[place] = await function(item)
-
-    async with anyio.create_task_group() as tasks:
-        for place, item in enumerate(items):
-            tasks.start_soon(add, place, item)
-    return [results[place] for place in sorted(results)]
-
-
 @coroutine
 def observe_blocking(
     work: Coroutine[Any, Any, T], on_wait: Callable[[], None], on_end: Callable[[], None]
@@ -133,21 +117,3 @@ def observe_blocking(
         return result
     finally:
         on_end()
-
-
-async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """The result of a function that may compute for seconds. Cancelling the wait does not stop it.
-
-    A program that exits waits for anyio's worker threads, but not for daemon threads.
-    """
-    result: Future[T] = Future()
-    result.set_running_or_notify_cancel()
-
-    def compute() -> None:
-        try:
-            result.set_result(function())
-        except Exception as error:
-            result.set_exception(error)
-
-    Thread(target=compute, daemon=True).start()
-    return await asyncio.wrap_future(result)

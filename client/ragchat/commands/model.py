@@ -18,10 +18,10 @@ from ragchat.llm.discovery import AUTO, choose, same_tag, with_tag
 from ragchat.llm.servers import ModelServer, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
+from ragcommon.concurrency import gathered
 from ragcommon.files.uris import without_userinfo
 from ragconfig.keys import OPENAI_URL
 from ragconfig.writing import Value
-from ragmcp.concurrency import gathered
 
 KEYS = ("model.name", "model.base_url")
 OLLAMA = "Ollama"

@@ -83,7 +83,7 @@ def confirm(question: str) -> bool:
 
 async def read_line(question: str) -> str | None:
     """A line that the user types, or None at the end of stdin. The event loop runs on; may be cancelled."""
-    from ragmcp.concurrency import in_daemon_thread
+    from ragcommon.concurrency import in_daemon_thread
 
     sys.stderr.write(question)
     sys.stderr.flush()

@@ -15,9 +15,9 @@ from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, existing_file, new_file
+from ragcommon.concurrency import in_daemon_thread
 from ragcommon.text.rules import counted
 from ragconfig.home import user_path
-from ragmcp.concurrency import in_daemon_thread
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient

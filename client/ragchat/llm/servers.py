@@ -17,9 +17,9 @@ from ragchat.llm.errors import ModelError
 from ragchat.llm.ollama import LIST_SECONDS
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
+from ragcommon.concurrency import gathered
 from ragcommon.files.uris import without_userinfo
 from ragconfig.keys import OPENAI_URL, read_key
-from ragmcp.concurrency import gathered
 
 # Where programs listen unless they are told otherwise.
 USUAL = (

@@ -21,7 +21,7 @@ from ragchat.turn.rounds import Answerer, Exchange, Rounds
 from ragchat.turn.types import Turn
 from ragchat.turn.why import flaws
 from ragchat.uris import short_uri
-from ragmcp.concurrency import in_daemon_thread
+from ragcommon.concurrency import in_daemon_thread
 
 
 async def generate(

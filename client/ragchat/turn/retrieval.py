@@ -16,7 +16,7 @@ from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import as_candidate
-from ragmcp.concurrency import gathered
+from ragcommon.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.memory.types import ToolResult

@@ -19,8 +19,8 @@ from ragchat.servers.tools import OfferedTool, may_be_of
 from ragchat.turn.approval import Approve, Decision, PermissionRequest, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import HOST, ToolSearch, as_function, cost
+from ragcommon.concurrency import gathered
 from ragcommon.hosts import SERVER_NAME
-from ragmcp.concurrency import gathered
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager

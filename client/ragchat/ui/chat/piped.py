@@ -18,8 +18,8 @@ from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
+from ragcommon.concurrency import in_daemon_thread
 from ragcommon.errors import os_reason
-from ragmcp.concurrency import in_daemon_thread
 
 _READ_BYTES = 1 << 16
 MAX_LINE = 1_000_000  # characters; more than any model reads at once
