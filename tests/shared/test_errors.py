@@ -14,6 +14,7 @@ from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import access
 from ragmcp.http import errors as http_errors
 from ragmcp.http.reach import AddressRefused
+from ragmcp.oauth import bearer
 from ragmcp.oauth import errors as oauth_errors
 from ragmcp.protocol.jsonrpc import error_object
 
@@ -99,12 +100,11 @@ SENTENCES: list[tuple[TemplateError, str]] = [
         access.OriginNotAllowed("https://evil.example"),
         "Pages from 'https://evil.example' may not use this server.",
     ),
-    (access.Unauthorized("none was sent"), "This server requires its token: none was sent."),
+    (bearer.Unauthorized("none was sent"), "This server requires its token: none was sent."),
     (
-        access.InsufficientScope("undo_writes", "write"),
+        bearer.InsufficientScope("undo_writes", "write"),
         "This token may not use undo_writes, which needs the right 'write'.",
     ),
-    (access.RateLimited(3), "Too many requests; try again in 3 s."),
     (
         errors.ServerUnreachable("http://127.0.0.1:1/mcp", "nothing listens there"),
         "The server at http://127.0.0.1:1/mcp cannot be reached: nothing listens there.",

@@ -26,11 +26,11 @@ from starlette.responses import JSONResponse, Response
 from ragconfig.errors import SettingsError
 from ragconfig.settings import Settings
 from ragmcp.concurrency import background_task
-from ragmcp.http.access import InsufficientScope, Unauthorized, bearer_token
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.errors import ServerLeaving
 from ragmcp.http.exchange import USER, App, Message, Receive, Scope, Send, respond, respond_error
 from ragmcp.http.limits import HttpLimits
+from ragmcp.oauth.bearer import InsufficientScope, Unauthorized, bearer_token
 from ragmcp.server.core import Server
 from ragmcp.server.tools import Tool
 from ragmemory.http.memories_file import Entry, read_memories, token_digest

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note
-from ragmcp.http.access import Access, Guard
+from ragmcp.http.access import Access, Authorize, Guard
 from ragmcp.http.asgi import Endpoint
+from ragmcp.oauth.bearer import SharedToken
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.core import Server
 from ragmemory.http import openapi, page
@@ -36,6 +35,8 @@ def make_app(
     server: Server,
     metrics: Metrics,
     access: Access,
+    limited: Callable[[Authorize | None], Authorize],
+    token: str | None,
     command: Command,
     owner: Endpoint,
     note: Note,
@@ -48,9 +49,9 @@ def make_app(
 
     The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
     a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
-    of the key in `note`. `why_not_ready` returns a sentence, or "".
+    of the key in `note`. `limited` adds the limit on requests. `why_not_ready` returns a sentence, or "".
     """
-    needs_token = access.token is not None
+    needs_token = token is not None
     views = _Views(endpoint, server, metrics, command, note.proof, why_not_ready, needs_token, plain_form)
     router = Router(
         [
@@ -68,11 +69,14 @@ def make_app(
         ],
         redirect_slashes=False,
     )
-    guard = partial(Guard, on_refused=metrics.count_refused)
-    private, public = guard(access), guard(replace(access, token=None))
+
+    def guard(authorize: Authorize | None) -> Guard:
+        return Guard(access, metrics.count_refused, limited(authorize))
+
+    private, public = guard(None if token is None else SharedToken(token)), guard(None)
     guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
-    guards[OWNER_PATH] = guard(replace(access, token=note.key))
-    named = guard(replace(access, token=None), authorize=memories.authorize) if memories else private
+    guards[OWNER_PATH] = guard(SharedToken(note.key))
+    named = guard(memories.authorize) if memories else private
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

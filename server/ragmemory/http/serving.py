@@ -38,6 +38,7 @@ from ragmemory.http.health import why_not_ready
 from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
+from ragmemory.http.rate import RateLimit
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.log import say
 from ragmemory.mcp.server import OnDemand, make_server
@@ -124,7 +125,8 @@ async def _serve(
     stop = anyio.Event()
     memories = _named_memories(settings, table, limits, form, listening)
     app = make_app(
-        *(endpoint, server, metrics, _access(table, token), command, owner, note),
+        *(endpoint, server, metrics, _access(table, token)),
+        *(partial(RateLimit, table.requests_per_second, table.burst), token, command, owner, note),
         partial(why_not_ready, memory.service, stop.is_set, lambda: memory.has_warmed_up),
         plain_form=table.plain_form,
         memories=memories,
@@ -214,9 +216,6 @@ def _access(table: HttpSettings, token: str | None) -> Access:
     return Access(
         allowed_hosts=frozenset(name.lower() for name in hosts),
         allowed_origins=frozenset(origin.lower() for origin in table.allowed_origins),
-        token=token,
-        requests_per_second=table.requests_per_second,
-        burst=table.burst,
     )
 
 

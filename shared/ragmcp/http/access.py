@@ -1,4 +1,4 @@
-"""Who may use a server over HTTP: allowed hosts and origins, the bearer token, the rate limit.
+"""Who may use a server over HTTP: allowed hosts and origins, and what else a program requires.
 
 A web page that has bound its own name to our address (DNS rebinding) sends a foreign Host or Origin; programs
 send no Origin. Source: basic/transports, "Security Warning".
@@ -6,12 +6,10 @@ send no Origin. Source: basic/transports, "Security Warning".
 
 from __future__ import annotations
 
-import hmac
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from math import ceil
-from time import monotonic
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -25,12 +23,13 @@ log = logging.getLogger(__name__)
 # them.
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
-# Addresses with a bucket; the least recently used bucket is evicted.
-MAX_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
 
 # A name and an optional port; the name is compared as a whole, so its grammar does not matter.
 _HOST = re.compile(r"(.+?)(?::([1-9][0-9]{0,4}))?", re.DOTALL)
+
+# Gets a request and its `Authorization` header; raises HttpError to refuse it.
+Authorize: TypeAlias = Callable[[Scope, str | None], Awaitable[None]]
 
 _CHECKED_HEADERS = {b"host", b"origin", b"authorization"}
 _CHECKED_HEADERS |= {b"access-control-request-method", b"access-control-request-headers"}
@@ -56,50 +55,6 @@ class OriginNotAllowed(HttpError):
     hint = "Add the origin to the allowed origins of the server."
 
 
-class Unauthorized(HttpError):
-    """No token, or a wrong one."""
-
-    reason: str
-    # Where the resource metadata says who gives tokens (RFC 9728); "" if there is no such metadata.
-    metadata: str = ""
-    code = "UNAUTHORIZED"
-    status = 401
-    sentence = "This server requires its token: {reason}."
-    hint = "Send the server's token as `Authorization: Bearer …`."
-
-    def headers(self) -> dict[str, str]:
-        at = f', resource_metadata="{self.metadata}", scope="read"' if self.metadata else ""
-        return {"www-authenticate": f'Bearer realm="mcp"{at}'}
-
-
-class InsufficientScope(HttpError):
-    """A valid token whose rights do not suffice. Source: basic/authorization, "Scope Challenge Handling"."""
-
-    what: str
-    scope: str
-    metadata: str = ""
-    code = "INSUFFICIENT_SCOPE"
-    status = 403
-    sentence = "This token may not use {what}, which needs the right {scope!r}."
-    hint = "Ask for a token with that right."
-
-    def headers(self) -> dict[str, str]:
-        at = f', resource_metadata="{self.metadata}"' if self.metadata else ""
-        return {"www-authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"{at}'}
-
-
-class RateLimited(HttpError):
-    """Too many requests from one address."""
-
-    retry_after: int
-    code = "RATE_LIMITED"
-    status = 429
-    sentence = "Too many requests; try again in {retry_after} s."
-
-    def headers(self) -> dict[str, str]:
-        return {"retry-after": str(self.retry_after)}
-
-
 class Access(Struct, frozen=True, kw_only=True):
     """The rules. Loopback names are always allowed, with any port."""
 
@@ -108,37 +63,6 @@ class Access(Struct, frozen=True, kw_only=True):
     allowed_hosts: frozenset[str] = frozenset()
     # As browsers send them, in lower case, such as https://example.org.
     allowed_origins: frozenset[str] = frozenset()
-    # None: no token is required.
-    token: str | None = None
-    # For one address; 0: no limit. After a pause `burst` requests may come at once.
-    requests_per_second: float = 0
-    burst: int = 1
-
-    def __repr__(self) -> str:
-        return f"Access(token={'set' if self.token else None})"  # The repr may be logged.
-
-
-class Buckets:
-    """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
-
-    def __init__(self, rate: float, burst: int, max_addresses: int = MAX_ADDRESSES) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._max_addresses = max_addresses
-        # The tokens of an address, and when they were counted; the most recently used is last.
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def __len__(self) -> int:
-        return len(self._buckets)
-
-    def wait(self, address: str, now: float) -> float:
-        """Take a token and return 0, or return the seconds until there is one."""
-        tokens, then = self._buckets.pop(address, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - then) * self._rate)
-        self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
-        if len(self._buckets) > self._max_addresses:
-            del self._buckets[next(iter(self._buckets))]
-        return 0 if tokens >= 1 else (1 - tokens) / self._rate
 
 
 class Guard:
@@ -147,23 +71,17 @@ class Guard:
     def __init__(
         self,
         access: Access,
-        clock: Callable[[], float] = monotonic,
         on_refused: Callable[[HttpError], None] = lambda _: None,
-        authorize: Callable[[Scope, str | None], Awaitable[None]] | None = None,
+        authorize: Authorize | None = None,
     ) -> None:
-        """`clock` is in seconds; `on_refused` is called with the reason for each refusal.
+        """`on_refused` is called with the reason for each refusal.
 
-        `authorize` gets what passed these rules, with its `Authorization`, and raises HttpError to refuse it.
+        `authorize` gets what passed these rules.
         """
-        self._on_refused = on_refused
-        self._authorize = authorize
         self._access = access
         self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
-        self._token = None if access.token is None else access.token.encode()
-        self._buckets = (
-            Buckets(access.requests_per_second, access.burst) if access.requests_per_second else None
-        )
-        self._clock = clock
+        self._on_refused = on_refused
+        self._authorize = authorize
 
     async def admit(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to `app`, or answer why not."""
@@ -179,8 +97,6 @@ class Guard:
                     await exchange.respond(send, 204, extra=_preflight(origin, headers))
                     return
                 send = _readable_by(origin, send)
-            self._check_rate(scope)
-            self._check_token(headers.get(b"authorization"))
             if self._authorize is not None:
                 await self._authorize(scope, headers.get(b"authorization"))
         except HttpError as error:
@@ -197,26 +113,6 @@ class Guard:
     def _check_origin(self, origin: str) -> None:
         if origin.lower() not in self._access.allowed_origins and not _is_loopback_origin(origin):
             raise OriginNotAllowed(origin)
-
-    def _check_rate(self, scope: Scope) -> None:
-        if self._buckets is not None and (
-            wait := self._buckets.wait(exchange.client_address(scope), self._clock())
-        ):
-            raise RateLimited(ceil(wait))
-
-    def _check_token(self, given: str | None) -> None:
-        if self._token is None:
-            return
-        if given is None:
-            raise Unauthorized("none was sent")
-        if not hmac.compare_digest(bearer_token(given).encode("latin-1"), self._token):
-            raise Unauthorized("the token sent is wrong")
-
-
-def bearer_token(authorization: str) -> str:
-    """The token of an `Authorization` header; "" for another scheme."""
-    scheme, _, token = authorization.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 # For the programs and pages of this machine.
