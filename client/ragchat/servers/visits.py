@@ -44,8 +44,6 @@ class Address:
 
     @classmethod
     def of(cls, url: str | UnsetType) -> Address:
-        from ragmcp.http.reach import is_near
-
         text = "" if url is UNSET else url
         try:
             parts = urlsplit(text)
@@ -59,10 +57,20 @@ class Address:
         warnings = {
             "The address is not encrypted, or hides its host behind a name.": parts.scheme == "http"
             or parts.username is not None,
-            "The page is on this machine or in your own network.": is_near(host),
+            "The page is on this machine or in your own network.": _is_near(host),
             "The host has letters that may look like others.": "xn--" in host,
         }
         return cls(text, host, True, [warning for warning, holds in warnings.items() if holds])
+
+
+def _is_near(host: str) -> bool:
+    """Whether the host is not on the public internet, as far as its name or address shows."""
+    from ragmcp.http.reach import Zone, is_loopback, zone_of
+
+    try:
+        return zone_of(host) is not Zone.PUBLIC
+    except ValueError:
+        return is_loopback(host)
 
 
 class Visits:

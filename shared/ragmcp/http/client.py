@@ -50,22 +50,19 @@ ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
 NO_ANSWER = "its stream ended without an answer"
 
-# How often one request may be repeated with a renewed authorization.
-MAX_RENEWALS = 2
-
 # Delivers one message of the server, as it was sent and parsed.
 Deliver: TypeAlias = Callable[[Line, Message], Awaitable[None]]
 Answer: TypeAlias = Success | Failure
+
+# Sends one request with these further headers.
+Attempt: TypeAlias = Callable[[Mapping[str, str]], Awaitable[httpx2.Response]]
 
 
 class Authorization(Protocol):
     """Authorizes requests, as `ragmcp.oauth` does."""
 
-    async def headers(self, verb: str, url: str, reach: Reach) -> Mapping[str, str]:
-        """The headers of one request; `reach` is where further ones may go."""
-
-    async def renew(self, response: httpx2.Response, reach: Reach) -> bool:
-        """Take a refusal into account; returns whether the request is worth another attempt."""
+    async def send(self, attempt: Attempt, verb: str, url: str, reach: Reach) -> httpx2.Response:
+        """The response to an attempt, or to a later one; `reach` is where further requests may go."""
 
 
 class Http:
@@ -140,24 +137,12 @@ class Http:
     async def _authorized(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
     ) -> httpx2.Response:
-        """The response; a refused request is repeated if our authorization can be renewed."""
-        authorization = self._authorization
-        if authorization is None:
-            return await self._send(verb, method, headers, body, url)
-        for renewals in range(MAX_RENEWALS + 1):
-            own = await authorization.headers(verb, str(url), self._reach)
-            response = await self._send(verb, method, {**headers, **own}, body, url)
-            if response.status_code not in (401, 403) or renewals == MAX_RENEWALS:
-                break
-            try:
-                may_repeat = await authorization.renew(response, self._reach)
-            except BaseException:
-                await response.aclose()
-                raise
-            if not may_repeat:
-                break
-            await response.aclose()
-        return response
+        async def attempt(own: Mapping[str, str]) -> httpx2.Response:
+            return await self._send(verb, method, {**headers, **own}, body, url)
+
+        if self._authorization is None:
+            return await attempt({})
+        return await self._authorization.send(attempt, verb, str(url), self._reach)
 
     async def _send(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL

@@ -94,14 +94,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def is_near(host: str) -> bool:
-    """Whether the host is not on the public internet, as far as its name or address shows."""
-    try:
-        return zone_of(host) is not Zone.PUBLIC
-    except ValueError:
-        return is_loopback(host)
-
-
 async def addresses_of(host: str, port: int) -> list[str]:
     """The IP addresses of a host, the best first. Raises OSError."""
     # UnicodeError: the name cannot be encoded for a resolver.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import anyio
 import httpx2
 
+from ragmcp.http.client import Attempt
 from ragmcp.http.reach import Reach
 from ragmcp.oauth import discovery, dpop
 from ragmcp.oauth.discovery import ServerMetadata
@@ -23,6 +24,8 @@ from ragmcp.oauth.web import Web, open_web
 log = logging.getLogger(__name__)
 
 OFFLINE_ACCESS = "offline_access"
+# How often one request may be repeated with a renewed authorization.
+MAX_RENEWALS = 2
 
 
 class OAuth:
@@ -42,6 +45,22 @@ class OAuth:
         # One renewal at a time; waiting requests use its result.
         self._renewing = anyio.Lock()
         self._refreshed = ""  # the token of the last refresh
+
+    async def send(self, attempt: Attempt, verb: str, url: str, reach: Reach) -> httpx2.Response:
+        """The response; a refused request is repeated if our authorization can be renewed."""
+        for renewals in range(MAX_RENEWALS + 1):
+            response = await attempt(await self.headers(verb, url, reach))
+            if response.status_code not in (401, 403) or renewals == MAX_RENEWALS:
+                break
+            try:
+                may_repeat = await self.renew(response, reach)
+            except BaseException:
+                await response.aclose()
+                raise
+            if not may_repeat:
+                break
+            await response.aclose()
+        return response
 
     async def headers(self, verb: str, url: str, reach: Reach) -> dict[str, str]:
         """The headers of one request."""

@@ -24,9 +24,12 @@ from ragmcp.http.client import MAX_REDIRECTS, shown
 from ragmcp.http.connect import open_http
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.reach import Reach, is_loopback
+from ragmcp.oauth.authorization import OAuth
 from ragmcp.oauth.errors import AuthorizationFailed
+from ragmcp.oauth.store import Registration
 from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
 from tests.support.http_server import served
+from tests.support.oauth_grants import ClientCredentials
 from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS
 
@@ -295,8 +298,11 @@ async def test_a_token_is_never_logged(caplog: pytest.LogCaptureFixture) -> None
     assert "s3cr3t-t0k3n" not in str(shown(httpx2.URL("http://me:s3cr3t-t0k3n@h/p?k=s3cr3t-t0k3n")))
 
 
-class Unrenewable:
+class Unrenewable(OAuth):
     """An authorization whose server has nothing more to give."""
+
+    def __init__(self) -> None:
+        super().__init__("", ClientCredentials(Registration("us", "secret")))
 
     async def headers(self, verb: str, url: str, reach: Reach) -> dict[str, str]:  # noqa: ARG002
         return {}
