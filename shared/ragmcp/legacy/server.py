@@ -82,22 +82,19 @@ async def _unsubscribe(call: Call, params: ResourceParams) -> Result:
     return EmptyResult()
 
 
-class LegacyAsker:
-    """Sends requests to the client in sequence: a person answers one form at a time."""
+async def ask(channel: Channel, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
+    """Send requests to the client in sequence: a person answers one form at a time.
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-
-    async def __call__(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
-        """The answers by the keys of their requests. Raises as `Channel.request`."""
-        answers = {}
-        for key, request in requests.items():
-            answer = await self._channel.request(request.method, request)
-            try:
-                answers[key] = decode(msgspec.json.Decoder(request.answer), answer)
-            except InvalidParams as error:
-                raise UnreadableAnswer(request.method, f"{error.path}: {error.reason}") from None
-        return answers
+    Returns the answers by the keys of their requests. Raises as `Channel.request`.
+    """
+    answers = {}
+    for key, request in requests.items():
+        answer = await channel.request(request.method, request)
+        try:
+            answers[key] = decode(msgspec.json.Decoder(request.answer), answer)
+        except InvalidParams as error:
+            raise UnreadableAnswer(request.method, f"{error.path}: {error.reason}") from None
+    return answers
 
 
 async def forward_changes(broadcast: Broadcast, session: ConnectionState, channel: Channel) -> None:

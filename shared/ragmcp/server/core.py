@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -177,7 +177,7 @@ class Server:
             raise MethodNotFound(request.method)
         call = Call(request.id, request.method, params, terms, session, channel)
         if call.terms.era is Era.LEGACY:
-            call.asker = require_legacy("server").LegacyAsker(channel)
+            call.asker = partial(require_legacy("server").ask, channel)
         return call
 
     async def handle(self, call: Call) -> base.Result:

@@ -11,7 +11,6 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache, partial
-from types import CodeType
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -30,7 +29,6 @@ from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, metho
 
 log = logging.getLogger(__name__)
 
-_NO_TOOLS = Raw(b"[]")
 _NAMED = msgspec.json.Decoder(dict[str, Raw])
 
 T = TypeVar("T")
@@ -73,16 +71,9 @@ class Tool(Struct, frozen=True):
 
     def _without_null(self, arguments: Raw) -> Raw:
         """The arguments without the nulls of those that were left out: some hosts name every argument."""
-        given = decode(_NAMED, arguments)
-        return Raw(
-            msgspec.json.encode(
-                {
-                    name: value
-                    for name, value in given.items()
-                    if name not in self.not_null or bytes(value) != b"null"
-                }
-            )
-        )
+        given = decode(_NAMED, arguments).items()
+        kept = {name: value for name, value in given if name not in self.not_null or bytes(value) != b"null"}
+        return Raw(msgspec.json.encode(kept))
 
 
 def tool(
@@ -126,36 +117,34 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
         raise errors.BadFunction(name, "it has no docstring, so a model would not know what it is for")
     if not inspect.iscoroutinefunction(function):
         raise errors.BadFunction(name, "it is not an async function")
-    key, signature = (function.__module__, function.__code__), inspect.signature(function)
-    if key not in _types or _types[key].signature != signature:
+    key = function.__module__, function.__code__, name, description, annotations
+    signature = inspect.signature(function)
+    if key not in _forms or _forms[key].signature != signature:
         hints = get_type_hints(function, include_extras=True)
         arguments = _arguments(name, signature, hints)
-        output = _output_schema(name, hints.get("return"))
-        not_null = _not_null(signature, hints)
+        info = schema.ToolInfo(
+            name=name,
+            description=description,
+            input_schema=input_schema(arguments),
+            output_schema=_output_schema(name, hints.get("return")),
+            annotations=annotations,
+        )
         decoder = msgspec.json.Decoder(arguments)
-        _types[key] = _Types(signature, input_schema(arguments), output, decoder, not_null)
-    types = _types[key]
-    info = schema.ToolInfo(
-        name=name,
-        description=description,
-        input_schema=types.inputs,
-        output_schema=types.output,
-        annotations=annotations,
-    )
-    return Tool(info, function, types.arguments, types.not_null, background)
+        _forms[key] = _Form(signature, info, decoder, _not_null(signature, hints))
+    form = _forms[key]
+    return Tool(form.info, function, form.arguments, form.not_null, background)
 
 
-class _Types(Struct, frozen=True):
+class _Form(Struct, frozen=True):
     signature: inspect.Signature
-    inputs: dict[str, Any]
-    output: dict[str, Any] | msgspec.UnsetType
+    info: schema.ToolInfo
     arguments: msgspec.json.Decoder[Any]
     not_null: frozenset[str]
 
 
-# By module and code: a process that makes several servers makes each tool again from the same code, and the
-# schemas of 46 tools take 60 ms.
-_types: dict[tuple[str, CodeType], _Types] = {}
+# By module, code and description: a process that makes several servers makes each tool again from the same
+# code, and the schemas of 46 tools take 60 ms.
+_forms: dict[tuple[object, ...], _Form] = {}
 
 
 def _description(function: Function) -> str:
@@ -239,19 +228,19 @@ def tool_methods(
     `withheld` makes the error for each tool that exists but is not offered.
     """
     # By revision and cursor: the tools of a page and their JSON. Encoding 46 tools takes 200 µs.
-    pages: dict[tuple[str, object], tuple[list[schema.ToolInfo], Raw]] = {}
+    pages: dict[tuple[str, object], tuple[list[schema.ToolInfo], list[Raw]]] = {}
 
-    async def list_tools(call: Call, params: ListParams) -> schema.EncodedToolsResult:
+    async def list_tools(call: Call, params: ListParams) -> schema.ListedTools:
         items, cursor = page([tool.info for tool in tools.values()], params.cursor)
         key = call.terms.revision, params.cursor
-        listed, encoded = pages.get(key, ([], _NO_TOOLS))
+        listed, encoded = pages.get(key, ([], []))
         if items != listed:  # They have changed; the same objects are equal without a look into them.
             result = schema.ListToolsResult(tools=items)
             if call.terms.era is Era.LEGACY:
                 result = require_legacy("downgrade").downgrade(call.terms.revision, result)
-            encoded = Raw(msgspec.json.encode(result.tools))
+            encoded = [Raw(msgspec.json.encode(tool)) for tool in result.tools]
             pages[key] = items, encoded
-        return schema.EncodedToolsResult(tools=encoded, next_cursor=cursor)
+        return schema.ListedTools(tools=encoded, next_cursor=cursor)
 
     async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)

@@ -40,15 +40,9 @@ class ListToolsResult(Page, frozen=True, kw_only=True):
 
 
 class ListedTools(Page, frozen=True, kw_only=True):
-    """The same as the client receives it: one tool that cannot be read does not hide the others."""
+    """The same as it travels: encoded once for all clients; one unreadable tool does not hide the others."""
 
     tools: list[Raw]
-
-
-class EncodedToolsResult(Page, frozen=True, kw_only=True):
-    """The same as the server sends it: encoded once for all clients."""
-
-    tools: Raw
 
 
 class CallToolParams(RetryableParams, frozen=True, kw_only=True):
