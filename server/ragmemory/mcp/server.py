@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
+from anyio.lowlevel import checkpoint
 
 from ragconfig.prompt_files import FOLDER
 from ragconfig.repository import ORIGIN, root_of
@@ -30,7 +31,9 @@ from ragmemory.signals import end_on_signal, exit_now, exit_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ragmcp.protocol.schema.base import Result
     from ragmcp.protocol.schema.completion import Reference
+    from ragmcp.server.call import Call
     from ragmcp.server.completion import Completer
     from ragmcp.server.tools import Tool
     from ragmemory.service import MemoryService
@@ -69,13 +72,23 @@ async def _serve(settings: Settings, pages: str, warm: bool) -> None:
         memory.tasks = tasks
         server.allow_tasks(tasks)
         tasks.start_soon(end_on_signal, tasks.cancel_scope)
-        await serve_stdio(
-            server,
-            message_bytes=message_bytes,
-            on_listening=memory.warm_up if warm else None,
-            on_leaving=exit_within,
-        )
+        if warm:
+            tasks.start_soon(memory.warm_up_after, server.called)
+        await serve_stdio(server, message_bytes=message_bytes, on_gone=exit_within)
+        exit_within()  # Threads cannot be cancelled.
         tasks.cancel_scope.cancel()
+
+
+class MemoryServer(Server):
+    """A server that knows when it was first called."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.called = anyio.Event()
+
+    async def handle(self, call: Call) -> Result:
+        self.called.set()
+        return await super().handle(call)
 
 
 def make_server(
@@ -83,7 +96,7 @@ def make_server(
     memory: OnDemand,
     tools: Iterable[Tool] | None = None,
     withheld: Mapping[str, Callable[[], Exception]] | None = None,
-) -> Server:
+) -> MemoryServer:
     """The MCP server of a memory, for any transport; `tools` are by default those of the settings.
 
     `withheld`: see `Server`. Raises SettingsError.
@@ -92,7 +105,7 @@ def make_server(
     settings.table("embedder", EmbedderSettings)  # Refuse invalid settings now, not at the first call.
     resources = Resources(memory.service)
     prompts = Prompts(memory.service, settings.home.config / FOLDER)
-    server = Server(
+    server = MemoryServer(
         "ragmemory",
         __version__,
         make_tools(memory.service, table.toolsets, read_only=table.read_only) if tools is None else tools,
@@ -175,6 +188,12 @@ class OnDemand:
 
             service.web = Web(private=self._pages == "private")
         return service
+
+    async def warm_up_after(self, called: anyio.Event) -> None:
+        """Warm up once the answer to the first call has been sent."""
+        await called.wait()
+        await checkpoint()
+        await self.warm_up()
 
     async def warm_up(self) -> None:
         """Load what the first query needs. Errors are only logged: the first call raises them again."""

@@ -225,22 +225,17 @@ async def serve(
     stream: Stream,
     *,
     message_bytes: int = MESSAGE_BYTES,
-    on_listening: Callable[[], Awaitable[None]] | None = None,
-    on_leaving: Callable[[], None] = lambda: None,
     in_progress: int = MAX_IN_PROGRESS,
     host: str = "",
 ) -> None:
     """Answer all requests of `stream` until it ends.
 
-    `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer
-    and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is the most requests
-    in progress; `host` is the address of the client's machine.
+    `message_bytes` is the longest message read; `in_progress` is the most requests in progress; `host` is the
+    address of the client's machine.
     """
     session = ConnectionState(os.urandom(4).hex(), host)
-    first = anyio.Event()
 
     async def handle(request: Request) -> base.Result:
-        first.set()
         call = server.open_call(request, session, peer)
         trace = enter(call.params.meta.traceparent)
         if call.params.meta.traceparent is not UNSET:
@@ -252,17 +247,8 @@ async def serve(
             tasks.start_soon(require_legacy("server").forward_changes, server.broadcast, session, peer)
         return result
 
-    async def warm_up() -> None:
-        await first.wait()
-        await anyio.lowlevel.checkpoint()  # The answer is sent before anything else is done.
-        try:
-            await (on_listening or anyio.lowlevel.checkpoint)()
-        except Exception:
-            log.exception("Warming up failed")
-
     peer = Peer(stream, Connection(message_bytes, refuses=True, max_in_progress=in_progress), handle)
-    async with background_task(warm_up) as tasks:
+    async with background_task() as tasks:
         await peer.run()
         if stream.fault:
             log.error("The client was disconnected: %s", stream.fault)
-        on_leaving()

@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -31,18 +31,15 @@ async def serve_stdio(
     server: Server,
     *,
     message_bytes: int = MESSAGE_BYTES,
-    on_listening: Callable[[], Awaitable[None]] | None = None,
-    on_leaving: Callable[[], None] = lambda: None,
+    on_gone: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve on stdin and stdout until stdin ends and its requests are answered, or the host disappears.
 
-    `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer.
-    `on_leaving` is called after the last answer, before this waits for threads that cannot be cancelled.
+    `message_bytes` is the longest message read; `on_gone` is called when the host has disappeared, before
+    this waits for threads that cannot be cancelled.
     """
-    async with standard_streams(on_leaving) as stream:
-        await serve(
-            server, stream, message_bytes=message_bytes, on_listening=on_listening, on_leaving=on_leaving
-        )
+    async with standard_streams(on_gone) as stream:
+        await serve(server, stream, message_bytes=message_bytes)
 
 
 @asynccontextmanager
