@@ -124,9 +124,9 @@ async def _serve(
     )
     stop = anyio.Event()
     memories = _named_memories(settings, table, limits, form, listening)
+    limited = partial(RateLimit, table.requests_per_second, table.burst)
     app = make_app(
-        *(endpoint, server, metrics, _access(table, token)),
-        *(partial(RateLimit, table.requests_per_second, table.burst), token, command, owner, note),
+        *(endpoint, server, metrics, _access(table, token), limited, token, command, owner, note),
         partial(why_not_ready, memory.service, stop.is_set, lambda: memory.has_warmed_up),
         plain_form=table.plain_form,
         memories=memories,
