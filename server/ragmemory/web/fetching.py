@@ -8,6 +8,7 @@ possible.
 
 from __future__ import annotations
 
+import re
 import ssl
 import zlib
 from collections.abc import Awaitable, Callable
@@ -44,6 +45,8 @@ PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
 # How long the rules of a host are kept (RFC 9309, 2.4: a day at most).
 RULES_SECONDS = 3600.0
 GONE = frozenset((404, 410))
+# Before the reason in an error of the operating system.
+_NUMBER = re.compile(r"\A\[(?:Errno|WinError) -?\d+\] ")
 
 # The stamp that memory has for an address; "": none.
 StampOf = Callable[[str], Awaitable[str]]
@@ -241,7 +244,7 @@ class Web:
         except (TimeoutError, httpx2.TimeoutException):
             raise NotFetched("did not answer in time") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            reason = str(error).rpartition("] ")[2] if str(error).startswith("[Errno ") else str(error)
+            reason = _NUMBER.sub("", str(error))
             raise NotFetched(f"cannot be reached ({reason or type(error).__name__})") from None
         return _Answer(str(url), response.status_code, response.headers, body)
 

@@ -193,11 +193,19 @@ async def test_requests_to_one_host_are_a_pause_apart(
     assert 7.0 < third <= 8.0
 
 
-async def test_an_unknown_host_is_an_error_without_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ("[Errno -3] Temporary failure in name resolution", "Temporary failure in name resolution"),
+        ("[WinError 1225] The connection was refused", "The connection was refused"),
+        ("[Errno 101] No route to [::1] at all", "No route to [::1] at all"),
+    ],
+)
+async def test_an_unknown_host_is_an_error_without_its_number(
+    monkeypatch: pytest.MonkeyPatch, stated: str, shown: str
+) -> None:
     async def unknown(*_: object, **__: object) -> httpx2.Response:
-        raise httpx2.ConnectError("[Errno -3] Temporary failure in name resolution")
+        raise httpx2.ConnectError(stated)
 
     monkeypatch.setattr(httpx2.AsyncClient, "send", unknown)
-    assert (await reason("http://nowhere.example/tea")).endswith(
-        "cannot be reached (Temporary failure in name resolution)"
-    )
+    assert (await reason("http://nowhere.example/tea")).endswith(f"cannot be reached ({shown})")
