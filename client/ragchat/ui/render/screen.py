@@ -110,4 +110,5 @@ def _size_of(stream: IO[str]) -> tuple[int | None, int | None]:
     """
     if not stream.isatty():
         return _PIPE_WIDTH, None
-    return shutil.get_terminal_size() if os.environ.get("TERM") == "dumb" else (None, None)
+    is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    return shutil.get_terminal_size() if is_dumb else (None, None)

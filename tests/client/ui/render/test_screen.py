@@ -37,8 +37,9 @@ def test_a_quotation_on_a_pipe_is_not_padded() -> None:
     assert out.getvalue() == "\n▌ Cut the roses in March.\n\n[1] garden.md\n"
 
 
-def test_a_dumb_terminal_has_its_own_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "dumb")
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_dumb_terminal_has_its_own_width(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setenv("TERM", kind)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 12)))
     console = make_console(PyteFile(50, 12))
     assert console.is_dumb_terminal
