@@ -91,7 +91,8 @@ async def _whole(context: ChatContext) -> Session:
     shown = context.conversation.session
     try:
         saved = await context.conversation.sessions.load(shown.session_id)
-        if len(saved.turns) >= len(shown.turns):
+        # By their ids, as one that /retry replaced is still saved.
+        if {turn.turn_id for turn in shown.turns} <= {turn.turn_id for turn in saved.turns}:
             return saved
     except SessionError:
         if not shown.turns:

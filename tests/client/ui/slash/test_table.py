@@ -585,6 +585,10 @@ async def test_what_a_full_disk_did_not_save_is_exported_all_the_same(
         raise SessionsUnavailable("sessions.db", "the disk is full")
 
     monkeypatch.setattr(SessionStore, "save_turn", full)
+    await asked.run("/retry")
+    await asked.run("/export retried.json")
+    last = asked.context.conversation.session.turns[-1]
+    assert last.turn_id in (tmp_path / "retried.json").read_text("utf-8")
     assert "This turn was not saved." in await asked.say("What is pressed at nine bar?")
     await asked.run("/export both.md")
     text = (tmp_path / "both.md").read_text("utf-8")
