@@ -73,3 +73,10 @@ def test_digits_outside_pictures_are_scanned_once() -> None:
     spent = os.times().user
     assert PICTURE.sub("", f"{'f' * 999}z" * 2_000).count("z") == 2_000
     assert os.times().user - spent < 1
+
+
+def test_articles_are_headings_where_no_style_says_which_lines_are() -> None:
+    body = "".join(rf"Article {number}. Water\par It is cold.\par " for number in (1, 2))
+    assert read(Path("a.rtf"), rf"{{\rtf1 {body}}}".encode()).text == (
+        "# Article 1. Water\n\nIt is cold.\n\n# Article 2. Water\n\nIt is cold.\n"
+    )
