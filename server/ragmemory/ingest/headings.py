@@ -89,7 +89,7 @@ def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
     return _with_levels(sorted(kept, key=lambda one: one.start))
 
 
-def titles(text: str) -> list[Mark]:
+def numbered_titles(text: str) -> list[Mark]:
     """The articles and numbered titles of a text without other marks, such as that of a PDF in one font size.
 
     None if paragraphs are numbered: in some, the text follows in the same line.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -23,6 +22,7 @@ from ragmemory.files.formats.file_text import (
 )
 from ragmemory.files.formats.list_numbers import item, written
 from ragmemory.files.formats.sheets import Sheet, add_sheets
+from ragmemory.files.formats.unstyled import HEADING
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -39,7 +39,6 @@ MAX_NUMBER = 999_999
 MAX_INHERITED = 10
 STYLES = frozenset(("styles", "automatic-styles"))
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
-HEADING = re.compile("#{1,6} ")
 BULLET = "-"
 BOLD = frozenset(("bold", "600", "700", "800", "900"))
 CELLS = frozenset(("table-cell", "covered-table-cell"))

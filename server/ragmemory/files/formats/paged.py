@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ragmemory.ingest.candidates import squeezed
 from ragmemory.ingest.headings import DIGITS
 
 MAX_LINE = 200
@@ -42,7 +43,7 @@ def without_page_breaks(text: str) -> str:
 
 
 def _key(line: str) -> str:
-    return DIGITS.sub("0", " ".join(line.split()))
+    return DIGITS.sub("0", squeezed(line))
 
 
 def _are_pages(lines: Sequence[str], numbers: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from ragmemory.files.formats.file_text import not_a_heading
 from ragmemory.ingest.candidates import COUNTED, is_title, squeezed
-from ragmemory.ingest.headings import DIGITS, ENDED, MAX_REPEATED, titles
+from ragmemory.ingest.headings import DIGITS, ENDED, MAX_REPEATED, numbered_titles
 
 # Running headers and footers: lines at the top and bottom of a page that are considered, and the minimum
 # share and number of pages that repeat them. Left and right pages may differ.
@@ -199,7 +199,7 @@ def _of_words(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
             parts.append(f"{line.text}\n\n" if ENDED.search(line.text) else f"{line.text}\n")
             at += len(parts[-1])
     text = "".join(parts)
-    for mark in titles(text):
+    for mark in numbered_titles(text):
         count = text.count("\n", mark.start, mark.end) - text.count("\n\n", mark.start, mark.end - 1)
         yield Heading(*starts[mark.start], count, min(mark.level, MAX_LEVELS), mark.title)
 

@@ -8,9 +8,10 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from ragmemory.ingest.candidates import is_title
-from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, titles
+from ragmemory.ingest.headings import LISTED, MAX_REPEATED, MIN_EQUAL, numbered_titles
 
 HEADING = re.compile("#{1,6} ")
+# The lowest level of a heading in Markdown.
 MAX_LEVEL = 6
 # Upper limit of the share of paragraphs that are headings.
 MAX_SHARE = 0.5
@@ -73,7 +74,9 @@ def _worded(parts: Sequence[str]) -> dict[int, int]:
     for place, part in enumerate(parts):
         starts[at] = place
         at += len(part) + 2
-    levels = {starts[mark.start]: mark.level for mark in titles("\n\n".join(parts)) if mark.start in starts}
+    levels = {
+        starts[mark.start]: mark.level for mark in numbered_titles("\n\n".join(parts)) if mark.start in starts
+    }
     levels = {place: level for place, level in levels.items() if _is_line(parts[place])}
     are_sentences = any(parts[one].endswith(".") and parts[one].count(" ") > MAX_SPACES for one in levels)
     return {} if are_sentences or len(levels) < MIN_EQUAL else levels
