@@ -18,7 +18,7 @@ from ragcommon.contract.documents import Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
-from ragcommon.errors import StructuredError
+from ragcommon.errors import StructuredError, of_the_system
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
 from ragmemory.errors import MemoryFull, MemoryReadOnly, RagMemoryError
@@ -54,7 +54,7 @@ SETTLE_SECONDS = 1.5
 MAX_FAILURES = 100
 
 # A file that was read, or why it could not be.
-Content: TypeAlias = FileText | NotText | OSError
+Content: TypeAlias = FileText | Exception
 
 
 class JobRun:
@@ -227,6 +227,10 @@ class Loading:
             if error.code in FATAL:
                 self._fatal = self._fatal or error
             return FileOutcome(file.uri, "failed", error=str(error))
+        except Exception as error:
+            if of_the_system(error):
+                raise
+            return _failed(file, error)
 
     async def _inject(self, file: File, content: FileText) -> FileOutcome:
         mark = UNREAD_SCANS if file.stamp and content.has_unread_scans else ""
@@ -236,7 +240,7 @@ class Loading:
             self._stamp(file, stamp, text_digest(content.text))
         return outcome
 
-    async def _refuse(self, file: File, error: NotText | OSError) -> FileOutcome:
+    async def _refuse(self, file: File, error: Exception) -> FileOutcome:
         """The outcome of an unreadable file. A sync removes its document if the file no longer holds text."""
         outcome = _unread(file, error)
         if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored - self._foreign:
@@ -290,14 +294,14 @@ def _read(batch: Sequence[File]) -> list[Content | Parser]:
 def _read_one(file: File, folder: Folder) -> Content | Parser:
     try:
         return read_file(file.path, folder)
-    except (NotText, OSError) as error:
+    except Exception as error:
         return error
 
 
 async def _parse(parser: Parser, file: File, ocr: Ocr | None, on_page: Callable[[int, int], None]) -> Content:
     try:
         return await parse(parser, file.path, ocr, on_page)
-    except (NotText, OSError) as error:
+    except Exception as error:
         return error
 
 
@@ -313,14 +317,23 @@ async def inject(writer: Writer, uri: str, content: FileText, stamp: str, origin
     return FileOutcome(uri, injected.status, injected.document_id, injected.chunks, note=content.note)
 
 
-def _unread(file: File, error: NotText | OSError) -> FileOutcome:
+def _unread(file: File, error: Exception) -> FileOutcome:
     if isinstance(error, EmptyText):
         return refused(Refusal(file.path, str(error), failed=False))
     if isinstance(error, NotText):
         return refused(Refusal(file.path, str(error), file.named))
     if isinstance(error, FileNotFoundError):
         return refused(Refusal(file.path, "no longer exists", file.named))
-    return refused(Refusal(file.path, why_unreadable(error)))
+    if isinstance(error, OSError):
+        return refused(Refusal(file.path, why_unreadable(error)))
+    return _failed(file, error)
+
+
+def _failed(file: File, error: Exception) -> FileOutcome:
+    """The outcome of a file whose loading met an error of the program, which must not end that of others."""
+    logger.error("%s could not be loaded", file.uri, exc_info=error)
+    reason = f"cannot be loaded ({type(error).__name__}; the log of the server has the details)"
+    return FileOutcome(file.uri, "failed", reason=reason)
 
 
 def refused(refusal: Refusal) -> FileOutcome:

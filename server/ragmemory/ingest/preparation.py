@@ -142,10 +142,18 @@ class Preparation:
                 yield ChunkPage(chunks, *embedded)
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
+        """A text that cannot be prepared fails on its own; an error of memory fails all writes."""
         try:
-            max_tokens = await self._longest_chunk()
-        except RagMemoryError as error:
-            return [error] * len(writes)
+            return await self._prepare_together(writes)
+        except Exception as error:
+            is_of_one = isinstance(error, TextRefused) or not isinstance(error, RagMemoryError)
+            if len(writes) == 1 or not is_of_one:
+                return [error] * len(writes)
+        middle = len(writes) // 2
+        return [*await self._prepare(writes[:middle]), *await self._prepare(writes[middle:])]
+
+    async def _prepare_together(self, writes: Sequence[Write]) -> Sequence[Prepared]:
+        max_tokens = await self._longest_chunk()
         sources = [_source(write.document) for write in writes]
         outcomes = await self._in_worker(writes, sources, max_tokens)
         if outcomes is None:
@@ -153,7 +161,7 @@ class Preparation:
                 split_batch, sources, max_tokens, self._embedder.count_tokens, from_thread.check_cancelled
             )
             whole = [replace(write, chunks=one) for write, one in zip(writes, batch, strict=True) if one]
-            embedded = iter(await self._with_embeddings(whole, await self._known(whole)) if whole else ())
+            embedded = iter(await self._with_embeddings(whole) if whole else ())
             outcomes = [next(embedded) if one else None for one in batch]
         if outcomes[0] is None:
             outcomes[0] = LONG
@@ -182,19 +190,9 @@ class Preparation:
             for write, one in zip(writes, batch.texts, strict=True)
         ]
 
-    async def _with_embeddings(self, writes: Sequence[Write], known: Known) -> list[Write | Exception]:
-        """A text that the embedder refuses fails on its own; any other error fails all writes."""
-        try:
-            pairs = [(write, chunk) for write in writes for chunk in write.chunks or ()]
-            embeddings, inputs = map(iter, await self._embed(pairs, known))
-        except TextRefused as error:
-            if len(writes) == 1:
-                return [error]
-            middle = len(writes) // 2
-            first = await self._with_embeddings(writes[:middle], known)
-            return first + await self._with_embeddings(writes[middle:], known)
-        except RagMemoryError as error:
-            return [error] * len(writes)
+    async def _with_embeddings(self, writes: Sequence[Write]) -> list[Write]:
+        pairs = [(write, chunk) for write in writes for chunk in write.chunks or ()]
+        embeddings, inputs = map(iter, await self._embed(pairs, await self._known(writes)))
         return [
             replace(write, embeddings=list(islice(embeddings, count)), inputs=list(islice(inputs, count)))
             for write in writes

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,14 @@ from ragmemory.errors import (
 )
 from ragmemory.files import ingestions as module
 from ragmemory.files import loading, parsing
+from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
+from ragmemory.files.reading import read_file
 from ragmemory.files.walking import FoundFiles, find_files
+from ragmemory.ingest import bulk, preparation
+from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
@@ -297,17 +302,57 @@ async def test_an_error_that_every_file_would_get_ends_the_job_at_once(
     assert 0 < job.begun < 50
 
 
-async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
-    folder, documents = notes(tmp_path / "docs", 3), Scripted(ZeroDivisionError("a fault"))
+async def test_a_fault_of_the_program_ends_only_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, documents = notes(tmp_path / "docs", 3), Scripted()
     documents.go.set()
+
+    def fail(*_: object) -> FoundFiles:
+        raise ZeroDivisionError("a fault")
+
     async with jobs_of(tmp_path, documents) as jobs:
-        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
-        documents.error = None
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "find_files", fail)
+            job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
         again = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
         assert (await ended(jobs, again)).added == 3
     assert job.error is not None
     assert (job.status, job.error.code) == ("failed", "INTERNAL_ERROR")
     assert "a fault" in job.error.message
+
+
+@pytest.mark.parametrize("place", ["reading", "splitting", "splitting a long text"])
+async def test_a_fault_of_the_program_in_one_file_spares_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    folder = notes(tmp_path / "docs", 50)
+    write(folder / "odd.txt", "An odd text. " * (100_000 if place.endswith("long text") else 1))
+
+    def fail_to_read(path: Path, folder: Folder | None = None) -> FileText | Parser:
+        if path.name == "odd.txt":
+            raise ZeroDivisionError("a fault")
+        return read_file(path, folder)
+
+    def fail_to_split(sources: Sequence[ChunkerInput], **limits: Any) -> Iterator[object]:
+        if any("odd" in source.text for source in sources):
+            raise ZeroDivisionError("a fault")
+        return split(sources, **limits)
+
+    if place == "reading":
+        monkeypatch.setattr(loading, "read_file", fail_to_read)
+    else:
+        for splitter in (preparation, bulk):
+            monkeypatch.setattr(splitter, "split", fail_to_split)
+    async with memory_in(tmp_path) as memory:
+        jobs = memory.ingestions
+        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        assert (await memory.maintenance.stats()).documents == 50
+    assert (job.status, job.added, job.failed) == ("completed", 50, 1)
+    [failure] = job.failures
+    assert failure.uri.endswith("odd.txt")
+    assert failure.reason == "cannot be loaded (ZeroDivisionError; the log of the server has the details)"
+    assert [record.message for record in caplog.records] == [f"{failure.uri} could not be loaded"]
 
 
 async def test_a_job_that_ends_for_want_of_memory_says_so(tmp_path: Path) -> None:
