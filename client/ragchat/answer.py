@@ -38,6 +38,7 @@ class Card(Struct, frozen=True):
     score: float
     chunk_id: int
     is_code: bool = False
+    is_csv: bool = False
 
     @property
     def headings(self) -> str:

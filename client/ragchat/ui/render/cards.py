@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -15,7 +15,7 @@ from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragcommon.text.rules import counted, is_row
+from ragcommon.text.rules import counted, is_row, is_rule
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,13 @@ _MIN_ROWS = 3
 # In the row of a table, all but the first character of these only aligns its columns.
 _PADDING = re.compile(r" {2,}|(?<=--)-{2,}")
 
-Row: TypeAlias = tuple[Text, bool]  # and whether it most likely holds the answer
+
+class Row(NamedTuple):
+    """A row on the screen."""
+
+    text: Text
+    is_best: bool = False  # it most likely holds the answer
+    is_header: bool = False  # of the table with the best row
 
 
 def show_cards(
@@ -62,7 +68,7 @@ def _fitting(
         elif len(rows) + 2 > room:
             break
         room -= len(rows) + 2
-        shown.append([_place(card, link, console.width), *(text for text, _ in rows)])
+        shown.append([_place(card, link, console.width), *(row.text for row in rows)])
     return shown
 
 
@@ -88,7 +94,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
-    """Each row of a card on the screen, and whether it most likely holds the answer."""
+    """The rows of a card on the screen."""
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
     paragraphs = list(_paragraphs(card, highlight))
@@ -99,13 +105,17 @@ def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
             bare = _without_indent(line)
             indent = min(len(line) - len(bare), width // 2)
             for row in bare.wrap(console, width - indent):
-                is_best = any(span.style == "best" for span in row.spans)
-                yield Text((mark if is_best else NO_MARK) + " " * indent).append_text(row), is_best
+                is_best, is_header = (
+                    any(span.style == style for span in row.spans) for style in ("best", "header")
+                )
+                text = Text((mark if is_best else NO_MARK) + " " * indent).append_text(row)
+                yield Row(text, is_best, is_header)
 
 
 def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
+    header = _header(card)
     lines: list[Text] = []
     start = end = 0
     for line in card.text.split("\n"):
@@ -114,6 +124,8 @@ def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
             text.append(part, "match" if stands_out else "")
         # The style stays at its characters, also where signs are removed, tabs expanded and lines wrapped.
         text.stylize("best", *(len(sanitize(line[: max(at - start, 0)])) for at in card.best))
+        if start in header:
+            text.stylize("header")
         text.expand_tabs()
         lines.append(text)
         end = ends.get(start, end)
@@ -121,6 +133,22 @@ def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
         if start > end:
             yield lines
             lines = []
+
+
+def _header(card: Card) -> range:
+    """Where the lines of the header above the best row of a table are in the text of a card."""
+    text = card.text
+    if card.is_csv:
+        return range(text.index("\n") if card.best[0] > 0 and "\n" in text else 0)
+    at = text.rfind("\n", 0, card.best[0]) + 1
+    lines = text[:at].splitlines(keepends=True)
+    for upper, rule in zip(reversed(lines[:-1]), reversed(lines), strict=False):
+        at -= len(rule)
+        if is_rule(rule.rstrip()):
+            return range(at - len(upper), at + len(rule))
+        if not (is_row(rule.rstrip()) or rule.startswith("…")):
+            break
+    return range(0)
 
 
 def _unpadded(row: Text) -> Text:
@@ -151,15 +179,19 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     """The rows around the best one that fit into `room`, with the number of those left out on each side."""
     if len(rows) <= room:
         return rows
-    best = next((place for place, (_, is_best) in enumerate(rows) if is_best), 0)
+    best = next((place for place, row in enumerate(rows) if row.is_best), 0)
     # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
     first = max(0, min(best - shown // 3, len(rows) - shown))
-    return [*_left_out(rows[:first]), *rows[first : first + shown], *_left_out(rows[first + shown :])]
+    if header := [row for row in rows[:first] if row.is_header][: room // 3]:
+        shown = max(1, shown - len(header))
+        first = max(0, min(best - shown // 3, len(rows) - shown))
+    above = [row for row in rows[:first] if not row.is_header]
+    return [*header, *_left_out(above), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 
 
 def _left_out(rows: Sequence[Row]) -> Sequence[Row]:
     """A row that counts these rows; a single row is shown instead, as it needs no more room."""
     if len(rows) < 2:
         return rows
-    return [(Text(f"{NO_MARK}… {counted(len(rows), 'more line')}", "heading"), False)]
+    return [Row(Text(f"{NO_MARK}… {counted(len(rows), 'more line')}", "heading"))]

@@ -14,6 +14,7 @@ OUTPUT = {
     "markdown.match": "bold",
     "match": "underline",
     "best": "bold",
+    "header": "none",  # of a table: looks like the rest, and is kept above the best row
     "source": "default",
     "score": "dim",
     "heading": "dim",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.answer import Card
 from ragchat.grounding.highlight import Highlight
@@ -159,6 +160,45 @@ def test_a_card_that_does_not_fit_is_cut_around_the_line_that_answers() -> None:
     assert f"  {LINES[19]}" in lines
     above, below = (int(line.split()[1]) for line in (lines[1], lines[-1]))
     assert above + below + len(lines) - 3 == len(LINES)
+
+
+NUMBERS = [f"{number},{number * number}" for number in range(1, 41)]
+ROWS = [f"| {number} | {number * number} |" for number in range(1, 41)]
+
+
+@pytest.mark.parametrize(
+    ("above", "header", "rows"),
+    [
+        ([], ["number,square"], NUMBERS),
+        ([], ["| number | square |", "|---|---|"], ROWS),
+        (["Squares:", ""], ["| number | square |", "|---|---|"], ROWS),
+        (["Squares:", ""], ["| number | square |", "|---|---|", "… lines 5–9"], ROWS),
+    ],
+)
+def test_the_header_of_a_table_stays_above_the_row_that_answers(
+    above: list[str], header: list[str], rows: list[str]
+) -> None:
+    text = "\n".join([*above, *header, *rows])
+    header = [line for line in header if "…" not in line]
+    _, lines, _ = shown(replace(card(text, rows[19]), is_csv=rows is NUMBERS))
+    assert len(lines) <= 24 - 6
+    assert [line[2:] for line in lines[1 : 1 + len(header)]] == header
+    assert lines[1 + len(header)].startswith("  … 1")
+    assert f"  {rows[19]}" in lines
+    assert [line for line in lines[1:] if header[0] in line] == [f"  {header[0]}"]
+    left_out = sum(int(line.split()[1]) for line in lines if line.endswith(" more lines"))
+    assert left_out + len(lines) - 3 == len(text.splitlines())
+    _, near, _ = shown(replace(card(text, rows[1]), is_csv=rows is NUMBERS))
+    assert [line[2:] for line in near].count(header[0]) == 1
+
+
+def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:
+    header = ",".join(f"column number {number}" for number in range(60))
+    rows = [",".join([str(number)] * 60) for number in range(20)]
+    _, lines, _ = shown(replace(card("\n".join([header, *rows]), rows[9]), is_csv=True))
+    assert len(lines) <= 24 - 6
+    assert sum("column number" in line for line in lines) == 5
+    assert any(line.startswith("  9,9,9") for line in lines)
 
 
 @pytest.mark.parametrize("text", ["word " * 900, "长" * 2000])
