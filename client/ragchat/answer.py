@@ -38,7 +38,6 @@ class Card(Struct, frozen=True):
     score: float
     chunk_id: int
     is_code: bool = False
-    is_csv: bool = False
 
     @property
     def headings(self) -> str:

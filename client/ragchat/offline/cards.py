@@ -351,8 +351,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
     if not hit.places:
         lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
     where = kind_of(hit.uri) + location(name, [lines], hit.places)
-    kind = hit.is_code, hit.is_csv
-    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, *kind), citations
+    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, hit.is_code), citations
 
 
 def _spans(window: Window) -> list[Span]:

@@ -15,6 +15,7 @@ from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
+from ragcommon.contract.search import RECORDS
 from ragcommon.text.rules import counted, is_row, is_rule
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _RESERVED_ROWS = 6
 # Marks a line that most likely holds the answer, where there is no bold.
 MARK, NO_MARK = "▸ ", "  "
 _MIN_ROWS = 3
+# Characters of a card, in full rows, if not all cards fit. On 80 x 24 this leaves room for a second one.
+_MAX_CHARACTERS = 1100
 # In the row of a table, all but the first character of these only aligns its columns.
 _PADDING = re.compile(r" {2,}|(?<=--)-{2,}")
 
@@ -49,26 +52,37 @@ def show_cards(
         screen.show(*map(markdown_of, cards))
         return len(cards)
     shown = _fitting(screen.out, cards, citations, highlight)
-    for lines in shown:
-        screen.show(*lines, "")
+    screen.show(*(line for lines in shown for line in lines))
     return len(shown)
 
 
 def _fitting(
     console: Console, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
 ) -> list[list[Text]]:
-    """The rows of as many cards as fit on the screen. The first one is cut around its best row."""
+    """The lines of as many cards as fit on the screen, with an empty line after each.
+
+    If not all fit as they are, empty lines are left out, and each card is cut around its best row.
+    """
     room = console.height - _RESERVED_ROWS
+    cited = {one.n: one for one in reversed(citations)}
+    whole: list[Sequence[Row]] = [
+        [*_rows(console, card, highlight, _header(card, cited.get(card.n)))] for card in cards
+    ]
+    do_fit = sum(len(rows) + 2 for rows in whole) <= room
     shown: list[list[Text]] = []
-    for card in cards:
-        link = next((link_of(one) for one in citations if one.n == card.n), "")
-        rows: Sequence[Row] = list(_rows(console, card, highlight))
-        if not shown:
-            rows = _around_best(rows, max(room - 2, _MIN_ROWS))
-        elif len(rows) + 2 > room:
-            break
-        room -= len(rows) + 2
-        shown.append([_place(card, link, console.width), *(row.text for row in rows)])
+    for card, rows in zip(cards, whole, strict=True):
+        link = link_of(cited[card.n]) if card.n in cited else ""
+        if not do_fit:
+            rows = [row for row in rows if row.text.plain.strip()]
+            if shown and room - 1 < min(len(rows), _MIN_ROWS):
+                break
+            most = room if card is cards[-1] else min(room, _MAX_CHARACTERS // console.width)
+            rows = _around_best(rows, max(most - 1, _MIN_ROWS))
+            room -= len(rows) + 1
+        lines = [_place(card, link, console.width), *(row.text for row in rows)]
+        shown.append([*lines, Text()] if do_fit else lines)
+    if shown and not do_fit:
+        shown[-1].append(Text())
     return shown
 
 
@@ -93,11 +107,11 @@ def _cut(text: str, width: int) -> str:
     return first + cut + last
 
 
-def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
-    """The rows of a card on the screen."""
+def _rows(console: Console, card: Card, highlight: Highlight, header: range) -> Iterator[Row]:
+    """The rows of a card on the screen. `header`: see `_header`."""
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
-    paragraphs = list(_paragraphs(card, highlight))
+    paragraphs = list(_paragraphs(card, highlight, header))
     are_wide = any(line.cell_len > width and is_row(line.plain) for lines in paragraphs for line in lines)
     for lines in paragraphs:
         lines = [_unpadded(line) if are_wide and is_row(line.plain) else line for line in lines]
@@ -112,10 +126,9 @@ def _rows(console: Console, card: Card, highlight: Highlight) -> Iterator[Row]:
                 yield Row(text, is_best, is_header)
 
 
-def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
+def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
-    header = _header(card)
     lines: list[Text] = []
     start = end = 0
     for line in card.text.split("\n"):
@@ -135,10 +148,10 @@ def _paragraphs(card: Card, highlight: Highlight) -> Iterator[list[Text]]:
             lines = []
 
 
-def _header(card: Card) -> range:
+def _header(card: Card, citation: Citation | None) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card."""
     text = card.text
-    if card.is_csv:
+    if citation and RECORDS.search(citation.uri):
         return range(text.index("\n") if card.best[0] > 0 and "\n" in text else 0)
     at = text.rfind("\n", 0, card.best[0]) + 1
     lines = text[:at].splitlines(keepends=True)

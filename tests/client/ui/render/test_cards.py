@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from ragchat.answer import Card
 from ragchat.grounding.highlight import Highlight
+from ragchat.grounding.types import Citation
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.screen import Screen
 from tests.support.screens import PyteFile, terminal
@@ -26,11 +26,16 @@ def card(text: str, best: str = "", *, n: int = 1, location: str = "a.md:1–9",
 
 
 def shown(
-    *cards: Card, question: str = "", columns: int = 80, rows: int = 24
+    *cards: Card, question: str = "", columns: int = 80, rows: int = 24, uri: str = ""
 ) -> tuple[PyteFile, list[str], int]:
     out, file = terminal(columns, rows)
-    count = show_cards(Screen(out, out, animated=True), cards, [], Highlight(question))
+    citations = [citation_of(card.n, uri) for card in cards] if uri else []
+    count = show_cards(Screen(out, out, animated=True), cards, citations, Highlight(question))
     return file, file.shown.split("\n"), count
+
+
+def citation_of(n: int, uri: str) -> Citation:
+    return Citation(n, n, "d", uri, "", "", 1, 9, "", None)
 
 
 def styles(file: PyteFile, text: str) -> set[tuple[bool, bool]]:
@@ -145,9 +150,28 @@ def test_the_rows_of_a_table_that_is_too_wide_lose_the_spaces_that_align_it() ->
 
 def test_as_many_cards_are_shown_as_fit() -> None:
     cards = [card("\n".join(LINES[:9]), n=n) for n in (1, 2, 3)]
-    assert shown(*cards)[2] == 1
-    assert shown(*cards, rows=33)[2] == 2
+    assert shown(*cards, rows=17)[2] == 1
+    assert shown(*cards)[2] == 2
+    assert shown(*cards, rows=33)[2] == 3
     assert shown(*cards, rows=100)[2] == 3
+
+
+def test_cards_that_do_not_fit_are_cut_and_lose_their_empty_lines() -> None:
+    text = "\n\n".join(LINES[:20])
+    first, second = card(text, LINES[9]), card(text, LINES[9], n=2)
+    _, lines, count = shown(first, second)
+    assert count == 2
+    assert len(lines) <= 24 - 6
+    assert "" not in lines
+    place = lines.index("[2] a.md:1–9")
+    assert place == 1100 // 80
+    for part in (lines[:place], lines[place:]):
+        assert f"  {LINES[9]}" in part
+        above, below = (int(line.split()[1]) for line in part if line.endswith(" more lines"))
+        assert above + below + len(part) - 3 == 20
+    _, whole, count = shown(first, second, rows=100)
+    assert count == 2
+    assert whole.count("") == 2 * 19 + 1
 
 
 def test_a_card_that_does_not_fit_is_cut_around_the_line_that_answers() -> None:
@@ -180,22 +204,23 @@ def test_the_header_of_a_table_stays_above_the_row_that_answers(
 ) -> None:
     text = "\n".join([*above, *header, *rows])
     header = [line for line in header if "…" not in line]
-    _, lines, _ = shown(replace(card(text, rows[19]), is_csv=rows is NUMBERS))
+    uri = "file:///squares.csv" if rows is NUMBERS else ""
+    _, lines, _ = shown(card(text, rows[19]), uri=uri)
     assert len(lines) <= 24 - 6
     assert [line[2:] for line in lines[1 : 1 + len(header)]] == header
     assert lines[1 + len(header)].startswith("  … 1")
     assert f"  {rows[19]}" in lines
     assert [line for line in lines[1:] if header[0] in line] == [f"  {header[0]}"]
     left_out = sum(int(line.split()[1]) for line in lines if line.endswith(" more lines"))
-    assert left_out + len(lines) - 3 == len(text.splitlines())
-    _, near, _ = shown(replace(card(text, rows[1]), is_csv=rows is NUMBERS))
+    assert left_out + len(lines) - 3 == len([*filter(None, text.splitlines())])
+    _, near, _ = shown(card(text, rows[1]), uri=uri)
     assert [line[2:] for line in near].count(header[0]) == 1
 
 
 def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:
     header = ",".join(f"column number {number}" for number in range(60))
     rows = [",".join([str(number)] * 60) for number in range(20)]
-    _, lines, _ = shown(replace(card("\n".join([header, *rows]), rows[9]), is_csv=True))
+    _, lines, _ = shown(card("\n".join([header, *rows]), rows[9]), uri="a.csv")
     assert len(lines) <= 24 - 6
     assert sum("column number" in line for line in lines) == 5
     assert any(line.startswith("  9,9,9") for line in lines)
