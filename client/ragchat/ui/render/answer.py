@@ -183,8 +183,12 @@ class AnswerView:
                 self._screen.note(f"/sources lists {table.row_count} sources.")
         if not turn.answer.cards:
             self._screen.show("")
-        has_more = self.shown < len(turn.answer.cards) or turn.answer.further
-        self._screen.note(summary(turn) + (" · /more" if has_more and self._in_chat else ""))
+        are_hidden = self.shown < len(turn.answer.cards)
+        if self._in_chat:
+            more = " · /more" if are_hidden or turn.answer.further else ""
+        else:
+            more = " · `| cat` shows all" if are_hidden else ""
+        self._screen.note(summary(turn) + more)
 
 
 class _Spinner:

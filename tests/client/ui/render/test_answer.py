@@ -13,7 +13,7 @@ import anyio
 import pytest
 from msgspec import structs
 
-from ragchat.answer import Answer, Candidate
+from ragchat.answer import Answer, Candidate, Card
 from ragchat.grounding.types import Citation
 from ragchat.llm.errors import ModelUnreachable
 from ragchat.llm.types import OFFLINE, Usage
@@ -25,6 +25,7 @@ from ragchat.turn.events import (
     Reasoning,
     Retrieved,
     Retrieving,
+    Shown,
     ToolFinished,
     ToolStarted,
 )
@@ -168,6 +169,20 @@ async def test_of_very_many_sources_the_chat_shows_only_the_number_and_how_to_se
     shown = await on_terminal(taking(turn("q", cited=cited), Retrieved([])), in_chat=in_chat)
     assert (f"/sources lists {MAX_SOURCES + 1} sources." in shown) is in_chat
     assert ("crane.md" in shown) is not in_chat
+
+
+@pytest.mark.parametrize(
+    ("in_chat", "lines", "said"),
+    [(True, 30, " · /more"), (True, 2, ""), (False, 30, " · `| cat` shows all"), (False, 2, "")],
+)
+async def test_the_last_line_says_how_to_see_the_cards_that_do_not_fit(
+    in_chat: bool, lines: int, said: str
+) -> None:
+    text = "\n".join(f"Line {number}." for number in range(lines))
+    answer = Answer(text, cards=[Card(n, "a.md", "", text, (0, 7), 1.0, n) for n in (1, 2, 3)])
+    done = structs.replace(TURN, answer=answer)
+    shown = await on_terminal(taking(done, Retrieving("how hot"), Shown(answer)), in_chat=in_chat)
+    assert shown.endswith(f"offline · 2.1 s{said}")
 
 
 async def test_the_link_of_a_pdf_names_its_page() -> None:
