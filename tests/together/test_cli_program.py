@@ -30,7 +30,7 @@ from tests.support.program import Program, program_in
 
 UNKNOWN_HOME = "~nobody-has-this-name/x"
 
-NO_MODEL = b"No language model is in use: an answer shows the best parts of your documents as they are.\n"
+NO_MODEL = b"No language model is in use: answers are the best parts of your documents.\n"
 
 MORE_THAN_A_PIPE_HOLDS = b"The beginning of something. " * 50_000
 
