@@ -10,8 +10,8 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from ragchat.grounding.pieces import blanked
 from ragchat.grounding.quotes import ELLIPSIS
@@ -36,16 +36,14 @@ TERM_WORDS = 2
 TERM_CHARACTERS = 4  # for scripts without spaces
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """The citations of an answer in the order of its markers; `unknown` numbers name no passage."""
 
     citations: list[Citation]
     unknown: list[int]
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(NamedTuple):
     """Where a citation is in an answer, and the numbers that it names."""
 
     start: int
@@ -53,8 +51,7 @@ class Marker:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Quotation:
+class _Quotation(NamedTuple):
     start: int
     end: int
     text: str

@@ -19,6 +19,7 @@ from ragchat.grounding.words import (
     without_elisions,
 )
 from ragcommon.text.rules import query_part
+from ragconfig.settings import packaged
 
 # The weight of a word without a weight from memory.
 USUAL_WEIGHT = 0.5
@@ -26,6 +27,7 @@ GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
 # A run in a script without spaces is contained if this share of its character pairs is.
 MIN_SHARE = 0.5
+_ASKS_NUMBER = re.compile(rf"\b(?:{'|'.join(packaged('words.toml')['asks_number'])})\b", re.IGNORECASE)
 _ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 
@@ -62,13 +64,14 @@ class Word:
 class Question:
     """`words` are its own. The `carried` ones, from earlier turns, help retrieval but are not evidence.
 
-    `pairs` are the terms of adjacent content words.
+    `pairs` are the terms of adjacent content words. `asks_number`: it asks for a number, a date or a time.
     """
 
     text: str
     words: Sequence[Word]
     carried: Sequence[Word] = ()
     pairs: Sequence[tuple[str, str]] = ()
+    asks_number: bool = False
 
     @classmethod
     def of(cls, text: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
@@ -78,7 +81,7 @@ class Question:
         known = {word.terms for word in own}
         carried = [word for word in _weighed(query, weights or {}, CARRIED_FACTOR) if word.terms not in known]
         pairs = pairwise(chain.from_iterable(map(index_terms, content_words(text))))
-        return cls(text, own, carried, [*dict.fromkeys(pairs)])
+        return cls(text, own, carried, [*dict.fromkeys(pairs)], _ASKS_NUMBER.search(text) is not None)
 
     @property
     def all_words(self) -> Sequence[Word]:

@@ -33,6 +33,7 @@ MIN_NEAREST_SHARE = 0.5
 W_BEST = 0.3  # score of its best piece
 W_OWN = 0.3  # coverage by the piece alone, without the title and headings
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
+W_NUMBER = 0.3  # a digit in the piece, if the question asks for a number
 W_COVERAGE = 0.3  # coverage of the question's words
 W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
 W_RANK = 0.3  # divided by the rank of the passage in memory's order
@@ -129,15 +130,16 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by the headings or the question above it, which have 0."""
     scores: list[float] = []
     above: list[Piece] = []
-    was_named = False
+    was_title = False
     for place, piece in enumerate(evidence.pieces):
-        if is_named := _is_named(evidence, place) or _is_question(evidence.hit, piece):
-            above = [*above, piece] if was_named else [piece]
-        was_named = is_named
+        text = evidence.hit.full_text[piece.start : piece.end].rstrip()
+        is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
+        if is_title:
+            above = [*above, piece] if was_title else [piece]
+        was_title = is_title
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
-        score = evidence.late([piece, *above]) + own
-        is_title = is_named or _is_atx(evidence, place) or _is_header(evidence, place)
-        scores.append(0.0 if is_title else score)
+        own += W_NUMBER * (evidence.question.asks_number and any(map(str.isdigit, text)))
+        scores.append(0.0 if is_title else evidence.late([piece, *above]) + own)
     return scores
 
 
@@ -207,10 +209,6 @@ def _is_named(evidence: Evidence, place: int) -> bool:
     bare = " ".join(title.split()).strip(_DRAWN)
     names = (name.rstrip(_DRAWN) for name in path.split(" > "))
     return any(name.startswith(bare) or name.endswith(bare) for name in names)
-
-
-def _is_question(hit: Hit, piece: Piece) -> bool:
-    return hit.full_text[piece.start : piece.end].rstrip().endswith(("?", "？"))
 
 
 def _path(evidence: Evidence, place: int) -> str:

@@ -66,6 +66,22 @@ def test_neighbouring_words_are_pairs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        *(
+            ("How long may the dough rest?", True),
+            ("rent due date, when?", True),
+            ("Wie viele Kisten?", True),
+        ),
+        *(("Combien de temps ?", True), ("¿Cuánto cuesta?", True), ("What is the maximum speed?", True)),
+        *(("Who teaches whenever it rains?", False), ("Where is the key?", False), ("Showing how", False)),
+    ],
+)
+def test_what_asks_for_a_number_is_known_by_its_words(text: str, asks: bool) -> None:
+    assert Question.of(text).asks_number is asks
+
+
+@pytest.mark.parametrize(
     ("text", "names"),
     [
         ("How much oil does the Titanic hold?", ["Titanic"]),

@@ -266,6 +266,16 @@ async def test_the_text_below_a_heading_of_a_plain_text_is_marked_and_not_the_he
     assert card.text[slice(*card.best)] == citation.quote == LEASE[1][1]
 
 
+async def test_a_question_for_a_number_is_answered_by_the_line_with_one() -> None:
+    text = "The dough rests in the fridge.\nThe dough rests for 12 hours, in the fridge or the cellar.\n"
+    for question, quote in (
+        ("Where does the dough rest?", "The dough rests in the fridge."),
+        ("How long does the dough rest?", "The dough rests for 12 hours, in the fridge or the cellar."),
+    ):
+        _, [citation] = await cards_for(question, place(text, uri="file:///bread.txt"))
+        assert citation.quote == quote
+
+
 async def test_the_line_below_a_question_is_marked_and_not_the_question() -> None:
     text = "Anna: I am there.\nMe: Who brings the cake?\nJonas: I do.\n"
     [card], [citation] = await cards_for("Who brings the cake?", place(text, uri="file:///chat.txt"))
