@@ -18,7 +18,7 @@ from ragmcp.concurrency import Pulse
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.access import LOCAL, Guard
 from ragmcp.http.dispatch import Dispatcher, RequestRecord
-from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
+from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
 from ragmcp.http.server import ModernRequests
@@ -119,9 +119,7 @@ class Endpoint:
         try:
             with exchange.scope:
                 await self._try(serve, exchange)
-            if exchange.late:
-                await self._dispatcher.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
-            elif exchange.scope.cancelled_caught:
+            if exchange.scope.cancelled_caught:
                 await self._cut_off(exchange)
         finally:
             exchange.close()

@@ -9,12 +9,10 @@ from functools import lru_cache
 from hashlib import blake2s
 from ipaddress import IPv6Address, IPv6Network
 from itertools import chain
-from math import inf
 from typing import Any, TypeAlias
 
 import anyio
 
-from ragmcp.concurrency import observe_blocking
 from ragmcp.http import errors
 from ragmcp.http.limits import MIN_BYTES_PER_SECOND, HttpLimits
 from ragmcp.protocol import jsonrpc
@@ -69,8 +67,6 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         # All work for the request; cancelled when the client has disconnected.
         self.scope = anyio.CancelScope()
-        # Whether the body arrives too slowly.
-        self.late = False
         self.streaming = False
         self.finished = False
         # Set for a client that reads no events: it gets the answer only.
@@ -125,24 +121,15 @@ class Exchange:
         )
 
     async def body(self) -> bytes:
-        """The request's body; one that arrives too slowly cancels the exchange.
-
-        Raises BodyTooLarge, ClientGone.
-        """
+        """The request's body. Raises BodyTooLarge, BodyTooSlow, ClientGone."""
         if self._body is None:
-            self._body = await observe_blocking(self._read(), self._start_clock, self._stop_clock)
+            with anyio.move_on_after(self._limits.body_seconds) as clock:
+                self._body = await self._read(clock)
+            if self._body is None:
+                raise errors.BodyTooSlow(self._limits.body_seconds)
         return self._body
 
-    def _start_clock(self) -> None:
-        self.late = True
-        self.scope.deadline = anyio.current_time() + self._limits.body_seconds
-
-    def _stop_clock(self) -> None:
-        if not self.scope.cancel_called:
-            self.late = False
-            self.scope.deadline = inf
-
-    async def _read(self) -> bytes:
+    async def _read(self, clock: anyio.CancelScope) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -153,7 +140,7 @@ class Exchange:
             size += len(part)
             if size > self._limits.message_bytes:
                 raise errors.BodyTooLarge(self._limits.message_bytes)
-            self.scope.deadline += len(part) / MIN_BYTES_PER_SECOND
+            clock.deadline += len(part) / MIN_BYTES_PER_SECOND
             if not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)
