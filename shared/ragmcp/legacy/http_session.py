@@ -40,27 +40,17 @@ PRIMING_SINCE = "2025-11-25"
 class HttpSession:
     """One session: its connection, its streams, and its open exchanges, without which it is idle."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        client: str,
-        replay_limit: Callable[[], int],
-        host: str = "",
-        user: str = "",
-    ) -> None:
-        """`client` is the address that begins it, for counting; `host` is the same, for the record.
-
-        `user` is whose session it is. `replay_limit` is how many bytes of events it may store now.
-        """
+    def __init__(self, dispatcher: Dispatcher, begun_by: Exchange, replay_limit: Callable[[], int]) -> None:
+        """`replay_limit` is how many bytes of events it may store now."""
         limits = dispatcher.limits
         self.id = secrets.token_urlsafe(ID_BYTES)
-        self.client = client
-        self.user = user
+        self.client = begun_by.client
+        self.user = begun_by.user
         self.used = False
         """Whether a request or a GET followed its handshake."""
         self.used_at = anyio.current_time()
         self.exchanges: set[Exchange] = set()
-        self.state = ConnectionState(secrets.token_hex(4), host)
+        self.state = ConnectionState(secrets.token_hex(4), begun_by.host)
         self.connection: Connection[Waiter] = Connection(
             limits.message_bytes, refuses=True, max_in_progress=SESSION_REQUESTS
         )

@@ -124,9 +124,7 @@ class Sessions:
     async def _begin(self, exchange: Exchange, body: bytes) -> None:
         if len(self._sessions) >= self._limits.sessions:
             self._end(to_evict(self._sessions.values(), exchange.client))
-        session = HttpSession(
-            self._dispatcher, exchange.client, self._replay_limit, exchange.host, exchange.user
-        )
+        session = HttpSession(self._dispatcher, exchange, self._replay_limit)
         self._sessions[session.id] = session
         await session.answer(exchange, body)
         if session.state.terms is None:

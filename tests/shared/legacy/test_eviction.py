@@ -25,10 +25,12 @@ async def send(_: object) -> None: ...
 
 
 def session(client: str = "a", *, used: bool = False, busy: bool = False, used_at: float = 0) -> HttpSession:
-    made = HttpSession(DISPATCHER, client, lambda: 0)
+    exchange = Exchange(asgi_scope("GET", {}), body_then_silence(), send, LIMITS, set())
+    exchange.client = client
+    made = HttpSession(DISPATCHER, exchange, lambda: 0)
     made.used, made.used_at = used, used_at
     if busy:
-        made.exchanges.add(Exchange(asgi_scope("GET", {}), body_then_silence(), send, LIMITS, set()))
+        made.exchanges.add(exchange)
     return made
 
 
