@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 import anyio.abc
 from anyio.lowlevel import checkpoint
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from ragmcp.concurrency import background_task, observe_blocking
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
@@ -57,14 +57,20 @@ class Channel(Protocol):
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; waits while the other side does not read."""
 
+    async def request(self, method: str, params: Any) -> Raw:
+        """Send a request and wait for its result; servers send requests in the legacy era only.
+
+        Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
+        """
+
+
+class ClientChannel(Channel, Protocol):
+    """The channel of a client."""
+
     async def request(
         self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
-        """Send a request and wait for its result; servers send requests in the legacy era only.
-
-        `on_sent` gets the id of the request before anything can refer to it.
-        Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
-        """
+        """As `Channel.request`; `on_sent` gets the id of the request before anything can refer to it."""
 
 
 class Notifications:
@@ -92,24 +98,24 @@ class Notifications:
             await anyio.sleep(PAUSE_SECONDS)
 
 
-class Waiter:
+class Waiter(Struct, eq=False):
     """One of our requests, while it waits for its answer."""
 
-    __slots__ = ("done", "outcome")
+    method: str
+    timeout: float | None = None
+    outcome: Raw | RagMcpError | None = None
+    done: anyio.Event = field(default_factory=anyio.Event)
 
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        self.outcome: Raw | RagMcpError | TimeoutError = ConnectionClosed()
+    def settle(self, outcome: Raw | RagMcpError) -> None:
+        """End the wait with the result of the request, or with its error."""
+        self.outcome = outcome
+        self.done.set()
 
-    def result(self, method: str, timeout: float | None) -> Raw:
-        """The result. Raises what `Peer.request` raises."""
+    def result(self) -> Raw:
+        """The result. Raises the error, ConnectionClosed if neither came."""
         if isinstance(self.outcome, Raw):
             return self.outcome
-        if isinstance(self.outcome, TimeoutError):
-            raise RequestTimedOut(method, timeout or 0)
-        if isinstance(self.outcome, ConnectionClosed):
-            raise ConnectionClosed(method, self.outcome.reason)
-        raise self.outcome
+        raise self.outcome or ConnectionClosed(self.method)
 
 
 class Peer:
@@ -156,14 +162,14 @@ class Peer:
     async def request(
         self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
-        """As `Channel.request`. Cancelling the wait cancels the request.
+        """As `ClientChannel.request`. Cancelling the wait cancels the request.
 
         Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for
         an unusable answer, NotEncodable.
         """
         if self.closed.is_set():
             raise ConnectionClosed(method)
-        waiter = Waiter()
+        waiter = Waiter(method, timeout)
         id, line = self.connection.ask(method, params, waiter)
         on_sent(id)
         self._stream.write(line)
@@ -181,7 +187,7 @@ class Peer:
             if line := self.connection.abandon(id):
                 self._stream.write(line)
                 self._stream.flush_soon()
-        return waiter.result(method, timeout)
+        return waiter.result()
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification. Waits while the other side does not read. Raises NotEncodable."""
@@ -201,8 +207,7 @@ class Peer:
                 await anyio.sleep(TICK_SECONDS)
                 now = anyio.current_time()
                 for waiter in [waiter for waiter, deadline in self._deadlines.items() if deadline <= now]:
-                    waiter.outcome = TimeoutError()
-                    waiter.done.set()
+                    waiter.settle(RequestTimedOut(waiter.method, waiter.timeout or 0))
             self._clock_wanted = anyio.Event()
 
     # Reading and working
@@ -280,8 +285,7 @@ class Peer:
                 case Request():
                     self._todo.append(event)
                 case Answered(waiter, outcome):
-                    waiter.outcome = outcome
-                    waiter.done.set()
+                    waiter.settle(outcome)
                 case Notification():
                     self._notifications.take(event)
                 case Reply(line):

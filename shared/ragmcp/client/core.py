@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RemoteProtocolError, RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.older_revisions import require_legacy
-from ragmcp.peer import Channel
+from ragmcp.peer import ClientChannel
 from ragmcp.protocol import eras
 from ragmcp.protocol.jsonrpc import Id
 from ragmcp.protocol.results import complete, decode_answer, or_none, server_info
@@ -59,7 +59,7 @@ async def negotiate(
 class Core:
     """What the client knows of its server. The features send requests through it; `Client` extends it."""
 
-    def __init__(self, channel: Channel, identity: base.Implementation, handlers: Handlers) -> None:
+    def __init__(self, channel: ClientChannel, identity: base.Implementation, handlers: Handlers) -> None:
         self.server = base.UNKNOWN
         self.revision = eras.LATEST_MODERN
         self.capabilities = ServerCapabilities()

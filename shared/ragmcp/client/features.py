@@ -1,7 +1,7 @@
 """The client: requests to one server, in the era it speaks.
 
-It works through a `Channel`: a connection (`connect`), or HTTP. `stdio` starts server processes and connects
-to them, `http` connects to running servers.
+It works through a `ClientChannel`: a connection (`connect`), or HTTP. `stdio` starts server processes and
+connects to them, `http` connects to running servers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import background_task, contain_cancellation
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
-from ragmcp.peer import Channel, Peer
+from ragmcp.peer import ClientChannel, Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import HEADER_MISMATCH
@@ -53,7 +53,7 @@ class Client(Core):
 
     def __init__(
         self,
-        channel: Channel,
+        channel: ClientChannel,
         identity: base.Implementation = ANONYMOUS,
         handlers: Handlers = NO_HANDLERS,
     ) -> None:

@@ -43,7 +43,7 @@ class ModernHttp:
     async def request(
         self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
     ) -> Raw:
-        """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
+        """As `ClientChannel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
         self._last_id = id = self._last_id + 1
         on_sent(id)
         body = jsonrpc.encode_request(id, method, params)

@@ -10,6 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -22,7 +23,7 @@ from ragmcp.http.exchange import Exchange
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.legacy.replay import Replay, SessionStream
 from ragmcp.legacy.server import forward_changes
-from ragmcp.peer import OnSent, Waiter
+from ragmcp.peer import Waiter
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Reply, Unusable
 from ragmcp.protocol.eras import LATEST_MODERN, ConnectionState, Era
@@ -111,7 +112,7 @@ class HttpSession:
                 await stream.keep_alive()
             silence = self._dispatcher.limits.keep_alive_seconds
             try:
-                while stream.carried_by(exchange) and not await exchange.gone_within(silence):
+                while stream.exchange is exchange and not await exchange.gone_within(silence):
                     await stream.keep_alive()
             finally:
                 stream.detach(exchange)
@@ -155,7 +156,7 @@ class HttpSession:
         answers: list[tuple[int, bytes]] = []
 
         async def handle(request: Request) -> None:
-            answers.append(await self._handle(exchange, stream, request, watch))
+            answers.append(await self._handle(watch, stream, request))
 
         if len(requests) == 1:
             await handle(requests[0])
@@ -178,23 +179,19 @@ class HttpSession:
                 case Reply(line):
                     replies.append(line)
                 case Answered(waiter, outcome):
-                    waiter.outcome = outcome
-                    waiter.done.set()
+                    waiter.settle(outcome)
                 case Cancelled(id):
                     self._running[id].cancel()
                 case Unusable(error):
                     log.info("Ignored a message of a client: %s", error)
         return requests, replies
 
-    async def _handle(
-        self, exchange: Exchange, stream: SessionStream, request: Request, watch: ClientWatch
-    ) -> tuple[int, bytes]:
+    async def _handle(self, watch: ClientWatch, stream: SessionStream, request: Request) -> tuple[int, bytes]:
         """The HTTP status and the encoded answer; b"" if none is to be sent (yet)."""
         with self._running[request.id]:
             try:
-                line, error = await self._dispatcher.handle(
-                    exchange, request, lambda: self._open_call(request, stream), self.connection.answer, watch
-                )
+                open = partial(self._open_call, request, stream)
+                line, error = await self._dispatcher.handle(watch, request, open, self.connection.answer)
             finally:
                 del self._running[request.id]
             # Legacy clients treat any other status as a broken transport.
@@ -237,26 +234,20 @@ class SessionChannel:
         if stream.has_room:
             await stream.send(jsonrpc.encode_notification(method, params))
 
-    async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = lambda _: None
-    ) -> Raw:
+    async def request(self, method: str, params: Any) -> Raw:
         """Send the client a request; its answer comes with another POST. Raises as `Channel.request`."""
         if self.closed.is_set():
             raise ConnectionClosed(method)
-        waiter = Waiter()
+        waiter = Waiter(method)
         id, line = self._connection.ask(method, params, waiter)
-        on_sent(id)
         try:
-            with anyio.move_on_after(timeout) as clock:
-                await self._stream().send(line)
-                await waiter.done.wait()
-            if clock.cancelled_caught:
-                waiter.outcome = TimeoutError()
+            await self._stream().send(line)
+            await waiter.done.wait()
         finally:
             if line := self._connection.abandon(id):
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1):
                     await self._stream().send(line)
-        return waiter.result(method, timeout)
+        return waiter.result()
 
     async def pause(self) -> None:
         """End the response, if the client will reconnect for the rest."""

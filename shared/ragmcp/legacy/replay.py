@@ -38,7 +38,7 @@ class Replay:
     def standing_stream(self) -> SessionStream:
         """The stream for messages that belong to no request: the newest one that has a response."""
         newest_first = [stream for stream in reversed(self._streams.values()) if stream.standing]
-        return next((stream for stream in newest_first if stream.live), newest_first[0])
+        return next((stream for stream in newest_first if stream.exchange), newest_first[0])
 
     def find(self, event_id: str) -> tuple[SessionStream, int]:
         """The stream of an event, and the event's number. Raises InvalidRequest."""
@@ -53,7 +53,7 @@ class Replay:
         """Let a stream that begins be resumed, if need be instead of the oldest one without a response."""
         if len(self._streams) >= MAX_STREAMS:
             standing = [old for old in self._streams.values() if old.standing]
-            ended = (old for old in self._streams.values() if not old.live and old not in standing[-1:])
+            ended = (old for old in self._streams.values() if not old.exchange and old not in standing[-1:])
             if oldest := next(ended, None):
                 del self._streams[oldest.number]
         self._streams[stream.number] = stream
@@ -91,39 +91,31 @@ class SessionStream:
         self._ended = False
         self._replay = replay
         self._priming = priming
-        self._exchange: Exchange | None = None
-
-    @property
-    def live(self) -> bool:
-        """Whether a response carries the stream."""
-        return self._exchange is not None
+        self.exchange: Exchange | None = None
+        """The response that carries it."""
 
     @property
     def has_room(self) -> bool:
         """Whether a message can be sent without exceeding the limit of open event streams."""
-        return self._exchange is None or self._exchange.may_stream
+        return self.exchange is None or self.exchange.may_stream
 
     # The response that carries it
-
-    def carried_by(self, exchange: Exchange) -> bool:
-        """Whether this response carries the stream."""
-        return self._exchange is exchange
 
     def attach(self, exchange: Exchange) -> None:
         """Let this response alone carry the stream."""
         self.release()
-        self._exchange = exchange
+        self.exchange = exchange
 
     def detach(self, exchange: Exchange) -> None:
         """Note that the response has ended."""
-        if self._exchange is exchange:
-            self._exchange = None
+        if self.exchange is exchange:
+            self.exchange = None
 
     def release(self) -> None:
         """Let no response carry the stream: a GET ends now, a POST with its answer."""
-        if self._exchange is not None and self._exchange.method == "GET":
-            self._exchange.scope.cancel()
-        self._exchange = None
+        if self.exchange is not None and self.exchange.method == "GET":
+            self.exchange.scope.cancel()
+        self.exchange = None
 
     # Messages
 
@@ -135,12 +127,12 @@ class SessionStream:
 
     async def keep_alive(self) -> None:
         """Send a comment or the priming event, unless that exceeds the limit of open event streams."""
-        if self._exchange is not None and self._exchange.may_stream:
+        if self.exchange is not None and self.exchange.may_stream:
             await self._write(self._prime() or KEEP_ALIVE)
 
     async def pause(self) -> None:
         """End the response, not the stream, if the client will reconnect for the rest."""
-        if self._priming and self._exchange is not None:
+        if self._priming and self.exchange is not None:
             await self._write(self._prime() or b"retry: %d\n\n" % self._replay.retry_ms, last=True)
 
     async def catch_up(self, exchange: Exchange, seen: int) -> None:
@@ -164,12 +156,12 @@ class SessionStream:
         return b"id: %b\nretry: %d\ndata:\n\n" % (id, self._replay.retry_ms)
 
     async def _write(self, events: bytes, *, last: bool = False) -> None:
-        if (exchange := self._exchange) is None:
+        if (exchange := self.exchange) is None:
             return
         try:
             await exchange.write(events, last=last)
         except ClientGone:  # The client gets the rest when it reconnects.
             self.detach(exchange)
         finally:
-            if last and self._exchange is exchange:
+            if last and self.exchange is exchange:
                 self.release()
