@@ -100,14 +100,10 @@ class Dispatcher:
         self._on_answered = on_answered
 
     async def handle(
-        self,
-        exchange: Exchange,
-        request: Request,
-        open: Callable[[], Call],
-        encode: AnswerEncoder,
-        watch: ClientWatch,
+        self, watch: ClientWatch, request: Request, open: Callable[[], Call], encode: AnswerEncoder
     ) -> tuple[bytes, Exception | None]:
         """The encoded answer to the request, which `open` turns into a call, and the error if it failed."""
+        exchange = watch.exchange
         started = perf_counter()
         call: Call | None = None
         outcome = "CANCELLED"

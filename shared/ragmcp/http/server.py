@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -76,10 +77,7 @@ class ModernRequests:
         message = jsonrpc.parse(body)
         match message:
             case Request():
-
-                def open(channel: Channel) -> Call:
-                    return self._open(exchange, message, revision, channel)
-
+                open = partial(self._open, exchange, message, revision)
                 await self.answer(exchange, message, open, jsonrpc.encode_answer)
             case Notification() if revision in MODERN_REVISIONS:
                 # The revision defines no notifications to servers, but says that they are accepted.
@@ -98,7 +96,7 @@ class ModernRequests:
         channel = _ResponseChannel(exchange, self._dispatcher.closing)
         # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
         watch = ClientWatch(self._dispatcher, exchange, exchange.scope.cancel, exchange.keep_alive)
-        line, error = await self._dispatcher.handle(exchange, request, lambda: open(channel), encode, watch)
+        line, error = await self._dispatcher.handle(watch, request, partial(open, channel), encode)
         if exchange.streaming:
             await exchange.write(event(line), last=True)
         else:
