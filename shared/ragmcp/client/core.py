@@ -59,13 +59,15 @@ async def negotiate(
 class Core:
     """What the client knows of its server. The features send requests through it; `Client` extends it."""
 
-    def __init__(self, channel: ClientChannel, identity: base.Implementation, handlers: Handlers) -> None:
+    channel: ClientChannel
+    """To the server; the transport sets it."""
+
+    def __init__(self, identity: base.Implementation, handlers: Handlers) -> None:
         self.server = base.UNKNOWN
         self.revision = eras.LATEST_MODERN
         self.capabilities = ServerCapabilities()
         self.instructions: str | None = None
         self.identity = identity
-        self.channel = channel
         self.handlers = handlers
         self.declared = handlers.capabilities()
         self.log_level: base.LogLevel | UnsetType = UNSET

@@ -20,7 +20,7 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import background_task, contain_cancellation
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
-from ragmcp.peer import ClientChannel, Peer
+from ragmcp.peer import Peer, Waiter
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import HEADER_MISMATCH
@@ -51,13 +51,8 @@ class Client(Core):
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     """
 
-    def __init__(
-        self,
-        channel: ClientChannel,
-        identity: base.Implementation = ANONYMOUS,
-        handlers: Handlers = NO_HANDLERS,
-    ) -> None:
-        super().__init__(channel, identity, handlers)
+    def __init__(self, identity: base.Implementation, handlers: Handlers) -> None:
+        super().__init__(identity, handlers)
         self.admit_tool: Callable[[ToolInfo], None] = lambda _: None
         """Raises ValueError if the transport cannot call the tool."""
         self.left_out: list[str] = []
@@ -239,15 +234,10 @@ async def connect(
 
     Raises ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision, UnreadableAnswer.
     """
-    client: Client
-    peer = Peer(
-        stream,
-        Connection(message_bytes, refuses=False),
-        lambda request: client.answer(request),
-        lambda notification: client.handle_notification(notification),
-        handlers.on_stray,
-    )
-    client = Client(peer, identity, handlers)
+    client = Client(identity, handlers)
+    connection = Connection[Waiter](message_bytes, refuses=False)
+    peer = Peer(stream, connection, client.answer, client.handle_notification, handlers.on_stray)
+    client.channel = peer
     async with background_task(peer.run):
         try:
             if era is None:

@@ -118,8 +118,8 @@ class _Opening(Struct):
 
     def modern(self) -> Client:
         """A client of a server known to be modern."""
-        channel = ModernHttp(self.http, lambda notification: client.handle_notification(notification))
-        client = Client(channel, self.identity, self.handlers)
+        client = Client(self.identity, self.handlers)
+        client.channel = channel = ModernHttp(self.http, client.handle_notification)
         client.admit_tool = channel.admit_tool
         return client
 
@@ -133,13 +133,9 @@ class _Opening(Struct):
             return None
 
     async def _streamable(self) -> Client:
-        client: Client
-        channel = require_legacy("http_client").LegacyHttp(
-            self.http,
-            lambda request: client.answer(request),
-            lambda notification: client.handle_notification(notification),
-        )
-        client = Client(channel, self.identity, self.handlers)
+        client = Client(self.identity, self.handlers)
+        legacy = require_legacy("http_client")
+        client.channel = channel = legacy.LegacyHttp(self.http, client.answer, client.handle_notification)
         async with AsyncExitStack() as attempt:
             await attempt.enter_async_context(background_task(channel.run))
             await client.initialize()
