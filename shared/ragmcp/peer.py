@@ -73,15 +73,14 @@ class ClientChannel(Channel, Protocol):
         """As `Channel.request`; `on_sent` gets the id of the request before anything can refer to it."""
 
 
-class Notifications:
+class Notifications(Struct):
     """Passes the notifications of a peer to `handle`.
 
     It throttles a peer that sends too many, so that other connections get their turn.
     """
 
-    def __init__(self, handle: Callable[[Notification], None]) -> None:
-        self._handle = handle
-        self._count = 0
+    _handle: Callable[[Notification], None]
+    _count: int = 0
 
     def take(self, notification: Notification) -> None:
         """Handle one; an error is logged."""

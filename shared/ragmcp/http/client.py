@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 import anyio
 import httpx2
+from msgspec import Struct, field
 
 from ragmcp.errors import (
     ConnectionClosed,
@@ -65,26 +66,18 @@ class Authorization(Protocol):
         """The response to an attempt, or to a later one; `reach` is where further requests may go."""
 
 
-class Http:
+class Http(Struct):
     """The endpoint; `url` follows redirects within its origin."""
 
-    def __init__(
-        self,
-        client: httpx2.AsyncClient,
-        url: httpx2.URL,
-        message_bytes: int,
-        reach: Reach,
-        authorization: Authorization | None = None,
-    ) -> None:
-        self.url = url
-        self._reach = reach
-        self._authorization = authorization
-        self.message_bytes = message_bytes
-        self.unreachable = anyio.Event()
-        """Set when the last attempt to connect failed; replaced once one succeeds."""
-        self.failure: ServerUnreachable | None = None
-        """Why that attempt failed."""
-        self._client = client
+    _client: httpx2.AsyncClient
+    url: httpx2.URL
+    message_bytes: int
+    _reach: Reach
+    _authorization: Authorization | None
+    unreachable: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the last attempt to connect failed; replaced once one succeeds."""
+    failure: ServerUnreachable | None = None
+    """Why that attempt failed."""
 
     @asynccontextmanager
     async def send(

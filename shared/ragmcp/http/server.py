@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
 from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, response_status
@@ -40,14 +40,11 @@ _params = msgspec.json.Decoder(Params)
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
-class _ResponseChannel:
+class _ResponseChannel(Struct):
     """The channel to the client: the stream of the request's own response."""
 
-    __slots__ = ("_exchange", "closed")
-
-    def __init__(self, exchange: Exchange, closed: anyio.Event) -> None:
-        self._exchange = exchange
-        self.closed = closed
+    _exchange: Exchange
+    closed: anyio.Event
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification. Raises TooManyOpen if that would need one stream too many."""

@@ -10,6 +10,8 @@ import re
 from collections import deque
 from collections.abc import Callable
 
+from msgspec import Struct, field
+
 from ragmcp.errors import InvalidRequest
 from ragmcp.http.exchange import KEEP_ALIVE, ClientGone, Exchange, event
 
@@ -18,22 +20,21 @@ MAX_STREAMS = 100
 _EVENT_ID = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
-class Replay:
-    """The streams of a session that can be resumed, and their latest events within `limit()` bytes."""
+class Replay(Struct):
+    """The streams of a session that can be resumed, and their latest events within `_limit()` bytes."""
 
-    def __init__(self, limit: Callable[[], int], retry_ms: int) -> None:
-        self.retry_ms = retry_ms
-        self._limit = limit
-        self._size = 0
-        self._last_event = 0
-        self._events: deque[tuple[int, int, bytes]] = deque()  # stream, number, bytes
-        self._last_stream = 0
-        self._streams: dict[int, SessionStream] = {}
+    _limit: Callable[[], int]
+    retry_ms: int
+    _size: int = 0
+    _last_event: int = 0
+    _events: deque[tuple[int, int, bytes]] = field(default_factory=deque)  # stream, number, bytes
+    _last_stream: int = 0
+    _streams: dict[int, SessionStream] = {}
 
     def open_stream(self, *, priming: bool, standing: bool = False) -> SessionStream:
-        """A new stream; the `standing` ones belong to no request."""
+        """A new stream, as `SessionStream` describes it."""
         self._last_stream += 1
-        return SessionStream(self._last_stream, self, priming=priming, standing=standing)
+        return SessionStream(self._last_stream, self, priming, standing)
 
     def standing_stream(self) -> SessionStream:
         """The stream for messages that belong to no request: the newest one that has a response."""
@@ -78,21 +79,19 @@ class Replay:
         return [(sent, event) for of, sent, event in self._events if of == stream and sent > number]
 
 
-class SessionStream:
-    """One stream: its events are stored for replay, and sent at once while a response carries it.
+class SessionStream(Struct, eq=False):
+    """One stream: its events are stored for replay, and sent at once while a response carries it."""
 
-    With `priming` its first event has no data; it only gives the client an id to resume from (SEP-1699).
-    """
-
-    def __init__(self, number: int, replay: Replay, *, priming: bool, standing: bool) -> None:
-        self.number = number
-        self.standing = standing
-        self.begun = False
-        self._ended = False
-        self._replay = replay
-        self._priming = priming
-        self.exchange: Exchange | None = None
-        """The response that carries it."""
+    number: int
+    _replay: Replay
+    _priming: bool
+    """Whether its first event has no data, but gives the client an id to resume from (SEP-1699)."""
+    standing: bool
+    """Whether it belongs to no request."""
+    exchange: Exchange | None = None
+    """The response that carries it."""
+    begun: bool = False
+    _ended: bool = False
 
     @property
     def has_room(self) -> bool:
