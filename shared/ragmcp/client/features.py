@@ -28,7 +28,7 @@ from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.content import ResourceContents
-from ragmcp.protocol.schema.tools import ListedTools, ToolCall, ToolCallResult, ToolInfo
+from ragmcp.protocol.schema.tools import ListToolsResult, ToolCall, ToolCallResult, ToolInfo
 from ragmcp.streams import Stream
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Client(Core):
 
     async def list_tools(self) -> list[ToolInfo]:
         """All tools that can be used, from every page."""
-        listed = await self.list_all("tools/list", ListedTools, lambda page: page.tools)
+        listed = await self.list_all("tools/list", ListToolsResult, lambda page: page.tools)
         tools, self.left_out = [], []
         for each in listed:
             try:

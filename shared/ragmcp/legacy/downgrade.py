@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
 from ragmcp.protocol.schema.prompts import GetPromptResult
-from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolInfo
+from ragmcp.protocol.schema.tools import CallToolResult, ToolInfo
 
 # The first revisions that have these fields and kinds of content.
 ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
@@ -20,8 +20,6 @@ def downgrade(revision: str, result: Result) -> Result:
     if revision >= STRUCTURED_SINCE:
         return result
     match result:
-        case ListToolsResult(tools=tools):
-            return replace(result, tools=[_tool(revision, tool) for tool in tools])
         case CallToolResult(content=content):
             known = [_content(revision, item) for item in content]
             return replace(result, content=known, structured_content=UNSET)
@@ -33,10 +31,11 @@ def downgrade(revision: str, result: Result) -> Result:
     return result
 
 
-def _tool(revision: str, info: ToolInfo) -> ToolInfo:
+def downgrade_tool(revision: str, info: ToolInfo) -> ToolInfo:
+    """The description of a tool as `revision` knows it."""
     if revision < ANNOTATIONS_SINCE:
         info = replace(info, annotations=UNSET)
-    return replace(info, output_schema=UNSET)
+    return replace(info, output_schema=UNSET) if revision < STRUCTURED_SINCE else info
 
 
 def _content(revision: str, item: Content) -> Content:

@@ -230,17 +230,18 @@ def tool_methods(
     # By revision and cursor: the tools of a page and their JSON. Encoding 46 tools takes 200 µs.
     pages: dict[tuple[str, object], tuple[list[schema.ToolInfo], list[Raw]]] = {}
 
-    async def list_tools(call: Call, params: ListParams) -> schema.ListedTools:
+    async def list_tools(call: Call, params: ListParams) -> schema.ListToolsResult:
         items, cursor = page([tool.info for tool in tools.values()], params.cursor)
         key = call.terms.revision, params.cursor
         listed, encoded = pages.get(key, ([], []))
         if items != listed:  # They have changed; the same objects are equal without a look into them.
-            result = schema.ListToolsResult(tools=items)
+            known = items
             if call.terms.era is Era.LEGACY:
-                result = require_legacy("downgrade").downgrade(call.terms.revision, result)
-            encoded = [Raw(msgspec.json.encode(tool)) for tool in result.tools]
+                downgrade = partial(require_legacy("downgrade").downgrade_tool, call.terms.revision)
+                known = [downgrade(info) for info in items]
+            encoded = [Raw(msgspec.json.encode(info)) for info in known]
             pages[key] = items, encoded
-        return schema.ListedTools(tools=encoded, next_cursor=cursor)
+        return schema.ListToolsResult(tools=encoded, next_cursor=cursor)
 
     async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec import UNSET
 
-from ragmcp.legacy.downgrade import downgrade
+from ragmcp.legacy.downgrade import downgrade, downgrade_tool
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
 from ragmcp.protocol.schema.prompts import GetPromptResult, PromptMessage
-from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolAnnotations, ToolInfo
+from ragmcp.protocol.schema.tools import CallToolResult, ToolAnnotations, ToolInfo
 
 LINK = ResourceLink(uri="memory://a", name="a", title="A note")
 SOUND = AudioContent(data="UklG", mime_type="audio/wav")
@@ -20,12 +20,6 @@ def content_for(revision: str, item: Content) -> list[Content]:
     result = downgrade(revision, CallToolResult(content=[item]))
     assert isinstance(result, CallToolResult)
     return result.content
-
-
-def tool_for(revision: str, info: ToolInfo) -> ToolInfo:
-    result = downgrade(revision, ListToolsResult(tools=[info]))
-    assert isinstance(result, ListToolsResult)
-    return result.tools[0]
 
 
 @pytest.mark.parametrize("revision", LEGACY_REVISIONS)
@@ -68,7 +62,7 @@ def test_a_tool_loses_fields_that_came_later() -> None:
     info = ToolInfo(
         name="t", input_schema={"type": "object"}, output_schema={}, annotations=ToolAnnotations()
     )
-    assert tool_for("2025-11-25", info) == info
-    assert tool_for("2025-03-26", info).output_schema is UNSET
-    assert tool_for("2025-03-26", info).annotations is not UNSET
-    assert tool_for("2024-11-05", info) == ToolInfo(name="t", input_schema={"type": "object"})
+    assert downgrade_tool("2025-11-25", info) == info
+    assert downgrade_tool("2025-03-26", info).output_schema is UNSET
+    assert downgrade_tool("2025-03-26", info).annotations is not UNSET
+    assert downgrade_tool("2024-11-05", info) == ToolInfo(name="t", input_schema={"type": "object"})

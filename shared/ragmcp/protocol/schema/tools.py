@@ -34,13 +34,7 @@ class ToolInfo(Wire, frozen=True, kw_only=True):
 
 
 class ListToolsResult(Page, frozen=True, kw_only=True):
-    """One page of tools."""
-
-    tools: list[ToolInfo]
-
-
-class ListedTools(Page, frozen=True, kw_only=True):
-    """The same as it travels: encoded once for all clients; one unreadable tool does not hide the others."""
+    """One page of `ToolInfo`: encoded once for all clients, decoded one by one, as some may be unreadable."""
 
     tools: list[Raw]
 
