@@ -121,7 +121,12 @@ class Stream:
         self._drained.set()
 
     def abandon(self) -> None:
-        """The other side has disconnected: drop the queue, and wake waiting writers."""
+        """The other side no longer reads: drop the queue, and wake waiting writers."""
         self._abandoned = True
         self._queue.clear()
         self.mark_sent(self.queued)
+
+    def disconnect(self) -> None:
+        """The other side has disconnected: it neither sends nor reads."""
+        self.feed_end()
+        self.abandon()

@@ -28,7 +28,7 @@ async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
             raise HttpRefused(shown(http.url), response.status, "it does not speak MCP")
         stream = SseClientStream(http, response)
         await stream.find_endpoint()
-        async with background_task(stream.read_on), background_task(stream.write_on):
+        async with background_task(stream.read_on, stream.write_on):
             yield stream
 
 
@@ -76,5 +76,4 @@ class SseClientStream(Stream):
 
     def _close(self, reason: str) -> None:
         self.fault = self.fault or reason.rstrip(".")
-        self.feed_end()
-        self.abandon()
+        self.disconnect()

@@ -20,25 +20,13 @@ from ragmcp.streams import Stream
 ID_BYTES = 24
 
 
-class SseServerStream(Stream):
-    """Lines in through POSTs, lines out as events of one response."""
-
-    def write(self, line: bytes) -> None:
-        super().write(event(line))
-
-    def close(self) -> None:
-        """Note that the client has disconnected."""
-        self.feed_end()
-        self.abandon()
-
-
 class SseSessions:
     """All clients of this transport."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._server = dispatcher.server
         self._limits = dispatcher.limits
-        self._streams: dict[tuple[str, str], SseServerStream] = {}  # by user and id
+        self._streams: dict[tuple[str, str], Stream] = {}  # by user and id
 
     @property
     def count(self) -> int:
@@ -58,7 +46,7 @@ class SseSessions:
             raise NotAcceptable((EVENTS,))
         if len(self._streams) >= self._limits.sessions:
             raise TooManyOpen("sessions", self._limits.sessions)
-        id, stream = secrets.token_urlsafe(ID_BYTES), SseServerStream()
+        id, stream = secrets.token_urlsafe(ID_BYTES), Stream()
         self._streams[exchange.user, id] = stream
         try:
             endpoint = f"{exchange.path.rpartition('/')[0]}/messages?session_id={id}"
@@ -66,15 +54,12 @@ class SseSessions:
 
             async def watch() -> None:
                 await exchange.watch(exchange.keep_alive)
-                stream.close()
+                stream.disconnect()
 
             async def write_on() -> None:
                 with suppress(ClientGone):
-                    while True:
-                        events = b"".join(await stream.take())
-                        await exchange.write(events)
-                        stream.mark_sent(len(events))
-                stream.close()
+                    await stream.send_each(lambda line: exchange.write(event(line)))
+                stream.disconnect()
 
             async with background_task(watch), background_task(write_on):
                 await serve(

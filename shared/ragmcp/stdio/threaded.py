@@ -53,7 +53,7 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
     """A stream on two descriptors of any kind; owns them."""
     stream = ThreadedPipes(read_fd, write_fd)
     try:
-        async with background_task(stream.read_on), background_task(stream.write_on):
+        async with background_task(stream.read_on, stream.write_on):
             yield stream
     finally:
         stream.close()
