@@ -96,7 +96,7 @@ class Bridge:
     async def _take(self, line: Line | Overlong) -> None:
         if isinstance(line, Overlong):
             error = MessageTooLarge(line.size, self._http.message_bytes)
-            self._refuse(jsonrpc.salvaged(line.head, line.tail, error).refusal_id, error)
+            self._refuse_unreadable(jsonrpc.salvaged(line.head, line.tail, error))
             return
         line = bytes(line)
         if jsonrpc.is_batch(line):
@@ -109,7 +109,7 @@ class Bridge:
                 self._open_requests[request.id] = running
                 self._sending.start_soon(self._ask, request, line, headers, running.scope)
             case Unreadable() as unreadable:
-                self._refuse(unreadable.refusal_id, unreadable.error)
+                self._refuse_unreadable(unreadable)
             case Notification(method, params) if method == CANCELLED:
                 self._cancel(params, line)
             case Notification(method, params) if method == self._initialized:
@@ -192,6 +192,10 @@ class Bridge:
         self._stream.write(bytes(line).replace(b"\n", b" "))
         self._stream.flush()
         await self._stream.drain()
+
+    def _refuse_unreadable(self, message: Unreadable) -> None:
+        # The id of a response is that of a request of the server.
+        self._refuse(None if message.response else message.id, message.error)
 
     def _refuse(self, id: Id | None, error: RagMcpError) -> None:
         self._stream.write(jsonrpc.encode_failure(id, _error_object(error, id)))

@@ -65,11 +65,6 @@ class Unreadable(Struct, frozen=True):
     error: errors.NotJson | errors.InvalidRequest | errors.InvalidParams | errors.MessageTooLarge
     response: bool = False
 
-    @property
-    def refusal_id(self) -> Id | None:
-        """The id of the error that answers it."""
-        return None if self.response else self.id
-
 
 Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
 
