@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ragmcp.errors import RagMcpError, RemoteProtocolError
+from ragmcp.protocol.eras import HEADER_MISMATCH
 
 
 class HttpError(RemoteProtocolError):
@@ -24,7 +25,7 @@ class HeaderMismatch(HttpError):
     header: str
     reason: str
     code = "HEADER_MISMATCH"
-    rpc_code = -32020
+    rpc_code = HEADER_MISMATCH
     sentence = "Header mismatch: {header} {reason}."
 
 

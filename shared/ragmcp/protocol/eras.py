@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from ragmcp.errors import InvalidParams, UnsupportedRevision, WireError
+from ragmcp.errors import InvalidParams, MissingCapability, UnsupportedRevision, WireError
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult
@@ -28,13 +28,13 @@ LATEST_LEGACY = LEGACY_REVISIONS[0]
 BATCH_REVISION = "2025-03-26"
 
 HEADER_MISMATCH = -32020
-UNSUPPORTED_VERSION = -32022
+UNSUPPORTED_VERSION = UnsupportedRevision.rpc_code
 # The first revision in which arguments that do not fit a tool's schema are a result with `isError`, which a
 # model sees and can act on (SEP-1303); before, they are a JSON-RPC error.
 ARGUMENT_RESULTS_SINCE = "2025-11-25"
 
 # Errors only a modern server sends; any other error to the probe means a legacy one.
-MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
+MODERN_ERRORS = frozenset({HEADER_MISMATCH, MissingCapability.rpc_code, UNSUPPORTED_VERSION})
 
 
 class Era(StrEnum):
