@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Self
+from typing import Self, TypeAlias
 
 import anyio
 
@@ -25,6 +25,9 @@ from ragmcp.http.server import ModernRequests
 from ragmcp.older_revisions import find_legacy
 from ragmcp.protocol import headers
 from ragmcp.server.core import Server
+
+# Answers a request, or raises RemoteProtocolError.
+Serve: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
 class Endpoint:
@@ -103,17 +106,13 @@ class Endpoint:
         """POST /messages of 2024-11-05."""
         await self._enter(self._legacy.post_sse if self._legacy else _serve_nothing, scope, receive, send)
 
-    async def _enter(
-        self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _enter(self, serve: Serve, scope: Scope, receive: Receive, send: Send) -> None:
         if self._guard is None:
             await self._exchange(serve, scope, receive, send)
         else:
             await self._guard.admit(partial(self._exchange, serve), scope, receive, send)
 
-    async def _exchange(
-        self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _exchange(self, serve: Serve, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, self._limits, self._streams)
         self._open.add(exchange)
         try:
@@ -126,7 +125,7 @@ class Endpoint:
             self._open.discard(exchange)
             self._closed.set()
 
-    async def _try(self, serve: Callable[[Exchange], Awaitable[None]], exchange: Exchange) -> None:
+    async def _try(self, serve: Serve, exchange: Exchange) -> None:
         try:
             if self._dispatcher.closing.is_set():
                 raise ServerLeaving

@@ -131,23 +131,18 @@ class Http(Struct):
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
     ) -> httpx2.Response:
         async def attempt(own: Mapping[str, str]) -> httpx2.Response:
-            return await self._send(verb, method, {**headers, **own}, body, url)
+            if self._client.is_closed:
+                raise ServerUnreachable(shown(self.url), "its client has been closed")
+            request = self._client.build_request(verb, url, headers={**headers, **own}, content=body)
+            with self.mapped(method):
+                response = await self._client.send(request, stream=True)
+            if self.unreachable.is_set():
+                self.unreachable, self.failure = anyio.Event(), None
+            return response
 
         if self._authorization is None:
             return await attempt({})
         return await self._authorization.send(attempt, verb, str(url), self._reach)
-
-    async def _send(
-        self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
-    ) -> httpx2.Response:
-        if self._client.is_closed:
-            raise ServerUnreachable(shown(self.url), "its client has been closed")
-        request = self._client.build_request(verb, url, headers=headers, content=body)
-        with self.mapped(method):
-            response = await self._client.send(request, stream=True)
-        if self.unreachable.is_set():
-            self.unreachable, self.failure = anyio.Event(), None
-        return response
 
     def joined(self, location: str, status: int) -> httpx2.URL:
         """The target of a redirect. Raises HttpRefused for an invalid address or another server's."""

@@ -103,7 +103,7 @@ class Exchange:
     def check_content(self) -> None:
         """Raises UnsupportedMediaType, BodyTooLarge."""
         kind = self.headers.get(b"content-type", b"")
-        if not _is_json(kind):
+        if kind.partition(b";")[0].strip().lower() != b"application/json":
             raise errors.UnsupportedMediaType(kind.decode("latin-1") or "not labelled")
         if (coding := self.headers.get(b"content-encoding", b"identity")) != b"identity":
             raise errors.UnsupportedMediaType(coding.decode("latin-1"))
@@ -273,11 +273,6 @@ def _refuse_duplicates(headers: Iterable[Header]) -> None:
         if name in seen and (name.startswith(b"mcp-") or name in (b"authorization", b"host", b"origin")):
             raise errors.HeaderMismatch(name.decode("latin-1"), "occurs more than once")
         seen.add(name)
-
-
-@lru_cache(64)
-def _is_json(content_type: bytes) -> bool:
-    return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
 @lru_cache(64)
