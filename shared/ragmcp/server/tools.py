@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import asdict, fields
 
 from ragmcp import errors
 from ragmcp.older_revisions import require_legacy
@@ -48,7 +49,6 @@ class Tool(Struct, frozen=True):
     info: schema.ToolInfo
     function: Function
     arguments: msgspec.json.Decoder[Any]
-    not_null: frozenset[str] = frozenset()  # the arguments that may be left out, but whose type has no null
     background: bool = False
 
     @property
@@ -61,19 +61,20 @@ class Tool(Struct, frozen=True):
 
         Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
         """
-        try:
-            if self.not_null and b"null" in bytes(arguments):
-                arguments = self._without_null(arguments)
-            decoded = decode(self.arguments, arguments)
-        except errors.InvalidParams as error:
-            raise errors.InvalidArguments(error.path, error.reason) from None
-        return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
+        decoded = self._decoded(arguments)
+        return _as_result(await self.function(call, **asdict(decoded)))
 
-    def _without_null(self, arguments: Raw) -> Raw:
-        """The arguments without the nulls of those that were left out: some hosts name every argument."""
-        given = decode(_NAMED, arguments).items()
-        kept = {name: value for name, value in given if name not in self.not_null or bytes(value) != b"null"}
-        return Raw(msgspec.json.encode(kept))
+    def _decoded(self, arguments: Raw) -> Any:
+        """Some hosts name every argument: a null that does not fit means that it was left out."""
+        try:
+            return decode(self.arguments, arguments)
+        except errors.InvalidParams as error:
+            name = error.path.removeprefix("$.")
+            optional = {field.name for field in fields(self.arguments.type) if not field.required}
+            given = _NAMED.decode(arguments) if name in optional else {}
+            if bytes(given.pop(name, b"")) != b"null":
+                raise errors.InvalidArguments(error.path, error.reason) from None
+        return self._decoded(Raw(msgspec.json.encode(given)))
 
 
 def tool(
@@ -129,17 +130,15 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
             output_schema=_output_schema(name, hints.get("return")),
             annotations=annotations,
         )
-        decoder = msgspec.json.Decoder(arguments)
-        _forms[key] = _Form(signature, info, decoder, _not_null(signature, hints))
+        _forms[key] = _Form(signature, info, msgspec.json.Decoder(arguments))
     form = _forms[key]
-    return Tool(form.info, function, form.arguments, form.not_null, background)
+    return Tool(form.info, function, form.arguments, background)
 
 
 class _Form(Struct, frozen=True):
     signature: inspect.Signature
     info: schema.ToolInfo
     arguments: msgspec.json.Decoder[Any]
-    not_null: frozenset[str]
 
 
 # By module, code and description: a process that makes several servers makes each tool again from the same
@@ -167,27 +166,14 @@ def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -
     first, *parameters = signature.parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
         raise errors.BadFunction(name, "its first parameter is not the call")
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    members: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.name not in hints:
             raise errors.BadFunction(name, f"its argument {parameter.name} has no type hint")
         required = parameter.default is parameter.empty
         hint = hints[parameter.name]
-        fields.append((parameter.name, hint) if required else (parameter.name, hint, parameter.default))
-    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
-
-
-def _not_null(signature: inspect.Signature, hints: dict[str, Any]) -> frozenset[str]:
-    optional = (one.name for one in signature.parameters.values() if one.default is not one.empty)
-    return frozenset(name for name in optional if not _takes_null(hints[name]))
-
-
-def _takes_null(hint: Any) -> bool:
-    try:
-        msgspec.convert(None, hint)
-    except msgspec.ValidationError:
-        return False
-    return True
+        members.append((parameter.name, hint) if required else (parameter.name, hint, parameter.default))
+    return msgspec.defstruct(name, members, kw_only=True, forbid_unknown_fields=True)
 
 
 def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetType:
