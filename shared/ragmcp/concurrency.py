@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -31,13 +32,12 @@ class Pulse:
         await self._event.wait()
 
 
-class LatestQueue(Generic[K, T]):
+class LatestQueue(Struct, Generic[K, T], eq=False):
     """A queue that keeps only the latest item of each key, so a slow reader costs no memory."""
 
-    def __init__(self) -> None:
-        self._items: dict[K, T] = {}
-        self._ready = anyio.Event()
-        self._closed = False
+    _items: dict[K, T] = {}
+    _ready: anyio.Event = field(default_factory=anyio.Event)
+    _closed: bool = False
 
     def put(self, key: K, item: T) -> None:
         """Add an item, or replace the unread one of its key in its place."""

@@ -61,13 +61,11 @@ class _ResponseChannel(Struct):
         raise MethodNotFound(method)
 
 
-class ModernRequests:
+class ModernRequests(Struct):
     """Answers modern requests."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-        self._server = dispatcher.server
-        self._params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
+    _dispatcher: Dispatcher
+    _params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
         """Answer a POST; `revision` is the header's. Raises RemoteProtocolError for any other message."""
@@ -103,11 +101,11 @@ class ModernRequests:
         if revision not in MODERN_REVISIONS:
             raise _unsupported(revision, request)
         _check(exchange, headers.METHOD, request.method)
-        method = self._server.find_method(request.method)
+        method = self._dispatcher.server.find_method(request.method)
         if method is None or Era.MODERN not in method.eras:
             raise MethodNotFound(request.method)
         try:
-            call = self._server.open_call(request, state_of(exchange), channel)
+            call = self._dispatcher.server.open_call(request, state_of(exchange), channel)
         except UnsupportedRevision as error:
             raise _mismatch(revision, error.requested) from None
         if call.terms.revision != revision:
@@ -131,7 +129,7 @@ class ModernRequests:
                 raise HeaderMismatch(param.header, reason)
 
     def _header_params(self, name: str) -> tuple[HeaderParam, ...]:
-        tool = self._server.tools.get(name)
+        tool = self._dispatcher.server.tools.get(name)
         if tool is None:
             return ()
         info, params = self._params.get(name, (None, ()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragmcp.errors import MessageTooLarge
 
@@ -26,15 +26,14 @@ class Overlong(Struct, frozen=True):
     tail: bytes
 
 
-class _Growing:
+class _Growing(Struct):
     """The piece received so far; beyond `limit` bytes only its two ends."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        # It grows in place and is returned without a copy: copying 64 MiB takes noticeable time.
-        self.kept = bytearray()
-        self.size = 0
-        self._head = b""
+    limit: int
+    # It grows in place and is returned without a copy: copying 64 MiB takes noticeable time.
+    kept: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    _head: bytes = b""
 
     def append(self, part: Line) -> None:
         self.size += len(part)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, field
 
 from ragmcp.errors import InvalidParams
 from ragmcp.protocol.decoding import DECODE_ERRORS, decode, invalid_params
@@ -78,11 +78,10 @@ class _State(Struct, frozen=True):
     answers: dict[str, Raw]
 
 
-class Rounds:
+class Rounds(Struct):
     """Makes and reads the request states of one server."""
 
-    def __init__(self) -> None:
-        self._signer = StateSigner()
+    _signer: StateSigner = field(default_factory=StateSigner)
 
     def pause(
         self, method: str, params: RetryableParams, requests: Mapping[str, InputRequest]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 from anyio.lowlevel import checkpoint
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.concurrency import LatestQueue, background_task
 from ragmcp.protocol.eras import Era
@@ -20,16 +20,13 @@ from ragmcp.server.call import Call, Methods, method
 ChangeQueue: TypeAlias = LatestQueue[tuple[str, str], schema.Change]
 
 
-class Broadcast:
-    """Delivers each change to all subscribers that accept it.
+class Broadcast(Struct):
+    """Delivers each change to all subscribers that accept it."""
 
-    `on_subscribe` is awaited before a subscription is acknowledged.
-    """
-
-    def __init__(self, on_subscribe: Callable[[], Awaitable[object]] = checkpoint) -> None:
-        self.on_subscribe = on_subscribe
-        self._subscribers: dict[ChangeQueue, Callable[[schema.Change], bool]] = {}
-        self._watched: dict[ChangeQueue, Collection[str]] = {}
+    on_subscribe: Callable[[], Awaitable[object]] = checkpoint
+    """Awaited before a subscription is acknowledged."""
+    _subscribers: dict[ChangeQueue, Callable[[schema.Change], bool]] = {}
+    _watched: dict[ChangeQueue, Collection[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._subscribers)

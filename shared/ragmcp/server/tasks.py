@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.concurrency import Pulse, contain_cancellation
 from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
@@ -175,13 +175,12 @@ class Task:
             self._input.set()
 
 
-class Tasks:
-    """The tasks of one server, which run in `group`; their changes go to `publish`."""
+class Tasks(Struct):
+    """The tasks of one server, which run in a group; their changes are published."""
 
-    def __init__(self, group: TaskGroup, publish: Callable[[Change], None]) -> None:
-        self.publish = publish
-        self._group = group
-        self._tasks: dict[str, Task] = {}
+    _group: TaskGroup
+    publish: Callable[[Change], None]
+    _tasks: dict[str, Task] = {}
 
     async def run(self, call: Call, work: Work) -> Result:
         """The result of `work`, or the task that it became when it called `call.background()`."""
