@@ -39,7 +39,7 @@ class Endpoint:
         limits: HttpLimits = HttpLimits(),  # noqa: B008 (frozen)
         *,
         guard: Guard | None = LOCAL,
-        on_answered: Callable[[RequestRecord], None] | None = None,
+        on_answered: Callable[[RequestRecord], None] = lambda _: None,
     ) -> None:
         """`guard` is for all three applications; None: what is around them lets requests through.
 

@@ -92,7 +92,7 @@ class Dispatcher:
     tasks: anyio.abc.TaskGroup
 
     def __init__(
-        self, server: Server, limits: HttpLimits, on_answered: Callable[[RequestRecord], None] | None
+        self, server: Server, limits: HttpLimits, on_answered: Callable[[RequestRecord], None]
     ) -> None:
         self.server = server
         self.limits = limits
@@ -135,17 +135,12 @@ class Dispatcher:
 
     def _report(self, method: str, call: Call | None, outcome: str, seconds: float, trace: str) -> None:
         """Log and record the request. Nothing that the client can choose freely appears."""
-        wanted = log.isEnabledFor(logging.INFO)
-        if not wanted and self._on_answered is None:
-            return
         name = method if self.server.find_method(method) else ""
         params = call.params if call else None
         tool = params.name if isinstance(params, CallToolParams) and params.name in self.server.tools else ""
-        if wanted:
-            answered = f"{name or '-'} {tool or '-'}: {outcome or 'OK'} in {seconds * 1000:.1f} ms"
-            log.info("%s, traceparent %s", answered, trace)
-        if self._on_answered is not None:
-            self._on_answered(RequestRecord(name, tool, outcome, seconds))
+        answered = name or "-", tool or "-", outcome or "OK", seconds * 1000
+        log.info("%s %s: %s in %.1f ms, traceparent %s", *answered, trace)
+        self._on_answered(RequestRecord(name, tool, outcome, seconds))
 
 
 def failure_of(result: Result) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -42,6 +42,9 @@ _PLAIN = re.compile(r"[\x20-\x7e]*")
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 _WHOLE_NUMBER = re.compile(r"(-?[0-9]{1,20})(?:\.0*)?")
+
+# The names of properties that lead to an argument.
+Path: TypeAlias = tuple[str, ...]
 
 # Keywords of JSON Schema whose keys are names, and those that hold data.
 _NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -81,10 +84,10 @@ def mismatch(header: str | None, expected: str) -> str | None:
 
 
 class HeaderParam(Struct, frozen=True):
-    """An argument of a tool that calls repeat in a header; `path` is its path within the arguments."""
+    """An argument of a tool that calls repeat in a header."""
 
     header: str
-    path: tuple[str, ...]
+    path: Path
 
     def value(self, arguments: Mapping[str, Any]) -> Any:
         """The argument; None if it is absent."""
@@ -144,7 +147,7 @@ def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
     return params
 
 
-def _header_param(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> HeaderParam:
+def _header_param(path: Path | None, schema: Mapping[str, Any]) -> HeaderParam:
     name = schema[ANNOTATION]
     if not path:
         raise ValueError(f"{ANNOTATION} {name!r} is not at a property that every call has")
@@ -157,11 +160,9 @@ def _header_param(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> He
     return HeaderParam(PARAM_PREFIX + name.lower(), path)
 
 
-def _annotated(
-    schema: Mapping[str, Any],
-) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
+def _annotated(schema: Mapping[str, Any]) -> Iterator[tuple[Path | None, Mapping[str, Any]]]:
     """All annotated subschemas with their paths of properties; None if other keywords lead to one."""
-    todo: list[tuple[tuple[str, ...] | None, Any]] = [((), schema)]
+    todo: list[tuple[Path | None, Any]] = [((), schema)]
     while todo:
         path, here = todo.pop()
         if isinstance(here, list):

@@ -175,10 +175,8 @@ class Server:
         terms = session.admit(request.method, params)
         if method is None or terms.era not in method.eras:
             raise MethodNotFound(request.method)
-        call = Call(request.id, request.method, params, terms, session, channel)
-        if call.terms.era is Era.LEGACY:
-            call.asker = partial(require_legacy("server").ask, channel)
-        return call
+        asker = partial(require_legacy("server").ask, channel) if terms.era is Era.LEGACY else None
+        return Call(request.id, request.method, params, terms, session, channel, asker)
 
     async def handle(self, call: Call) -> base.Result:
         """Answer one call. Raises RemoteProtocolError if the client is at fault."""

@@ -18,7 +18,7 @@ from tests.support.http_server import limits
 pytestmark = pytest.mark.anyio
 
 LIMITS = limits()
-DISPATCHER = Dispatcher(Server("s", "1", []), LIMITS, None)
+DISPATCHER = Dispatcher(Server("s", "1", []), LIMITS, lambda _: None)
 
 
 async def send(_: object) -> None: ...
