@@ -65,23 +65,14 @@ class Access(Struct, frozen=True, kw_only=True):
     allowed_origins: frozenset[str] = frozenset()
 
 
-class Guard:
+class Guard(Struct, frozen=True):
     """Lets requests through to ASGI applications by these rules."""
 
-    def __init__(
-        self,
-        access: Access,
-        on_refused: Callable[[HttpError], None] = lambda _: None,
-        authorize: Authorize | None = None,
-    ) -> None:
-        """`on_refused` is called with the reason for each refusal.
-
-        `authorize` gets what passed these rules.
-        """
-        self._access = access
-        self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
-        self._on_refused = on_refused
-        self._authorize = authorize
+    access: Access
+    on_refused: Callable[[HttpError], None] = lambda _: None
+    """Called with the reason for each refusal."""
+    authorize: Authorize | None = None
+    """Gets what passed the rules."""
 
     async def admit(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to `app`, or answer why not."""
@@ -97,21 +88,22 @@ class Guard:
                     await exchange.respond(send, 204, extra=_preflight(origin, headers))
                     return
                 send = _readable_by(origin, send)
-            if self._authorize is not None:
-                await self._authorize(scope, headers.get(b"authorization"))
+            if self.authorize is not None:
+                await self.authorize(scope, headers.get(b"authorization"))
         except HttpError as error:
             log.info("Refused a request: %s", error)
-            self._on_refused(error)
+            self.on_refused(error)
             await exchange.respond_error(send, error, error.status)
             return
         await app(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
-        if ANY not in self._hosts and _name(host) not in self._hosts:
+        names = LOOPBACK | {f"[{name}]" if ":" in name else name for name in self.access.allowed_hosts}
+        if ANY not in names and _name(host) not in names:
             raise HostNotAllowed(host)
 
     def _check_origin(self, origin: str) -> None:
-        if origin.lower() not in self._access.allowed_origins and not _is_loopback_origin(origin):
+        if origin.lower() not in self.access.allowed_origins and not _is_loopback_origin(origin):
             raise OriginNotAllowed(origin)
 
 

@@ -17,7 +17,7 @@ import anyio
 from ragmcp.concurrency import Pulse
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.access import LOCAL, Guard
-from ragmcp.http.dispatch import Dispatcher, RequestRecord
+from ragmcp.http.dispatch import Dispatcher, OnAnswered
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
@@ -39,7 +39,7 @@ class Endpoint:
         limits: HttpLimits = HttpLimits(),  # noqa: B008 (frozen)
         *,
         guard: Guard | None = LOCAL,
-        on_answered: Callable[[RequestRecord], None] = lambda _: None,
+        on_answered: OnAnswered = lambda _: None,
     ) -> None:
         """`guard` is for all three applications; None: what is around them lets requests through.
 

@@ -106,7 +106,7 @@ class Http(Struct):
                     self.url = target
                 await response.aclose()
                 response = await self._authorized(verb, method, headers, body, target)
-            reader = Response(self, method, response, resumes)
+            reader = Response(self, method, response, EventDecoder(self.message_bytes, resumes))
             if response.status_code >= 300:  # The last of too many redirects is an error too.
                 raise await reader.refusal()
             yield reader
@@ -174,12 +174,9 @@ class Http(Struct):
 class Response:
     """A response that is being read."""
 
-    def __init__(
-        self, http: Http, method: str, response: httpx2.Response, resumes: EventDecoder | None
-    ) -> None:
+    def __init__(self, http: Http, method: str, response: httpx2.Response, events: EventDecoder) -> None:
         self.status = response.status_code
-        last_id, retry_ms = (resumes.last_id, resumes.retry_ms) if resumes else ("", None)
-        self.events = EventDecoder(http.message_bytes, last_id, retry_ms)
+        self.events = events
         """The decoder; it knows where a broken event stream can be resumed."""
         self._http = http
         self._method = method

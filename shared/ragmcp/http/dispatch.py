@@ -38,6 +38,8 @@ class RequestRecord(Struct, frozen=True):
     seconds: float
 
 
+OnAnswered: TypeAlias = Callable[[RequestRecord], None]
+
 # Encodes the result of request `id`, or its error; b"" if no answer is to be sent (yet).
 AnswerEncoder: TypeAlias = Callable[[Id, Any], bytes]
 
@@ -91,9 +93,7 @@ class Dispatcher:
 
     tasks: anyio.abc.TaskGroup
 
-    def __init__(
-        self, server: Server, limits: HttpLimits, on_answered: Callable[[RequestRecord], None]
-    ) -> None:
+    def __init__(self, server: Server, limits: HttpLimits, on_answered: OnAnswered) -> None:
         self.server = server
         self.limits = limits
         self.closing = anyio.Event()

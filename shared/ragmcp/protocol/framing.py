@@ -92,16 +92,17 @@ class EventDecoder:
     Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
     """
 
-    def __init__(self, limit: int, last_id: str = "", retry_ms: int | None = None) -> None:
-        self.last_id = last_id
+    def __init__(self, limit: int, resumes: EventDecoder | None = None) -> None:
+        """`resumes` is the decoder of the broken stream that this one continues."""
+        self.last_id: str = resumes.last_id if resumes else ""
         """The id to resume a broken stream from; "" if it cannot be resumed."""
-        self.retry_ms = retry_ms
+        self.retry_ms: int | None = resumes.retry_ms if resumes else None
         """How long the server asks the client to wait before that."""
         self._line = _Growing(limit + END_BYTES)  # Room for the name of the field.
         self._data = _Growing(limit)
         self._has_data = False
         self._type = ""
-        self._id = last_id
+        self._id = self.last_id
         self._began = False
         self._after_return = False
 

@@ -257,7 +257,9 @@ async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
 
 def test_no_server_makes_a_client_ask_without_a_pause() -> None:
     backoff = Backoff(1, 10)
-    pauses = [session_client.pause(EventDecoder(10, "1", wanted), backoff) for wanted in (0, 200, None)]
+    decoders = [EventDecoder(10) for _ in range(3)]
+    decoders[0].retry_ms, decoders[1].retry_ms = 0, 200
+    pauses = [session_client.pause(decoder, backoff) for decoder in decoders]
     assert pauses == [session_client.MIN_PAUSE_SECONDS, 0.2, 2]
 
 
