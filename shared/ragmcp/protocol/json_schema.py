@@ -5,7 +5,6 @@ Language models and simple hosts read nested objects better in place than throug
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +18,24 @@ def flat_schema(type: type) -> Schema:
     """The JSON Schema (2020-12) of a msgspec type, with an object at its root."""
     [root], definitions = msgspec.json.schema_components([type], ref_template=PREFIX + "{name}")
     recursive = set[str]()
-    schema: Schema = _inlined(root, definitions, (), recursive)
+
+    def inlined(value: Any, outer: tuple[str, ...]) -> Any:
+        """Definitions in place of references, but for those to an `outer` type: these become `recursive`."""
+        if isinstance(value, list):
+            return [inlined(item, outer) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if not isinstance(value.get("$ref"), str):
+            return {key: inlined(item, outer) for key, item in value.items()}
+        name = value["$ref"].removeprefix(PREFIX)
+        if name in outer:
+            recursive.add(name)
+            return value
+        flat = inlined(definitions[name], (*outer, name))
+        flat.pop("title", None)
+        return flat | {key: item for key, item in value.items() if key != "$ref"}
+
+    schema: Schema = inlined(root, ())
     schema.pop("title", None)
     if recursive:
         schema["$defs"] = definitions
@@ -47,22 +63,3 @@ def _without_null(value: Any) -> Any:
     del flat["default"]
     kinds = [kind for kind in flat.pop("anyOf") if kind != {"type": "null"}]
     return (kinds[0] if len(kinds) == 1 else {"anyOf": kinds}) | flat
-
-
-def _inlined(
-    value: Any, definitions: Mapping[str, Schema], outer: tuple[str, ...], recursive: set[str]
-) -> Any:
-    """Definitions in place of references, but for those to an `outer` type: these become `recursive`."""
-    if isinstance(value, list):
-        return [_inlined(item, definitions, outer, recursive) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if not isinstance(value.get("$ref"), str):
-        return {key: _inlined(item, definitions, outer, recursive) for key, item in value.items()}
-    name = value["$ref"].removeprefix(PREFIX)
-    if name in outer:
-        recursive.add(name)
-        return value
-    flat = _inlined(definitions[name], definitions, (*outer, name), recursive)
-    flat.pop("title", None)
-    return flat | {key: item for key, item in value.items() if key != "$ref"}
