@@ -118,9 +118,9 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
         raise errors.BadFunction(name, "it has no docstring, so a model would not know what it is for")
     if not inspect.iscoroutinefunction(function):
         raise errors.BadFunction(name, "it is not an async function")
-    key = function.__module__, function.__code__, name, description, annotations
     signature = inspect.signature(function)
-    if key not in _forms or _forms[key].signature != signature:
+    key = function.__module__, function.__code__, name, description, annotations, str(signature)
+    if key not in _forms:
         hints = get_type_hints(function, include_extras=True)
         arguments = _arguments(name, signature, hints)
         info = schema.ToolInfo(
@@ -130,20 +130,14 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
             output_schema=_output_schema(name, hints.get("return")),
             annotations=annotations,
         )
-        _forms[key] = _Form(signature, info, msgspec.json.Decoder(arguments))
-    form = _forms[key]
-    return Tool(form.info, function, form.arguments, background)
+        _forms[key] = info, msgspec.json.Decoder(arguments)
+    info, decoder = _forms[key]
+    return Tool(info, function, decoder, background)
 
 
-class _Form(Struct, frozen=True):
-    signature: inspect.Signature
-    info: schema.ToolInfo
-    arguments: msgspec.json.Decoder[Any]
-
-
-# By module, code and description: a process that makes several servers makes each tool again from the same
-# code, and the schemas of 46 tools take 60 ms.
-_forms: dict[tuple[object, ...], _Form] = {}
+# By code, description and signature, with its defaults: a process that makes several servers makes each tool
+# again from the same code, and the schemas of 46 tools take 60 ms.
+_forms: dict[tuple[object, ...], tuple[schema.ToolInfo, msgspec.json.Decoder[Any]]] = {}
 
 
 def _description(function: Function) -> str:
