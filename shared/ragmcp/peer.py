@@ -196,7 +196,7 @@ class Peer:
 
     def fail(self, id: Id, error: RagMcpError) -> None:
         """Make our request `id` raise `error`, if it still waits: the request or its answer was lost."""
-        self._take(self.connection.fail(id, error))
+        self._take(self.connection.settle(id, error))
 
     async def _watch_clock(self) -> None:
         """One clock for all deadlines: a timer for each call would cost a third of the call."""

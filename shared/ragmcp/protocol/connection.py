@@ -124,14 +124,14 @@ class Connection(Generic[Waiter]):
             case Request():
                 return self._receive_request(message, batch)
             case Success(id, result):
-                return self._receive_answer(id, result)
+                return self.settle(id, result)
             case Notification():
                 return self._receive_notification(message)
             case Failure(id, error):
-                return self._receive_answer(id, error.as_error())
+                return self.settle(id, error.as_error())
             case Unreadable(id, reason, response) if response and self._refuses:
                 # With its id the refusal would look like the answer to one of the peer's own requests.
-                answered = () if id is None else self._receive_answer(id, reason)
+                answered = () if id is None else self.settle(id, reason)
                 return (*answered, *self._unusable(None, reason, batch))
             case Unreadable(id, reason):
                 return self._unusable(id, reason, batch)
@@ -159,7 +159,8 @@ class Connection(Generic[Waiter]):
             return ()  # "Invalid cancellation notifications SHOULD be ignored."
         return (Cancelled(id),) if id in self._asking else ()
 
-    def _receive_answer(self, id: Id | None, outcome: Raw | RagMcpError) -> Iterable[Event[Waiter]]:
+    def settle(self, id: Id | None, outcome: Raw | RagMcpError) -> Iterable[Event[Waiter]]:
+        """The event that ends our request `id`: by its answer, or because it will get none."""
         if id is not None and id in self._asked:
             return (Answered(self._asked.pop(id), outcome),)
         if id is None and isinstance(outcome, RagMcpError):
@@ -170,7 +171,7 @@ class Connection(Generic[Waiter]):
         self, id: Id | None, error: RemoteProtocolError, batch: _Batch | None = None
     ) -> Iterable[Event[Waiter]]:
         if not self._refuses:
-            return self._receive_answer(id, error)
+            return self.settle(id, error)
         line = jsonrpc.encode_answer(id, error)
         if batch is not None:
             batch.lines.append(line)
@@ -218,10 +219,6 @@ class Connection(Generic[Waiter]):
         if self._asked.pop(id, None) is None:
             return b""
         return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
-
-    def fail(self, id: Id, error: RagMcpError) -> Iterable[Event[Waiter]]:
-        """The event that fails our request `id`, which will get no answer."""
-        return self._receive_answer(id, error)
 
     def close(self) -> list[Waiter]:
         """The waiters of all open requests, which will get no answers."""
