@@ -49,8 +49,9 @@ class Stderr(Protocol):
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, process: Process, stream: Pipes, stderr: Stderr | None) -> None:
-        self.stream = stream
+    stream: Pipes
+
+    def __init__(self, process: Process, stderr: Stderr | None) -> None:
         self._process = process
         self._stderr = stderr
         self._strays: set[Stray] = set()
@@ -81,11 +82,10 @@ class ServerProcess:
                 )
             except (OSError, ValueError) as error:
                 raise ServerNotStarted(command, _reason(error, command)) from None
-            _running.add(process)
+            _running.add(server := cls(process, stderr))
             ours.pop_all()  # From here on the stream owns them.
         try:
-            async with process, open_pipes(our_input, our_output) as stream:
-                server = cls(process, stream, stderr)
+            async with process, open_pipes(our_input, our_output) as server.stream:
                 try:
                     yield server
                 finally:
@@ -93,7 +93,7 @@ class ServerProcess:
                     with anyio.CancelScope(shield=True):
                         await server._stop()
         finally:  # The id of its group may be used again.
-            _running.discard(process)
+            _running.discard(server)
 
     async def exit_reason(self) -> str:
         """How the server ended, as part of a sentence."""
@@ -116,10 +116,10 @@ class ServerProcess:
             async with background_task(self._read_to_end):
                 await self._exits_within(LEAVE_SECONDS)
                 # Wrappers such as npx and shells may exit before the server that they started.
-                if self._signal("SIGTERM"):
+                if self.signal("SIGTERM"):
                     await self._all_end_within(TERMINATE_SECONDS)
         finally:  # Also after a second Ctrl-C, which ignores the shield.
-            self._signal("SIGKILL")
+            self.signal("SIGKILL")
         await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
@@ -132,21 +132,21 @@ class ServerProcess:
         with anyio.move_on_after(seconds):
             await self._process.wait()
 
-    def _signal(self, name: str) -> bool:
+    def signal(self, name: str) -> bool:
         """Signal its group and strays. "" only tests whether any of them runs."""
         if name:
-            self._strays |= strays(self._process.pid)
+            self._strays = self._strays | strays(self._process.pid)  # A handler may interrupt a walk of it.
         return any([_signal(self._process, name), *(stray.signal(name) for stray in self._strays)])
 
     async def _all_end_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._process.wait()
-            while self._signal(""):  # noqa: ASYNC110 (no event tells when the children of others end)
+            while self.signal(""):  # noqa: ASYNC110 (no event tells when the children of others end)
                 await anyio.sleep(POLL_SECONDS)
 
 
 # Includes servers whose pipes are not open yet.
-_running: set[Process] = set()
+_running: set[ServerProcess] = set()
 
 
 def kill_all() -> None:
@@ -154,11 +154,8 @@ def kill_all() -> None:
 
     A signal handler may call it.
     """
-    for process in [*_running]:
-        others = strays(process.pid)
-        _signal(process, "SIGKILL")
-        for stray in others:
-            stray.signal("SIGKILL")
+    for server in [*_running]:
+        server.signal("SIGKILL")
 
 
 def _signal(process: Process, name: str) -> bool:
