@@ -135,38 +135,35 @@ class HttpSession:
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         """Handle the messages of a body, and answer its requests."""
         with self._open(exchange):
-            await self._answer(exchange, body)
+            begun = self.state.terms is not None
+            requests, replies = self._take(body)
+            self.used |= begun and bool(requests)
+            if not requests:
+                await exchange.answer(400 if replies else 202, b"".join(replies))
+                return
+            stream = self._replay.open_stream(priming=self._primes)
+            stream.attach(exchange)
 
-    async def _answer(self, exchange: Exchange, body: bytes) -> None:
-        begun = self.state.terms is not None
-        requests, replies = self._take(body)
-        self.used |= begun and bool(requests)
-        if not requests:
-            await exchange.answer(400 if replies else 202, b"".join(replies))
-            return
-        stream = self._replay.open_stream(priming=self._primes)
-        stream.attach(exchange)
+            def gone() -> None:
+                stream.detach(exchange)
+                self._close(exchange)
 
-        def gone() -> None:
-            stream.detach(exchange)
-            self._close(exchange)
+            watch = ClientWatch(self._dispatcher, exchange, gone, stream.keep_alive)
+            # The last answer of a batch completes the line of the whole batch.
+            answers: list[tuple[int, bytes]] = []
 
-        watch = ClientWatch(self._dispatcher, exchange, gone, stream.keep_alive)
-        # The last answer of a batch completes the line of the whole batch.
-        answers: list[tuple[int, bytes]] = []
+            async def handle(request: Request) -> None:
+                answers.append(await self._handle(watch, stream, request))
 
-        async def handle(request: Request) -> None:
-            answers.append(await self._handle(watch, stream, request))
-
-        if len(requests) == 1:
-            await handle(requests[0])
-        else:
-            async with anyio.create_task_group() as tasks:
-                for request in requests:
-                    tasks.start_soon(handle, request)
-        self.connection.batches = self.state.batches
-        statuses, lines = zip(*answers, strict=True)
-        await self._send(exchange, stream, max(statuses), b"".join(lines))
+            if len(requests) == 1:
+                await handle(requests[0])
+            else:
+                async with anyio.create_task_group() as tasks:
+                    for request in requests:
+                        tasks.start_soon(handle, request)
+            self.connection.batches = self.state.batches
+            statuses, lines = zip(*answers, strict=True)
+            await self._send(exchange, stream, max(statuses), b"".join(lines))
 
     def _take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
         """The requests in a body, and the answers to its unusable messages. Handles all other messages."""
