@@ -18,12 +18,12 @@ def open_pipes(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes
     widen(read_fd)
     widen(write_fd)
     if _pollable(read_fd) and _pollable(write_fd):
-        from ragmcp.stdio.polled import open_polled
+        from ragmcp.stdio.polled import PolledPipes
 
-        return open_polled(read_fd, write_fd)
-    from ragmcp.stdio.threaded import open_threaded
+        return PolledPipes(read_fd, write_fd).opened()
+    from ragmcp.stdio.threaded import ThreadedPipes
 
-    return open_threaded(read_fd, write_fd)
+    return ThreadedPipes(read_fd, write_fd).opened()
 
 
 def widen(fd: int) -> None:

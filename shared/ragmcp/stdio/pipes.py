@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self
 
+from ragmcp.concurrency import background_task
 from ragmcp.streams import Stream
 
 
@@ -18,8 +22,19 @@ class Pipes(Stream):
         """Bytes written so far."""
         self.failure: OSError | None = None
         """Why writing failed; None while it works."""
+        self.tasks: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
+        """What reads and writes in the background."""
         self._read_fd = read_fd
         self._write_fd = write_fd
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Self]:
+        """Read and write during the body, and close both halves at its end."""
+        try:
+            async with background_task(*self.tasks):
+                yield self
+        finally:
+            self.close()
 
     def write(self, line: bytes) -> None:
         self._queue += (line, b"\n")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from ragmcp.stdio.pipes import Pipes
 
@@ -18,23 +16,13 @@ LARGE_READ_BYTES = 2**20
 JOIN_BYTES = 2**18
 
 
-@asynccontextmanager
-async def open_polled(read_fd: int, write_fd: int) -> AsyncIterator[PolledPipes]:
-    """A stream on two pipes or sockets; owns them."""
-    os.set_blocking(read_fd, False)
-    os.set_blocking(write_fd, False)
-    stream = PolledPipes(read_fd, write_fd)
-    try:
-        yield stream
-    finally:
-        stream.close()
-
-
 class PolledPipes(Pipes):
     """Reads and writes in callbacks of the event loop."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
+        os.set_blocking(read_fd, False)
+        os.set_blocking(write_fd, False)
         self._loop = asyncio.get_running_loop()
         self._read_bytes = READ_BYTES
         self._reading = False

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from time import sleep
 from typing import Any
 
-from ragmcp.concurrency import background_task
 from ragmcp.stdio.pipes import Pipes
 
 READ_BYTES = 2**16
@@ -48,23 +46,13 @@ class _Worker:
                 result.set_result(job())
 
 
-@asynccontextmanager
-async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPipes]:
-    """A stream on two descriptors of any kind; owns them."""
-    stream = ThreadedPipes(read_fd, write_fd)
-    try:
-        async with background_task(stream.read_on, stream.write_on):
-            yield stream
-    finally:
-        stream.close()
-
-
 class ThreadedPipes(Pipes):
     """A thread for each direction; the reading thread reads one piece ahead."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
         self._reader, self._writer = _Worker(), _Worker()
+        self.tasks = self.read_on, self.write_on
 
     async def read_on(self) -> None:
         """Read one piece ahead, until the end."""

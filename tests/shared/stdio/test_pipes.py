@@ -17,10 +17,19 @@ import pytest
 
 from ragmcp.stdio.opening import PIPE_BYTES, open_pipes, widen
 from ragmcp.stdio.pipes import Pipes
-from ragmcp.stdio.polled import open_polled
-from ragmcp.stdio.threaded import ThreadedPipes, open_threaded
+from ragmcp.stdio.polled import PolledPipes
+from ragmcp.stdio.threaded import ThreadedPipes
 
 Open = Callable[[int, int], AbstractAsyncContextManager[Pipes]]
+
+
+def open_polled(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes]:
+    return PolledPipes(read_fd, write_fd).opened()
+
+
+def open_threaded(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes]:
+    return ThreadedPipes(read_fd, write_fd).opened()
+
 
 FORMS: list[Open] = [open_polled, open_threaded] if sys.platform != "win32" else [open_threaded]
 both = pytest.mark.parametrize("form", FORMS, ids=["event loop", "threads"][-len(FORMS) :])
