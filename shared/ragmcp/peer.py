@@ -172,7 +172,7 @@ class Peer:
         id, line = self.connection.ask(method, params, waiter)
         on_sent(id)
         self._stream.write(line)
-        if self.connection.asked == 1:
+        if len(self.connection.asked) == 1:
             self._stream.flush()
         else:  # Callers whose answers came together send their next requests together.
             self._stream.flush_soon()
@@ -270,7 +270,7 @@ class Peer:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
             decoder = self.connection.decoder
-            if decoder.overlong_bytes > decoder.limit + MAX_OVERLONG_BYTES:
+            if decoder.partial.size > decoder.limit + MAX_OVERLONG_BYTES:
                 self._take(self.connection.receive(b"\n"))  # A server refuses the line before it leaves.
                 self._stream.fault = f"it sent more than {MAX_OVERLONG_BYTES >> 20} MiB without a line end"
             if self._stream.fault:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import IntEnum
 from socket import SOCK_STREAM
 from typing import Any, ClassVar, Protocol
@@ -135,10 +136,8 @@ class Reach:
         A host that does not resolve here passes: a proxy may know it; without a proxy the connection fails.
         """
         target = httpx2.URL(url)
-        try:
+        with suppress(OSError):
             await self.addresses(_host(target), target.port or (80 if target.scheme == "http" else 443))
-        except OSError:
-            return
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be connected to. Raises AddressRefused if none may; OSError."""

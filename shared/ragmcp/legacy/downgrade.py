@@ -24,10 +24,8 @@ def downgrade(revision: str, result: Result) -> Result:
             known = [_content(revision, item) for item in content]
             return replace(result, content=known, structured_content=UNSET)
         case GetPromptResult(messages=messages):
-            known_messages = [
-                replace(message, content=_content(revision, message.content)) for message in messages
-            ]
-            return replace(result, messages=known_messages)
+            messages = [replace(message, content=_content(revision, message.content)) for message in messages]
+            return replace(result, messages=messages)
     return result
 
 

@@ -82,7 +82,8 @@ class Connection(Generic[Waiter]):
         self._refuses = refuses
         self._max_in_progress = max_in_progress
         self._last_id = 0
-        self._asked: dict[Id, Waiter] = {}
+        self.asked: dict[Id, Waiter] = {}
+        """Our requests that are waiting for their answers."""
         self._asking: dict[Id, _Batch | None] = {}
 
     # What comes in
@@ -137,14 +138,13 @@ class Connection(Generic[Waiter]):
                 return self._unusable(id, reason, batch)
 
     def _receive_request(self, request: Request, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        reason = ""
         if len(self._asking) >= self._max_in_progress:
-            reason = InvalidRequest(
-                f"{self._max_in_progress:,} requests are in progress already, which is the limit"
-            )
-            return self._unusable(request.id, reason, batch)
-        if request.id in self._asking:
-            reason = InvalidRequest(f"the id {request.id!r} is that of a request still in progress")
-            return self._unusable(request.id, reason, batch)
+            reason = f"{self._max_in_progress:,} requests are in progress already, which is the limit"
+        elif request.id in self._asking:
+            reason = f"the id {request.id!r} is that of a request still in progress"
+        if reason:
+            return self._unusable(request.id, InvalidRequest(reason), batch)
         self._asking[request.id] = batch
         if batch is not None:
             batch.open.add(request.id)
@@ -161,8 +161,8 @@ class Connection(Generic[Waiter]):
 
     def settle(self, id: Id | None, outcome: Raw | RagMcpError) -> Iterable[Event[Waiter]]:
         """The event that ends our request `id`: by its answer, or because it will get none."""
-        if id is not None and id in self._asked:
-            return (Answered(self._asked.pop(id), outcome),)
+        if id is not None and id in self.asked:
+            return (Answered(self.asked.pop(id), outcome),)
         if id is None and isinstance(outcome, RagMcpError):
             return (Unusable(outcome),)
         return ()  # The answer to a request that we have cancelled.
@@ -206,22 +206,17 @@ class Connection(Generic[Waiter]):
         """The id and the line of a new request; `waiter` comes back with its answer. Raises NotEncodable."""
         line = jsonrpc.encode_request(self._last_id + 1, method, params)
         self._last_id += 1
-        self._asked[self._last_id] = waiter
+        self.asked[self._last_id] = waiter
         return self._last_id, line
-
-    @property
-    def asked(self) -> int:
-        """How many of our requests are waiting for their answers."""
-        return len(self._asked)
 
     def abandon(self, id: Id) -> bytes:
         """The line that cancels our request `id`; b"" if it has been answered meanwhile."""
-        if self._asked.pop(id, None) is None:
+        if self.asked.pop(id, None) is None:
             return b""
         return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
 
     def close(self) -> list[Waiter]:
         """The waiters of all open requests, which will get no answers."""
-        waiters = list(self._asked.values())
-        self._asked.clear()
+        waiters = list(self.asked.values())
+        self.asked.clear()
         return waiters

@@ -55,12 +55,8 @@ class LineDecoder:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._partial = _Growing(limit)
-
-    @property
-    def overlong_bytes(self) -> int:
-        """The size so far of a line that is too long and has no end yet; 0: there is none."""
-        return self._partial.size if self._partial.size > self.limit else 0
+        self.partial = _Growing(limit)
+        """The line that has no end yet."""
 
     def feed(self, data: bytes) -> list[Line | Overlong]:
         """The lines that `data` completes, without their newlines; blank lines are left out.
@@ -69,14 +65,14 @@ class LineDecoder:
         """
         *parts, rest = data.split(b"\n")
         lines = [self._finish(part) for part in parts]
-        self._partial.append(rest)
+        self.partial.append(rest)
         return [line for line in lines if isinstance(line, Overlong) or (line and not line.isspace())]
 
     def _finish(self, part: bytes) -> Line | Overlong:
-        if not self._partial.size and len(part) <= self.limit:
+        if not self.partial.size and len(part) <= self.limit:
             return part  # The usual case, without a copy.
-        self._partial.append(part)
-        return self._partial.take()
+        self.partial.append(part)
+        return self.partial.take()
 
 
 class ServerEvent(Struct, frozen=True):

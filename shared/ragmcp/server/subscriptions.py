@@ -25,7 +25,7 @@ class Broadcast(Struct):
 
     on_subscribe: Callable[[], Awaitable[object]] = checkpoint
     """Awaited before a subscription is acknowledged."""
-    _subscribers: dict[ChangeQueue, Callable[[schema.Change], bool]] = {}
+    _subscribers: dict[ChangeQueue, schema.Accepts] = {}
     _watched: dict[ChangeQueue, Collection[str]] = {}
 
     def __bool__(self) -> bool:
@@ -43,9 +43,7 @@ class Broadcast(Struct):
                 queue.put((change.method, change.subject), change)
 
     @contextmanager
-    def subscribed(
-        self, wants: Callable[[schema.Change], bool], watched: Collection[str] = ()
-    ) -> Iterator[ChangeQueue]:
+    def subscribed(self, wants: schema.Accepts, watched: Collection[str] = ()) -> Iterator[ChangeQueue]:
         """A queue of future changes that `wants` accepts; `watched` are the URIs of its resources."""
         queue: ChangeQueue = LatestQueue()
         self._subscribers[queue], self._watched[queue] = wants, watched

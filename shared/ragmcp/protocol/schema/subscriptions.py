@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -49,7 +49,11 @@ class Filter(Wire, frozen=True, kw_only=True):
     task_ids: list[str] | UnsetType = UNSET  # With the tasks extension.
 
 
-def accepts(filter: Filter) -> Callable[[Change], bool]:
+# Whether a change is one of those subscribed to.
+Accepts: TypeAlias = Callable[[Change], bool]
+
+
+def accepts(filter: Filter) -> Accepts:
     """The predicate of a filter: whether a change is one of those subscribed to."""
     lists = {
         list_changed(feature).method
