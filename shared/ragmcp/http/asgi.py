@@ -7,14 +7,14 @@ Source: 2026-07-28 basic/transports/streamable-http.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Self, TypeAlias
 
 import anyio
 
-from ragmcp.concurrency import Pulse
+from ragmcp.concurrency import Pulse, background_task
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.access import LOCAL, Guard
 from ragmcp.http.dispatch import Dispatcher, OnAnswered
@@ -30,7 +30,7 @@ from ragmcp.server.core import Server
 Serve: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
-class Endpoint:
+class Endpoint(anyio.AsyncContextManagerMixin):
     """One server over HTTP: an async context manager. On exit it ends streams and cancels all other work."""
 
     def __init__(
@@ -53,7 +53,6 @@ class Endpoint:
         self.modern = ModernRequests(self._dispatcher)
         legacy = find_legacy("sessions")
         self._legacy = legacy and legacy.Sessions(self._dispatcher)
-        self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
         self._closed = Pulse()
 
@@ -68,23 +67,22 @@ class Endpoint:
         """How many event streams are open."""
         return len(self._streams)
 
-    async def __aenter__(self) -> Self:
-        self._dispatcher.tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        if self._legacy is not None:
-            self._dispatcher.tasks.start_soon(self._legacy.run)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.leave()
-        try:
-            with anyio.move_on_after(self._limits.leave_seconds):
-                while self._open:
-                    await self._closed.wait()
-        finally:
-            for exchange in self._open:
-                exchange.scope.cancel()
-            self._dispatcher.tasks.cancel_scope.cancel()
-            await self._stack.aclose()  # Without the body's error, which must not be wrapped in a group.
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with background_task() as self._dispatcher.tasks:
+            if self._legacy is not None:
+                self._dispatcher.tasks.start_soon(self._legacy.run)
+            try:
+                yield self
+            finally:
+                self.leave()
+                try:
+                    with anyio.move_on_after(self._limits.leave_seconds):
+                        while self._open:
+                            await self._closed.wait()
+                finally:
+                    for exchange in self._open:
+                        exchange.scope.cancel()
 
     def leave(self) -> None:
         """Refuse new requests, and let the streams end."""
