@@ -98,11 +98,11 @@ class Endpoint(anyio.AsyncContextManagerMixin):
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET /sse of 2024-11-05. POST /messages must be in the same folder of the URL."""
-        await self._enter(self._legacy.listen_sse if self._legacy else _serve_nothing, scope, receive, send)
+        await self._enter(self._legacy.sse.listen if self._legacy else _serve_nothing, scope, receive, send)
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """POST /messages of 2024-11-05."""
-        await self._enter(self._legacy.post_sse if self._legacy else _serve_nothing, scope, receive, send)
+        await self._enter(self._legacy.sse.post if self._legacy else _serve_nothing, scope, receive, send)
 
     async def _enter(self, serve: Serve, scope: Scope, receive: Receive, send: Send) -> None:
         if self._guard is None:

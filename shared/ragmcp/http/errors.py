@@ -13,10 +13,11 @@ class HttpError(RemoteProtocolError):
     """A request that breaks the rules of HTTP, or those of MCP over HTTP."""
 
     status: ClassVar[int] = 400  # of the response
+    own_headers: ClassVar[dict[str, str]] = {}  # of the response, if they are always the same
 
     def headers(self) -> dict[str, str]:
         """Further headers of the response."""
-        return {}
+        return self.own_headers
 
 
 class HeaderMismatch(HttpError):
@@ -75,9 +76,7 @@ class BodyTooLarge(HttpError):
     status = 413
     sentence = "The body is over the limit of {limit:,} bytes."
     hint = "Send less at once, or raise the limit on message size of the server."
-
-    def headers(self) -> dict[str, str]:
-        return {"connection": "close"}
+    own_headers = {"connection": "close"}
 
 
 class BodyTooSlow(HttpError):
@@ -87,9 +86,7 @@ class BodyTooSlow(HttpError):
     code = "BODY_TOO_SLOW"
     status = 408
     sentence = "The body did not arrive within {seconds:g} s."
-
-    def headers(self) -> dict[str, str]:
-        return {"connection": "close"}
+    own_headers = {"connection": "close"}
 
 
 class SessionRequired(HttpError):
@@ -119,9 +116,7 @@ class TooManyOpen(HttpError):
     rpc_code = -32603
     status = 503
     sentence = "The limit of {limit:,} {what} is reached; try again later."
-
-    def headers(self) -> dict[str, str]:
-        return {"retry-after": "5"}
+    own_headers = {"retry-after": "5"}
 
 
 class ServerLeaving(HttpError):

@@ -34,13 +34,12 @@ class Sessions:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._sessions: dict[str, HttpSession] = {}
-        self._sse = SseSessions(dispatcher)
-        self.listen_sse, self.post_sse = self._sse.listen, self._sse.post
+        self.sse = SseSessions(dispatcher)
 
     @property
     def count(self) -> int:
         """How many sessions are open."""
-        return len(self._sessions) + self._sse.count
+        return len(self._sessions) + self.sse.count
 
     async def run(self) -> None:
         """End sessions that are idle for too long; runs until cancelled."""
@@ -55,7 +54,7 @@ class Sessions:
         """Let all streams end; running requests go on."""
         for session in self._sessions.values():
             session.leave()
-        self._sse.close()
+        self.sse.close()
 
     def claims(self, exchange: Exchange) -> bool:
         """Whether it names a legacy revision or none, or has a session and names no modern revision."""
