@@ -58,7 +58,10 @@ class SseSessions:
 
             async def write_on() -> None:
                 with suppress(ClientGone):
-                    await stream.send_each(lambda line: exchange.write(event(line)))
+                    while True:
+                        lines = await stream.take()
+                        await exchange.write(b"".join(map(event, map(bytes, lines))))
+                        stream.mark_sent(sum(map(len, lines)))
                 stream.disconnect()
 
             async with background_task(watch), background_task(write_on):
