@@ -121,13 +121,16 @@ class Settings(Struct):
         url: str = self.tables["store"]["url"]
         if not url:
             return ""
-        from urllib.parse import urlsplit
+        from urllib.parse import parse_qsl, urlsplit
 
         if not url.startswith(DATABASE):
             scheme = _shown(url.partition("://")[0])  # What follows may hold a password.
             reason = f"it must begin with {DATABASE}, not with {scheme}"
             raise self.invalid("store.url", reason)
-        if urlsplit(url).password is not None:
+        parts = urlsplit(url)
+        is_secret = {"password", "sslpassword"}.intersection(name for name, _ in parse_qsl(parts.query))
+        # A password with a `/` ends the host early, and what follows has the `@`.
+        if parts.password is not None or is_secret or ("@" in url and "@" not in parts.netloc):
             raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
         return url
 

@@ -406,6 +406,16 @@ def test_a_memory_that_is_named_replaces_a_file_by_a_database_and_the_reverse(ho
     ("url", "reason"),
     [
         ("postgresql://me:secret@db/notes", "it has a password, which belongs in PGPASSWORD or ~/.pgpass"),
+        *(
+            (url, "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
+            for url in (
+                "postgresql://me@db/notes?password=secret",
+                "postgresql://me@db/notes?schema=a&ssl%70assword=secret",
+                "postgresql://me:sec/ret@db/notes",
+                "postgresql://me:sec?ret@db/notes",
+                "postgresql://me:sec#ret@db/notes",
+            )
+        ),
         ("mysql://me:secret@db/notes", "it must begin with postgresql://, not with 'mysql'"),
     ],
 )

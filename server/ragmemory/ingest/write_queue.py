@@ -19,6 +19,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from ragcommon.contract.documents import Injected
+from ragmemory.errors import RagMemoryError
 from ragmemory.types.writes import StagedDocument, Write
 
 logger = logging.getLogger(__name__)
@@ -191,7 +192,8 @@ class WriteQueue:
             try:
                 outcomes = await self._prepare([job.submitted for job in batch])
             except Exception as error:
-                logger.exception("A batch could not be prepared")
+                if not isinstance(error, RagMemoryError):  # Of those the callers hear in a sentence.
+                    logger.exception("A batch could not be prepared")
                 outcomes = [error] * len(batch)
         self._preparation = None
         ready, full = [], []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import anyio
@@ -7,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
+from ragmemory.errors import MemoryReadOnly
 from ragmemory.ingest.write_queue import LONG, Prepared, WriteQueue
 from ragmemory.types.writes import Chunk, StagedDocument, Write
 from tests.support.memories import write_of
@@ -143,15 +145,19 @@ async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
     assert recorder.prepared == [["a", "b"], ["a"]]
 
 
-async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> None:
+@pytest.mark.parametrize("error", [OSError("broken"), MemoryReadOnly("memory.db", "its disk is read-only")])
+async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     recorder = Recorder()
-    recorder.fail = OSError("broken")
+    recorder.fail = error
     queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(queue.run)
-            with pytest.raises(OSError, match="broken"):
+            with pytest.raises(type(error), match=re.escape(str(error))):
                 await queue.submit(ask("a"))
+            assert bool(caplog.records) is isinstance(error, OSError)  # The others are no faults of ours.
             recorder.fail = None
             assert (await queue.submit(ask("a"))).status == "added"
             tasks.cancel_scope.cancel()
