@@ -18,7 +18,7 @@ from ragmcp.concurrency import Pulse, background_task
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.access import LOCAL, Guard
 from ragmcp.http.dispatch import Dispatcher, OnAnswered
-from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, ServerLeaving
+from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
 from ragmcp.http.server import ModernRequests
@@ -46,7 +46,6 @@ class Endpoint(anyio.AsyncContextManagerMixin):
         `on_answered` gets every record.
         """
         self.server = server
-        self._limits = limits
         self._guard = guard
         self._streams: set[Exchange] = set()
         self._dispatcher = Dispatcher(server, limits, on_answered)
@@ -77,7 +76,7 @@ class Endpoint(anyio.AsyncContextManagerMixin):
             finally:
                 self.leave()
                 try:
-                    with anyio.move_on_after(self._limits.leave_seconds):
+                    with anyio.move_on_after(self._dispatcher.limits.leave_seconds):
                         while self._open:
                             await self._closed.wait()
                 finally:
@@ -111,7 +110,7 @@ class Endpoint(anyio.AsyncContextManagerMixin):
             await self._guard.admit(partial(self._exchange, serve), scope, receive, send)
 
     async def _exchange(self, serve: Serve, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send, self._limits, self._streams)
+        exchange = Exchange(scope, receive, send, self._dispatcher.limits, self._streams)
         self._open.add(exchange)
         try:
             with exchange.scope:
@@ -135,10 +134,12 @@ class Endpoint(anyio.AsyncContextManagerMixin):
             await self._dispatcher.refuse(exchange, error)
 
     async def _cut_off(self, exchange: Exchange) -> None:
-        """End the stream of a cancelled request, or send an error if shutdown cancelled it."""
+        """End the stream of a cancelled request, or say that its deadline or shutdown cancelled it."""
         if exchange.streaming:
             with suppress(ClientGone):
                 await exchange.finish()
+        elif anyio.current_time() >= exchange.scope.deadline:
+            await self._dispatcher.refuse(exchange, BodyTooSlow(self._dispatcher.limits.body_seconds))
         elif self._dispatcher.closing.is_set() and not exchange.finished:
             await self._dispatcher.refuse(exchange, ServerLeaving())
 

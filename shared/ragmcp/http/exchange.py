@@ -9,10 +9,12 @@ from functools import lru_cache
 from hashlib import blake2s
 from ipaddress import IPv6Address, IPv6Network
 from itertools import chain
+from math import inf
 from typing import Any, TypeAlias
 
 import anyio
 
+from ragmcp.concurrency import observe_blocking
 from ragmcp.http import errors
 from ragmcp.http.limits import MIN_BYTES_PER_SECOND, HttpLimits
 from ragmcp.protocol import jsonrpc
@@ -115,21 +117,25 @@ class Exchange:
     def accepts(self, *kinds: str) -> bool:
         """Whether the client can read all of `kinds`."""
         accepted = _accepted(self.headers.get(b"accept", b"*/*"))
-        return all(
-            kind in accepted or f"{kind.partition('/')[0]}/*" in accepted or "*/*" in accepted
-            for kind in kinds
-        )
+        return all(accepted & {kind, f"{kind.partition('/')[0]}/*", "*/*"} for kind in kinds)
 
     async def body(self) -> bytes:
-        """The request's body. Raises BodyTooLarge, BodyTooSlow, ClientGone."""
+        """The request's body; at the deadline of one that arrives too slowly the exchange is cancelled.
+
+        Raises BodyTooLarge, ClientGone.
+        """
         if self._body is None:
-            with anyio.move_on_after(self._limits.body_seconds) as clock:
-                self._body = await self._read(clock)
-            if self._body is None:
-                raise errors.BodyTooSlow(self._limits.body_seconds)
+            self._body = await observe_blocking(self._read(), self._start_clock, self._stop_clock)
         return self._body
 
-    async def _read(self, clock: anyio.CancelScope) -> bytes:
+    def _start_clock(self) -> None:
+        self.scope.deadline = anyio.current_time() + self._limits.body_seconds
+
+    def _stop_clock(self) -> None:
+        if not self.scope.cancel_called:
+            self.scope.deadline = inf
+
+    async def _read(self) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
@@ -140,7 +146,7 @@ class Exchange:
             size += len(part)
             if size > self._limits.message_bytes:
                 raise errors.BodyTooLarge(self._limits.message_bytes)
-            clock.deadline += len(part) / MIN_BYTES_PER_SECOND
+            self.scope.deadline += len(part) / MIN_BYTES_PER_SECOND
             if not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)

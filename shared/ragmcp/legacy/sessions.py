@@ -39,7 +39,7 @@ class Sessions:
     @property
     def count(self) -> int:
         """How many sessions are open."""
-        return len(self._sessions) + self.sse.count
+        return len(self._sessions) + len(self.sse.streams)
 
     async def run(self) -> None:
         """End sessions that are idle for too long; runs until cancelled."""

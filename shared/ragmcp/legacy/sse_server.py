@@ -9,6 +9,8 @@ import secrets
 from contextlib import suppress
 from urllib.parse import parse_qs
 
+from msgspec import Struct
+
 from ragmcp.concurrency import background_task
 from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
@@ -20,22 +22,16 @@ from ragmcp.streams import Stream
 ID_BYTES = 24
 
 
-class SseSessions:
+class SseSessions(Struct):
     """All clients of this transport."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._server = dispatcher.server
-        self._limits = dispatcher.limits
-        self._streams: dict[tuple[str, str], Stream] = {}  # by user and id
-
-    @property
-    def count(self) -> int:
-        """How many are connected."""
-        return len(self._streams)
+    _dispatcher: Dispatcher
+    streams: dict[tuple[str, str], Stream] = {}
+    """Those of the connected clients, by user and id."""
 
     def close(self) -> None:
         """Let all streams end once their requests are answered."""
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             stream.feed_end()
 
     async def listen(self, exchange: Exchange) -> None:
@@ -44,10 +40,10 @@ class SseSessions:
             raise HttpMethodNotAllowed(exchange.method, ("GET",))
         if not exchange.accepts(EVENTS):
             raise NotAcceptable((EVENTS,))
-        if len(self._streams) >= self._limits.sessions:
-            raise TooManyOpen("sessions", self._limits.sessions)
+        if len(self.streams) >= self._dispatcher.limits.sessions:
+            raise TooManyOpen("sessions", self._dispatcher.limits.sessions)
         id, stream = secrets.token_urlsafe(ID_BYTES), Stream()
-        self._streams[exchange.user, id] = stream
+        self.streams[exchange.user, id] = stream
         try:
             endpoint = f"{exchange.path.rpartition('/')[0]}/messages?session_id={id}"
             await exchange.write(b"event: endpoint\ndata: %b\n\n" % endpoint.encode())
@@ -64,16 +60,16 @@ class SseSessions:
                         stream.mark_sent(sum(map(len, lines)))
                 stream.disconnect()
 
-            async with background_task(watch), background_task(write_on):
+            async with background_task(watch, write_on):
                 await serve(
-                    self._server,
+                    self._dispatcher.server,
                     stream,
-                    message_bytes=self._limits.message_bytes,
+                    message_bytes=self._dispatcher.limits.message_bytes,
                     in_progress=SESSION_REQUESTS,
                     host=exchange.host,
                 )
         finally:
-            del self._streams[exchange.user, id]
+            del self.streams[exchange.user, id]
         await exchange.finish()
 
     async def post(self, exchange: Exchange) -> None:
@@ -81,12 +77,12 @@ class SseSessions:
         if exchange.method != "POST":
             raise HttpMethodNotAllowed(exchange.method, ("POST",))
         exchange.check_content()
-        stream = self._streams.get((exchange.user, _session_id(exchange.query)))
+        stream = self.streams.get((exchange.user, _session_id(exchange.query)))
         if stream is None:
             raise SessionNotFound
         body = await exchange.body()
-        if stream.untaken > self._limits.message_bytes:
-            raise TooManyOpen("unread bytes in this session", self._limits.message_bytes)
+        if stream.untaken > self._dispatcher.limits.message_bytes:
+            raise TooManyOpen("unread bytes in this session", self._dispatcher.limits.message_bytes)
         stream.feed_line(body)
         await exchange.answer(202)
 

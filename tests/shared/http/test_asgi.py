@@ -342,6 +342,24 @@ async def test_a_body_that_trickles_times_out() -> None:
     assert b"BODY_TOO_SLOW" in received
 
 
+async def test_a_body_that_still_arrives_when_the_server_leaves_is_not_called_too_slow() -> None:
+    waits = anyio.Event()
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        waits.set()
+        await anyio.sleep_forever()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with anyio.create_task_group() as tasks, Endpoint(make_server(), limits(leave_seconds=0)) as here:
+        tasks.start_soon(here, asgi_scope("POST", {}), receive, send)
+        await waits.wait()
+    assert sent[0]["status"] == 503
+    assert b"SERVER_LEAVING" in sent[1]["body"]
+
+
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
 async def test_a_client_that_does_not_read_holds_nobody_up(revision: str) -> None:
     stopped = anyio.Event()
