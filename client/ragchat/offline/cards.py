@@ -15,7 +15,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.uris import kind_of, short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
-from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, heading_text, is_row, is_rule
+from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, heading_text, is_row, is_rule, table_header
 
 # Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
 # as the third.
@@ -368,14 +368,7 @@ def _header(hit: Hit, start: int, end: int) -> Span:
         return 0, len(hit.context.rstrip())
     if hit.start_line == 1 and hit.is_csv:
         return 0, text.index("\n") if "\n" in text else 0
-    top = start
-    if not is_row(text[start:end]):
-        return 0, 0
-    while top > 0 and is_row(text[text.rfind("\n", 0, top - 1) + 1 : top]):
-        top = text.rfind("\n", 0, top - 1) + 1
-    second = text.find("\n", top) + 1
-    third = text.find("\n", second) + 1
-    return (top, third - 1) if 0 < second < third and is_rule(text[second:third]) else (0, 0)
+    return table_header(text, start) if is_row(text[start:end]) else (0, 0)
 
 
 def _lines(hit: Hit, start: int, end: int) -> Span:

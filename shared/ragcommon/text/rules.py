@@ -92,6 +92,23 @@ def is_rule(line: str) -> bool:
     return is_row(line) and set(line.strip()) <= set("|:- ")
 
 
+def table_header(text: str, row: int, gaps: tuple[str, ...] = ()) -> tuple[int, int]:
+    """The span of the header of the table in Markdown with a row at offset `row`; empty if it has none.
+
+    Lines that begin like one of `gaps` stand for rows that are left out.
+    """
+    top = above = row
+    while above > 0:
+        end, above = above, text.rfind("\n", 0, above - 1) + 1
+        if is_row(line := text[above:end]):
+            top = above
+        elif not line.startswith(gaps):
+            break
+    second = text.find("\n", top) + 1
+    third = text.find("\n", second) + 1
+    return (top, third - 1) if 0 < second < third and is_rule(text[second:third]) else (0, 0)
+
+
 def atx_heading(line: str) -> tuple[int, str] | None:
     """Level and text of a line of Markdown that is a heading with `#`; None for any other line."""
     if len(line) > MAX_HEADING:

@@ -12,6 +12,7 @@ from ragcommon.text.rules import (
     passage_names,
     query_part,
     searchable,
+    table_header,
     with_words_replaced,
     without_accents,
 )
@@ -110,3 +111,24 @@ def test_a_long_query_is_cut_between_words() -> None:
 @pytest.mark.parametrize(("text", "plain"), [("IŞIK Kâğıt", "isik kagit"), ("İğne ışık", "igne isik")])
 def test_the_i_of_turkish_has_no_dot_and_no_lack_of_one(text: str, plain: str) -> None:
     assert without_accents(text) == plain
+
+
+@pytest.mark.parametrize(
+    ("above", "header"),
+    [
+        ("|a|b|\n|-|-|\n", "|a|b|\n|-|-|"),
+        ("Text.\n\n|a|b|\n|-|-|\n|1|2|\n", "|a|b|\n|-|-|"),
+        ("|a|b|\n|-|-|\n|1|2|\n| - | - |\n", "|a|b|\n|-|-|"),  # a row of dashes
+        ("|a|b|\n|-|-|\n… line 3\n", ""),
+        ("|1|2|\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_header_of_a_table_is_above_all_its_rows(above: str, header: str) -> None:
+    text = f"{above}|3|4|\n|5|6|\n"
+    assert text[slice(*table_header(text, len(above)))] == header
+
+
+def test_lines_that_stand_for_rows_do_not_end_a_table() -> None:
+    above = "… lines 1–2\n|a|b|\n|-|-|\n… line 5\n"
+    assert above[slice(*table_header(f"{above}|3|4|\n", len(above), gaps=("…",)))] == "|a|b|\n|-|-|"

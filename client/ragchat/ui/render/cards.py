@@ -16,7 +16,7 @@ from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
 from ragcommon.contract.search import RECORDS
-from ragcommon.text.rules import counted, is_row, is_rule
+from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,11 +119,10 @@ def _rows(console: Console, card: Card, highlight: Highlight, header: range) -> 
             bare = _without_indent(line)
             indent = min(len(line) - len(bare), width // 2)
             for row in bare.wrap(console, width - indent):
-                is_best, is_header = (
-                    any(span.style == style for span in row.spans) for style in ("best", "header")
-                )
+                styles = {span.style for span in row.spans}
+                is_best = "best" in styles
                 text = Text((mark if is_best else NO_MARK) + " " * indent).append_text(row)
-                yield Row(text, is_best, is_header)
+                yield Row(text, is_best, "header" in styles)
 
 
 def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[list[Text]]:
@@ -150,18 +149,12 @@ def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[lis
 
 def _header(card: Card, citation: Citation | None) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card."""
-    text = card.text
+    text, (start, end) = card.text, card.best
     if citation and RECORDS.search(citation.uri):
-        return range(text.index("\n") if card.best[0] > 0 and "\n" in text else 0)
-    at = text.rfind("\n", 0, card.best[0]) + 1
-    lines = text[:at].splitlines(keepends=True)
-    for upper, rule in zip(reversed(lines[:-1]), reversed(lines), strict=False):
-        at -= len(rule)
-        if is_rule(rule.rstrip()):
-            return range(at - len(upper), at + len(rule))
-        if not (is_row(rule.rstrip()) or rule.startswith("…")):
-            break
-    return range(0)
+        return range(text.find("\n"))
+    if not is_row(text[start:end]):
+        return range(0)
+    return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=("…",)))
 
 
 def _unpadded(row: Text) -> Text:

@@ -188,6 +188,7 @@ def test_a_card_that_does_not_fit_is_cut_around_the_line_that_answers() -> None:
 
 NUMBERS = [f"{number},{number * number}" for number in range(1, 41)]
 ROWS = [f"| {number} | {number * number} |" for number in range(1, 41)]
+WITH_DASHES = [*ROWS[:9], "| - | - |", *ROWS[10:]]
 
 
 @pytest.mark.parametrize(
@@ -197,6 +198,7 @@ ROWS = [f"| {number} | {number * number} |" for number in range(1, 41)]
         ([], ["| number | square |", "|---|---|"], ROWS),
         (["Squares:", ""], ["| number | square |", "|---|---|"], ROWS),
         (["Squares:", ""], ["| number | square |", "|---|---|", "… lines 5–9"], ROWS),
+        (["… lines 2–4"], ["| number | square |", "|---|---|"], WITH_DASHES),
     ],
 )
 def test_the_header_of_a_table_stays_above_the_row_that_answers(
