@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -98,7 +99,7 @@ class Guard(Struct, frozen=True):
         await app(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
-        names = LOOPBACK | {f"[{name}]" if ":" in name else name for name in self.access.allowed_hosts}
+        names = _as_written(self.access.allowed_hosts)
         if ANY not in names and _name(host) not in names:
             raise HostNotAllowed(host)
 
@@ -119,6 +120,12 @@ def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
                 raise HeaderMismatch(name.decode(), "occurs more than once")
             found[name] = value.decode("latin-1").strip(" \t")
     return found
+
+
+@cache
+def _as_written(hosts: frozenset[str]) -> frozenset[str]:
+    """These names and those of this machine, as `Host` spells them."""
+    return LOOPBACK | {f"[{name}]" if ":" in name else name for name in hosts}
 
 
 def _name(host: str) -> str:
