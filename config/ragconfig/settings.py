@@ -128,9 +128,9 @@ class Settings(Struct):
             reason = f"it must begin with {DATABASE}, not with {scheme}"
             raise self.invalid("store.url", reason)
         parts = urlsplit(url)
-        is_secret = {"password", "sslpassword"}.intersection(name for name, _ in parse_qsl(parts.query))
-        # A password with a `/` ends the host early, and what follows has the `@`.
-        if parts.password is not None or is_secret or ("@" in url and "@" not in parts.netloc):
+        has_secret = any(name in ("password", "sslpassword") for name, _ in parse_qsl(parts.query))
+        # A `/` in a password ends the host early: the `@` is after it.
+        if parts.password is not None or has_secret or ("@" in url and "@" not in parts.netloc):
             raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
         return url
 

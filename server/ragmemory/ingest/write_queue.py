@@ -192,7 +192,7 @@ class WriteQueue:
             try:
                 outcomes = await self._prepare([job.submitted for job in batch])
             except Exception as error:
-                if not isinstance(error, RagMemoryError):  # Of those the callers hear in a sentence.
+                if not isinstance(error, RagMemoryError):  # Those are expected: the callers report them.
                     logger.exception("A batch could not be prepared")
                 outcomes = [error] * len(batch)
         self._preparation = None
