@@ -44,6 +44,11 @@ def set_form(settings: Settings) -> None:
             handler.setFormatter(JsonFormatter())
 
 
+def is_json() -> bool:
+    """Whether the log is JSON."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+
+
 def say(level: int, sentence: str) -> None:
     """Print a sentence for the person who runs the program on stderr, as JSON if the log is."""
     for handler in logging.getLogger().handlers:

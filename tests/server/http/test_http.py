@@ -224,6 +224,16 @@ def test_an_address_that_others_can_reach_makes_a_token_and_shows_it_once(tmp_pa
     assert server.log.read_text(encoding="utf-8").count(secret) == 1
 
 
+def test_a_token_that_is_made_is_not_in_a_log_that_is_collected(tmp_path: Path) -> None:
+    with http_memory(tmp_path, "--host", "0.0.0.0", RAGCHAT_LOG_FORM="json") as server:
+        kept = tmp_path / "home" / "data" / "http-token"
+        secret = kept.read_text(encoding="utf-8").strip()
+        log = server.log.read_text(encoding="utf-8")
+    first = json.loads(log.splitlines()[0])
+    assert first["message"] == f"A bearer token was made and kept in {kept}."
+    assert secret not in log
+
+
 @posix
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o644])
 @pytest.mark.full
