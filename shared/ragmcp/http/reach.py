@@ -8,6 +8,7 @@ server. A remote server must not reach the services of this machine or of the pr
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import IntEnum
@@ -19,6 +20,25 @@ import httpcore2  # a part of httpx2
 import httpx2
 
 from ragmcp.errors import RagMcpError
+
+# A peer that is gone without a word, as after this machine slept or a VPN ended, is noticed within a minute:
+# while a request waits, nothing is sent that could fail. In seconds; the last, in milliseconds, is for what was
+# sent. Not every system has all of them, and macOS has its own name for the first.
+_ALIVE = {
+    "TCP_KEEPIDLE": 30,
+    "TCP_KEEPALIVE": 30,
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 60_000,
+}
+SOCKET_OPTIONS: list[httpcore2.SOCKET_OPTION] = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in _ALIVE.items()
+        if hasattr(socket, name)
+    ),
+]
 
 # The next address is tried in parallel if one has not answered within this time (RFC 8305, 5).
 NEXT_ADDRESS_SECONDS = 0.25
@@ -204,12 +224,13 @@ class _Guarded(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectTimeout("its name was not resolved in time") from error
         except OSError as error:
             raise httpcore2.ConnectError(str(error)) from error
+        options = [*SOCKET_OPTIONS, *(socket_options or ())]
         connected: list[httpcore2.AsyncNetworkStream] = []
         failures: list[Exception] = []
 
         async def attempt(address: str, ended: anyio.Event) -> None:
             try:
-                stream = await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = await self._inner.connect_tcp(address, port, timeout, local_address, options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failures.append(error)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import AbstractAsyncContextManager
 
 import anyio
@@ -118,6 +119,22 @@ async def test_the_checked_address_is_connected_to_under_its_name(internet: Inte
         assert (await get(url, Reach(url))).status_code == 200
     assert internet.connected == [PUBLIC]
     assert script.heard[0].headers["host"].startswith("server.example:")
+
+
+async def test_a_peer_that_is_gone_without_a_word_is_noticed_while_a_request_waits() -> None:
+    async with served(Scripted(lambda _: Said(body={}))) as root:
+        client = httpx2.AsyncClient(trust_env=False)
+        guard(client, Reach(root))
+        async with client, client.stream("GET", root) as response:
+            connected = response.extensions["network_stream"].get_extra_info("socket")
+            assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+                parts = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
+                idle, interval, probes = (
+                    connected.getsockopt(socket.IPPROTO_TCP, getattr(socket, part)) for part in parts
+                )
+                assert idle + interval * probes <= 60
+                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
 
 
 async def test_a_name_that_changes_between_check_and_connection_leads_nowhere(internet: Internet) -> None:
