@@ -22,8 +22,8 @@ import httpx2
 from ragmcp.errors import RagMcpError
 
 # A peer that is gone without a word, as after this machine slept or a VPN ended, is noticed within a minute:
-# while a request waits, nothing is sent that could fail. In seconds; the last, in milliseconds, is for what was
-# sent. Not every system has all of them, and macOS has its own name for the first.
+# while a request waits, nothing is sent that could fail. In seconds, but the last, in milliseconds, which is
+# for what was sent. Not every system has all of them; macOS has its own name for the first.
 _ALIVE = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPALIVE": 30,
