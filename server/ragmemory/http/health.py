@@ -17,20 +17,37 @@ logger = logging.getLogger(__name__)
 READY_SECONDS = 2.0
 
 
-async def why_not_ready(
-    memory: Memory, is_stopping: Callable[[], bool], has_warmed_up: Callable[[], bool]
-) -> str:
-    """A sentence without anything private; "" if requests can be answered."""
-    if is_stopping():
-        return "The server is shutting down."
-    if not has_warmed_up():  # The first queries would wait for the index of a large memory.
-        return "The server has just been started, and reads the memory."
-    with anyio.move_on_after(READY_SECONDS):
-        try:
-            await (await memory()).check()
-        except (RagMemoryError, SettingsError) as error:
-            logger.info("Not ready: %s", error)
-            # Not the whole sentence, which may name the host and the user of a database.
-            return f"The memory cannot be read ({error.code}). The log of the server says why."
-        return ""
-    return f"The memory did not answer within {READY_SECONDS:g} seconds."
+class Readiness:
+    """Whether requests can be answered. Each change of the reason is logged once: probes come often."""
+
+    def __init__(
+        self, memory: Memory, is_stopping: Callable[[], bool], has_warmed_up: Callable[[], bool]
+    ) -> None:
+        self._memory = memory
+        self._is_stopping = is_stopping
+        self._has_warmed_up = has_warmed_up
+        self._logged = ""
+
+    async def why_not(self) -> str:
+        """A sentence without anything private; "" if requests can be answered."""
+        if self._is_stopping():
+            return "The server is shutting down."
+        if not self._has_warmed_up():  # The first queries would wait for the index of a large memory.
+            return "The server has just been started, and reads the memory."
+        with anyio.move_on_after(READY_SECONDS):
+            try:
+                await (await self._memory()).check()
+            except (RagMemoryError, SettingsError) as error:
+                self._log(f"{error} {error.hint}".rstrip())
+                # Not the whole sentence, which may name the host and the user of a database.
+                return f"The memory cannot be read ({error.code}). The log of the server says why."
+            self._log("")
+            return ""
+        reason = f"The memory did not answer within {READY_SECONDS:g} seconds."
+        self._log(reason)
+        return reason
+
+    def _log(self, reason: str) -> None:
+        if reason != self._logged:
+            self._logged = reason
+            logger.warning("Not ready: %s", reason) if reason else logger.warning("Ready again.")

@@ -34,7 +34,7 @@ from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
 from ragmemory import __version__
-from ragmemory.http.health import why_not_ready
+from ragmemory.http.health import Readiness
 from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
@@ -127,9 +127,10 @@ async def _serve(
     stop = anyio.Event()
     memories = _named_memories(settings, table, limits, form, listening)
     limited = partial(RateLimit, table.requests_per_second, table.burst)
+    readiness = Readiness(memory.service, stop.is_set, lambda: memory.has_warmed_up)
     app = make_app(
         *(endpoint, server, metrics, _access(table, token), limited, token, command, owner, note),
-        partial(why_not_ready, memory.service, stop.is_set, lambda: memory.has_warmed_up),
+        readiness.why_not,
         plain_form=table.plain_form,
         memories=memories,
     )
@@ -155,7 +156,7 @@ async def _serve(
                 else nullcontext()
             ):
                 announce(_description(listening, server.tools, token))
-                tasks.start_soon(memory.warm_up)
+                tasks.start_soon(_warm_up, memory, readiness)
                 await stop.wait()
             leave()
             listener.stop()
@@ -164,6 +165,11 @@ async def _serve(
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()
+
+
+async def _warm_up(memory: OnDemand, readiness: Readiness) -> None:
+    await memory.warm_up()
+    await readiness.why_not()  # The log says why a memory cannot be used, also where nothing probes.
 
 
 def _named_memories(

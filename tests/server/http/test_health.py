@@ -9,8 +9,9 @@ import anyio
 import httpx2
 import pytest
 
+from ragmemory.errors import DatabaseUnavailable
 from ragmemory.http import health
-from ragmemory.http.health import why_not_ready
+from ragmemory.http.health import Readiness
 from ragmemory.service import MemoryService
 from tests.support.database_proxy import database_proxy
 from tests.support.http_memory import PLAIN_HTTP, http_memory
@@ -49,9 +50,41 @@ async def test_a_server_that_is_shutting_down_is_not_ready(memory: MemoryService
     async def opened() -> MemoryService:
         return memory
 
-    assert await why_not_ready(opened, lambda: False, lambda: True) == ""
-    assert await why_not_ready(opened, lambda: True, lambda: True) == "The server is shutting down."
-    assert await why_not_ready(opened, lambda: False, lambda: False) == WARMING_UP
+    assert await Readiness(opened, lambda: False, lambda: True).why_not() == ""
+    assert await Readiness(opened, lambda: True, lambda: True).why_not() == "The server is shutting down."
+    assert await Readiness(opened, lambda: False, lambda: False).why_not() == WARMING_UP
+
+
+async def test_the_log_says_why_it_is_not_ready_once_for_each_change(
+    memory: MemoryService, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors = [DatabaseUnavailable("postgresql://db/notes", "connection refused")] * 3
+
+    async def opened() -> MemoryService:
+        if errors:
+            raise errors.pop()
+        return memory
+
+    readiness = Readiness(opened, lambda: False, lambda: True)
+    answers = [await readiness.why_not() for _ in range(5)]
+    assert answers[2:] == [
+        "The memory cannot be read (MEMORY_UNAVAILABLE). The log of the server says why.",
+        "",
+        "",
+    ]
+    assert caplog.messages == [
+        "Not ready: The memory postgresql://db/notes is not available: connection refused. "
+        "Check that the server runs, and store.url; a password is read from PGPASSWORD or ~/.pgpass.",
+        "Ready again.",
+    ]
+
+
+def test_the_log_says_why_a_memory_cannot_be_read_also_where_nothing_probes(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").mkdir()
+    with http_memory(tmp_path) as server:
+        while "Not ready" not in (log := server.log.read_text(encoding="utf-8")):
+            assert server.process.poll() is None
+    assert f"Not ready: The memory {tmp_path / 'memory.db'} cannot be used: it is a folder." in log
 
 
 @pytest.mark.full
@@ -66,7 +99,9 @@ async def test_a_database_that_is_away_or_silent_is_not_ready_within_a_bounded_t
                 return memory
 
             async def reason() -> str:
-                return await why_not_ready(opened, lambda: False, lambda: True)
+                return await readiness.why_not()
+
+            readiness = Readiness(opened, lambda: False, lambda: True)
 
             assert await reason() == ""
             await proxy.go_down()
