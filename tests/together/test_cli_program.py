@@ -164,6 +164,28 @@ def test_the_block_for_another_host_starts_the_memory(ragchat: Program, host: st
     assert started.stdout.startswith("ragmemory ")
 
 
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("http://nas:8765", "http://nas:8765/mcp"),
+        ("http://nas:8765/mcp/notes", "http://nas:8765/mcp/notes"),
+    ],
+)
+def test_the_block_is_for_the_server_whose_memory_is_used(tmp_path: Path, url: str, endpoint: str) -> None:
+    file = tmp_path / "token"
+    ragchat = program_in(tmp_path, RAGCHAT_MEMORY_SERVER_TOKEN_FILE=str(file))
+    server = ragchat("--server", url, "mcp", "config", "claude-desktop").json["mcpServers"]["ragmemory"]
+    assert server["args"] == ["bridge", endpoint, "--token-file", str(file)]
+    ragchat = program_in(tmp_path, RAGCHAT_MEMORY_SERVER_URL=url)
+    server = ragchat("mcp", "config", "claude-code").json["mcpServers"]["ragmemory"]
+    assert server == {"type": "http", "url": endpoint}
+    ragchat = program_in(tmp_path, RAGCHAT_MEMORY_SERVER_URL=url, RAGMEMORY_TOKEN="secret-of-notes")
+    done = ragchat("mcp", "config", "claude-code")
+    server = done.json["mcpServers"]["ragmemory"]
+    assert server["headers"] == {"Authorization": "Bearer ${RAGMEMORY_TOKEN}"}
+    assert "secret-of-notes" not in done.out
+
+
 @pytest.mark.smoke
 def test_the_doctor_finds_everything_well(ragchat: Program) -> None:
     done = ragchat("doctor", "--json")

@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from ragcommon.hosts import Host, server_command, started
+from ragcommon.hosts import TOKEN_VARIABLE, Host, reached, server_command, started
 from ragconfig.home import HOME_VARIABLE, user_path
 from ragconfig.settings import Settings
+
+MCP_PATH = "/mcp"
 
 
 def own(
     host: Host, settings: Settings, config_file: Path | None, *, repository: bool = False
 ) -> dict[str, Any]:
-    """The block for a host that starts its own server on this memory."""
+    """The block for this memory: the host starts its own server, or uses the one that the settings name."""
+    server = settings.tables["memory_server"]
+    if server["url"] and not repository:
+        return running(host, server["url"], server["token_file"], token=TOKEN_VARIABLE in os.environ)
     which = ["--repository"] if repository else ["--memory", settings.memory_place]
     command = [*server_command(), *which]
     if config_file is not None:
@@ -23,3 +29,11 @@ def own(
     home = os.environ.get(HOME_VARIABLE)
     environ = {HOME_VARIABLE: str(user_path(home))} if home else {}
     return started(host, command, environ, in_open_folder=repository)
+
+
+def running(host: Host, url: str, token_file: str, *, token: bool = False) -> dict[str, Any]:
+    """The block for a server that runs; `url` may be its root. `token`: whether it needs one."""
+    parts = urlsplit(url)
+    address = url if parts.path not in ("", "/") else parts._replace(path=MCP_PATH).geturl()
+    path = str(user_path(token_file)) if token_file else ""
+    return reached(host, address, server_command(), token=token or bool(path), token_file=path)
