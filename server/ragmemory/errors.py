@@ -38,9 +38,12 @@ class DatabaseUnavailable(RagMemoryError):
 
     path: str  # the URL
     reason: str
+    hint: str = (
+        "Check that the server runs, and store.url; "
+        "a password is read from PGPASSWORD or ~/.pgpass (mode 600)."
+    )
     code = "MEMORY_UNAVAILABLE"
     sentence = "The memory {path} is not available: {reason}."
-    hint = "Check that the server runs, and store.url; a password is read from PGPASSWORD or ~/.pgpass."
 
 
 class CommitUnknown(RagMemoryError):

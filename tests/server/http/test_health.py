@@ -74,7 +74,8 @@ async def test_the_log_says_why_it_is_not_ready_once_for_each_change(
     ]
     assert caplog.messages == [
         "Not ready: The memory postgresql://db/notes is not available: connection refused. "
-        "Check that the server runs, and store.url; a password is read from PGPASSWORD or ~/.pgpass.",
+        "Check that the server runs, and store.url; "
+        "a password is read from PGPASSWORD or ~/.pgpass (mode 600).",
         "Ready again.",
     ]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Seconds that a read may take before the server ends it; seconds for a write: indexes may be built again.
 READ_SECONDS = 60
 WRITE_SECONDS = 3_600
+RIGHTS_HINT = "Grant the user of store.url the rights on the schema and its tables, or name another user."
 _PARAMETER = re.compile(r"\?(\d*)")
 # The classes of errors after which no other statement would succeed: connection, resources, operator's
 # intervention, system, wrong credentials, read-only or aborted transactions, and tables that are missing.
@@ -122,6 +123,8 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
     except psycopg.errors.IntegrityError as error:
         # In an intact memory no statement violates a constraint.
         raise MemoryDamaged(place, first_line(error)) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise DatabaseUnavailable(place, first_line(error), RIGHTS_HINT) from error
     except psycopg.Error as error:
         raise DatabaseUnavailable(place, first_line(error)) from error
     except msgspec.DecodeError as error:

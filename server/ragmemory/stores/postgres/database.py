@@ -37,6 +37,7 @@ from ragmemory.errors import (
 from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
 from ragmemory.stores.postgres.connection import (
     READ_SECONDS,
+    RIGHTS_HINT,
     WRITE_SECONDS,
     PostgresConnection,
     concerns_the_database,
@@ -179,6 +180,12 @@ class PostgresEngine:
                 raise NotAMemory(self.place, f"its schema {self._schema} has the tables of another program")
             done = 0
             if tables:
+                [(is_allowed,)] = await own.execute_fetchall(
+                    "SELECT has_schema_privilege(?, 'USAGE')", [self._schema]
+                )
+                if not is_allowed:  # Its tables would seem not to exist.
+                    reason = f"permission denied for schema {self._schema}"
+                    raise DatabaseUnavailable(self.place, reason, RIGHTS_HINT)
                 [(done,)] = await own.execute_fetchall("SELECT migrations FROM memory")
             if done > len(MIGRATIONS):
                 raise MemoryTooNew(self.place, done, len(MIGRATIONS))

@@ -238,6 +238,30 @@ async def test_a_memory_of_a_later_release_is_refused(url: str) -> None:
             pass
 
 
+async def test_a_user_without_rights_on_the_schema_is_told_so(url: str) -> None:
+    import psycopg
+
+    async with opened(url):
+        pass
+    conninfo, schema = without_schema(url)
+    role = f"reader_{secrets.token_hex(6)}"
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await connection.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            for grant, denied in (
+                ("SELECT 1", f"schema {schema}"),
+                (f"GRANT USAGE ON SCHEMA {schema} TO {role}", "table memory"),
+            ):
+                await connection.execute(grant)
+                with pytest.raises(DatabaseUnavailable, match=f"permission denied for {denied}") as caught:
+                    async with opened(url.replace("//postgres@", f"//{role}@")):
+                        pass
+                assert caught.value.hint.startswith("Grant the user of store.url the rights on the schema")
+        finally:
+            await connection.execute(f"DROP OWNED BY {role}")
+            await connection.execute(f"DROP ROLE {role}")
+
+
 @pytest.mark.full
 async def test_the_tables_of_another_program_are_left_alone(database: str) -> None:
     import psycopg
