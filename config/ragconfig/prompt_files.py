@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragcommon.errors import os_reason
 from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import MAX_PROMPT_BYTES
-from ragconfig.toml_files import NotToml, decode_toml
+from ragconfig.toml_files import NotToml, decode_toml, flaw
 
 T = TypeVar("T")
 
@@ -27,13 +27,6 @@ ROLES = "roles"
 _PACKS = ("documents", "calibration")  # the order in which prompts are listed
 PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
-# Messages of msgspec, and their replacements as the end of a sentence.
-_FLAWS = {
-    r"Object missing required field `(.*)`.*": r"has no \1",
-    r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
-    r"Expected .* - at `\$\.(.*)`": r"has a value of the wrong type in \1",
-    r"Invalid enum value (.*) - at `\$\.(.*)`": r"has the unknown \2 \1",
-}
 
 
 class Argument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,10 +126,7 @@ def _converted(value: object, kind: type[T], name: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        for pattern, flaw in _FLAWS.items():
-            if found := re.fullmatch(pattern, str(error)):
-                raise BrokenTemplate(f"{name} {found.expand(flaw)}") from None
-        raise BrokenTemplate(f"{name} cannot be read: {error}") from None
+        raise BrokenTemplate(f"{name} {flaw(error)}") from None
 
 
 def of_kind(arguments: Mapping[str, Argument], kind: str) -> list[str]:

@@ -56,3 +56,21 @@ def at_line(path: str, content: bytes, key: str) -> str:
         elif (assigned := _ASSIGNED.match(line)) and table + assigned[1] == key:
             return f"{path}, line {number:,}"
     return path
+
+
+# Messages of msgspec, and their replacements as the end of a sentence.
+_FLAWS = {
+    r"Object missing required field `(.*)`.*": r"has no \1",
+    r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
+    r"Expected `str` matching regex .* - at `\$\.(.*)`": r"has a malformed \1",
+    r"Expected .* - at `\$\.(.*)`": r"has a value of the wrong type in \1",
+    r"Invalid enum value (.*) - at `\$\.(.*)`": r"has the unknown \2 \1",
+}
+
+
+def flaw(error: msgspec.ValidationError) -> str:
+    """What is wrong with a table, as the end of a sentence that begins with its name."""
+    for pattern, words in _FLAWS.items():
+        if found := re.fullmatch(pattern, str(error)):
+            return found.expand(words)
+    return f"cannot be read: {error}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -26,8 +26,10 @@ from ragcommon.files.writing import replace_file
 from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile
 from ragconfig.home import user_path
 from ragconfig.settings import PGVECTOR, Settings
-from ragconfig.toml_files import NotToml, decode_toml
-from ragmemory.types.rights import Right
+from ragconfig.toml_files import NotToml, decode_toml, flaw
+from ragmemory.types.rights import RIGHTS, Right
+
+T = TypeVar("T")
 
 # A token takes about 120 bytes of it.
 MAX_BYTES = 1 << 21
@@ -90,8 +92,8 @@ def _content(path: Path) -> bytes:
 
 def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[Entry, Settings]]:
     try:
-        entries = msgspec.convert(decode_toml(content), dict[Name, Entry])
-    except (NotToml, msgspec.ValidationError) as error:
+        entries = {name: _entry(name, table) for name, table in decode_toml(content).items()}
+    except (NotToml, _Flawed) as error:
         raise UnreadableFile(KIND, str(path), f"it is not valid: {error}") from None
     owners: dict[str, str] = {}
     for name, entry in entries.items():
@@ -99,6 +101,41 @@ def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[En
             if (other := owners.setdefault(token.sha256, name)) != name:
                 raise UnreadableFile(KIND, str(path), f"{other} and {name} have a token in common")
     return {name: (entry, _settings_of(settings, path, name, entry)) for name, entry in entries.items()}
+
+
+def _entry(name: str, table: object) -> Entry:
+    """Raises _Flawed."""
+    if not _is(name, Name):
+        raise _Flawed(f"{name!r} is not the name of a memory, which has a-z, 0-9, - and _")
+    tokens = table.get("tokens") if isinstance(table, dict) else None
+    for owner, token in tokens.items() if isinstance(tokens, dict) else ():
+        place = f"[{name}.tokens]"
+        if not _is(owner, Owner):
+            raise _Flawed(
+                f"{owner!r} in {place} is not the name of an owner, which has letters, digits, - and _"
+            )
+        needed = f"right ({', '.join(RIGHTS)}) and sha256 (64 digits, 0-9 and a-f)"
+        _converted(token, Token, f"{owner} in {place}", f"it needs {needed}")
+    return _converted(table, Entry, f"[{name}]", f"it may have {', '.join(Entry.__struct_fields__)}")
+
+
+def _is(value: object, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _converted(value: object, kind: type[T], place: str, wanted: str) -> T:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _Flawed(f"{place} {flaw(error)}; {wanted}") from None
+
+
+class _Flawed(Exception):
+    """What is wrong, with the memory and the owner."""
 
 
 def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Settings:

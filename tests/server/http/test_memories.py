@@ -485,14 +485,31 @@ TOKENS = f'[notes.tokens]\nanne = {{ right = "read", sha256 = "{"0" * 64}" }}\n'
         ('[notes]\nurl = "mysql://db/x"\n', "store.url is not usable: it must begin with postgresql://"),
         ('[notes]\nurl = "postgresql://me:secret@db/x"\n', "it has a password, which belongs in PGPASSWORD"),
         ('[notes]\npath = "~nobody-here/x.db"\n', "no such home folder"),
-        (NOTES.replace("notes]", "Notes]"), "it is not valid: Expected `str` matching regex"),
-        (NOTES + TOKENS.replace("read", "all"), "Invalid enum value 'all'"),
-        (NOTES + TOKENS.replace("00", "0"), "it is not valid: Expected `str` matching regex"),
+        (
+            NOTES.replace("notes]", "Notes]"),
+            "it is not valid: 'Notes' is not the name of a memory, which has a-z, 0-9, - and _.",
+        ),
+        (
+            NOTES + TOKENS.replace("anne", '"an ne"'),
+            "it is not valid: 'an ne' in [notes.tokens] is not the name of an owner, which has letters",
+        ),
+        (
+            NOTES + TOKENS.replace("read", "all"),
+            "it is not valid: anne in [notes.tokens] has the unknown right 'all'; "
+            "it needs right (read, write, admin) and sha256 (64 digits, 0-9 and a-f).",
+        ),
+        (
+            NOTES + TOKENS.replace("00", "0"),
+            "it is not valid: anne in [notes.tokens] has a malformed sha256; it needs",
+        ),
+        (NOTES + TOKENS.partition(",")[0] + "}", "anne in [notes.tokens] has no sha256; it needs"),
+        (NOTES + "roots = 3", "[notes] has a value of the wrong type in roots; it may have"),
+        ("notes = 3", "[notes] cannot be read: Expected `object`, got `int`; it may have"),
         (
             NOTES + TOKENS + (NOTES + TOKENS).replace("notes", "plans"),
             "notes and plans have a token in common",
         ),
-        (NOTES + 'tocens = ""\n', "Object contains unknown field `tocens`"),
+        (NOTES + 'tocens = ""\n', "[notes] has an unknown key tocens; it may have path, url, roots, tokens."),
         (None, "no such file or directory"),
     ],
     ids=str,
