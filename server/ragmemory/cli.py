@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(arguments.config, _flags(arguments))
         if arguments.repository:
             settings = _of_repository(settings, arguments.roots or [])
-        if settings.tables["log"]["form"] != "text":  # The usual form needs no further imports.
+        # The usual form needs no further imports. What a person runs by hand prints for that person.
+        if arguments.serves and settings.tables["log"]["form"] != "text":
             from ragmemory.log import set_form
 
             set_form(settings)
@@ -202,7 +203,7 @@ def _parser(*, commands: bool) -> argparse.ArgumentParser:
         action="store_true",
         help="load what the first query needs when it comes, for programs that may not ask one",
     )
-    parser.set_defaults(run=_serve_stdio, host=None, port=None, token_file=None)
+    parser.set_defaults(run=_serve_stdio, host=None, port=None, token_file=None, serves=True)
     parser.set_defaults(json=False, end_with_stdin=False, spawn=False)
     if commands:
         _add_commands(parser)
@@ -236,7 +237,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         help="copy a memory to another file or database",
         description="Copy a memory with everything in it. An interrupted copy goes on where it was.",
     )
-    copy.set_defaults(run=_copy)
+    copy.set_defaults(run=_copy, serves=False)
     copy.add_argument("source", metavar="FROM", help="a file or postgresql://…")
     copy.add_argument("target", metavar="TO", help="a new file, or postgresql://…?schema=NAME without tables")
     copy.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -246,7 +247,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         description="Make a token, print it, and put its digest into the file of the setting http.memories. "
         "It takes the place of an earlier token of the same owner.",
     )
-    token.set_defaults(run=_make_token)
+    token.set_defaults(run=_make_token, serves=False)
     token.add_argument("memory_name", metavar="MEMORY", help="a table of that file")
     token.add_argument("owner", metavar="OWNER", help="who gets it, such as anne")
     token.add_argument("--right", choices=RIGHTS, default="read", help="what it allows (default: read)")
@@ -256,7 +257,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         help="print the script with which a shell completes commands and options",
         description="Print the script with which a shell completes commands and options.",
     )
-    completion.set_defaults(run=_complete)
+    completion.set_defaults(run=_complete, serves=False)
     completion.add_argument(
         "shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"
     )

@@ -69,9 +69,12 @@ class NotInserted(SettingsError):
 
     owner: str
     file: str
-    line: str
+    memory: str
     sentence = "The token of {owner!r} cannot be put into {file}."
-    hint = "An owner has letters, digits, _ and -. If it has, put this there yourself: {line}"
+    hint = (
+        "An owner has letters, digits, _ and -. "
+        "The file needs [{memory}.tokens] as a line of its own, and below it a line for each token."
+    )
 
 
 def token_digest(token: str) -> str:
@@ -175,7 +178,7 @@ def make_token(path: Path, settings: Settings, memory: str, owner: str, right: R
     except SettingsError:
         is_as_meant = False
     if not is_as_meant:
-        raise NotInserted(owner, str(path), f"[{memory}.tokens] {line}")
+        raise NotInserted(owner, str(path), memory)
     replace_file(path, content)
     return secret
 
