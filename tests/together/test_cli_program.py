@@ -64,12 +64,17 @@ def _settings(ragchat: Program) -> list[dict[str, str]]:
 
 def test_config_show_says_where_each_value_comes_from_and_shows_no_secret(tmp_path: Path) -> None:
     ragchat = program_in(
-        tmp_path, OPENAI_API_KEY="sk-secret", RAGCHAT_MODEL_BASE_URL="http://me:pass@host/v1"
+        tmp_path,
+        OPENAI_API_KEY="sk-secret",
+        RAGCHAT_MODEL_BASE_URL="http://me:pass@host/v1",
+        RAGCHAT_STORE_URL="postgresql://db/notes?schema=team&password=word&connect_timeout=3",
     )
     shown = {row["key"]: row for row in _settings(ragchat)}
     assert shown["model.name"]["origin"] == "the environment variable RAGCHAT_MODEL_NAME"
     assert shown["retrieval.top_k"]["origin"] == "default"
     assert shown["model.base_url"]["value"] == "http://***@host/v1"
+    url = "postgresql://db/notes?schema=team&password=***&connect_timeout=3"
+    assert shown["store.url"]["value"] == url
     printed = ragchat("config", "show")
     assert "OPENAI_API_KEY is set." in printed.out
     assert not {"sk-secret", "pass"} & set(printed.out.replace(":", " ").replace("@", " ").split())

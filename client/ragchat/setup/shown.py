@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from ragcommon.files.uris import without_userinfo
 from ragconfig.settings import PROJECT_FILE, USER_FILE, Settings, known_keys
 
 DEFAULT_ORIGIN = "default"
+# In the query of a database's URL. The program refuses it there, but shows its settings.
+_PASSWORD = re.compile(r"(?i)([?&]\w*password=)[^&#]*")
 
 
 def effective(settings: Settings) -> list[dict[str, Any]]:
@@ -21,6 +24,8 @@ def effective(settings: Settings) -> list[dict[str, Any]]:
     for key in known_keys(settings):
         table, _, name = key.partition(".")
         value = without_userinfo(settings.tables[table][name])
+        if isinstance(value, str):
+            value = _PASSWORD.sub(r"\1***", value)
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     return rows
 

@@ -22,22 +22,13 @@ import httpx2
 from ragmcp.errors import RagMcpError
 
 # A peer that is gone without a word, as after this machine slept or a VPN ended, is noticed within a minute:
-# while a request waits, nothing is sent that could fail. In seconds, but the last, in milliseconds, which is
-# for what was sent. Not every system has all of them; macOS has its own name for the first.
-_ALIVE = {
-    "TCP_KEEPIDLE": 30,
-    "TCP_KEEPALIVE": 30,
-    "TCP_KEEPINTVL": 10,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 60_000,
-}
-SOCKET_OPTIONS: list[httpcore2.SOCKET_OPTION] = [
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    *(
-        (socket.IPPROTO_TCP, getattr(socket, name), value)
-        for name, value in _ALIVE.items()
-        if hasattr(socket, name)
-    ),
+# while a request waits, nothing is sent that could fail. In seconds; the last is in milliseconds, for what
+# was sent. Not every system has all of them; macOS has its own name for the first.
+_ALIVE = {"KEEPIDLE": 30, "KEEPALIVE": 30, "KEEPINTVL": 10, "KEEPCNT": 3, "USER_TIMEOUT": 60_000}
+SOCKET_OPTIONS: list[httpcore2.SOCKET_OPTION] = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
+    (socket.IPPROTO_TCP, option, value)
+    for name, value in _ALIVE.items()
+    if (option := getattr(socket, f"TCP_{name}", None)) is not None
 ]
 
 # The next address is tried in parallel if one has not answered within this time (RFC 8305, 5).
@@ -62,15 +53,11 @@ WORDS = {
     Zone.THIS_MACHINE: "on this machine",
 }
 _RFC_1918 = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
-# RFC 1918, shared address space (RFC 6598), unique local and site-local addresses, local NAT64 (RFC 8215).
-_PRIVATE = [
-    ipaddress.ip_network(network)
-    for network in f"{_RFC_1918} 100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48".split()
-]
+# Shared address space (RFC 6598), unique local and site-local addresses, local NAT64 (RFC 8215).
+_OTHERS = "100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48"
+_PRIVATE = list(map(ipaddress.ip_network, f"{_RFC_1918} {_OTHERS}".split()))
 # Their last four bytes are an IPv4 address: compatible, mapped and translated ones, NAT64.
-_WITH_IPV4 = [
-    ipaddress.ip_network(network) for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
-]
+_WITH_IPV4 = list(map(ipaddress.ip_network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 
 
 class AddressRefused(RagMcpError):
