@@ -93,7 +93,6 @@ def _install(service: Service) -> None:
         _check_ours(service)
         for command in service.stop:
             _refusal(command)  # It may have been stopped by hand.
-    service.file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(service.file, service.text.encode(service.encoding))
     _call(service.start, f"{service.file} is written.")
 

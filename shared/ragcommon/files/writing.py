@@ -17,8 +17,15 @@ PRIVATE = 0o600
 
 
 def private_folder(folder: Path) -> Path:
-    """Make `folder` if it is missing; only its owner may read it, where the platform has file modes."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
+    """Make `folder` and those above it, if they are missing; only their owner may read those made.
+
+    That is so where the platform has file modes.
+    """
+    mode = 0o700 if sys.platform != "win32" else 0o777
+    for above in reversed(folder.parents):  # `parents=True` would leave their modes to the umask.
+        if not above.exists():
+            above.mkdir(mode, exist_ok=True)
+    folder.mkdir(mode, exist_ok=True)
     return folder
 
 

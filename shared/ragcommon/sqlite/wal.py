@@ -64,6 +64,7 @@ async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = F
     try:
         await connection.execute("PRAGMA foreign_keys = ON")
         await connection.execute("PRAGMA synchronous = FULL")
+        await connection.execute("PRAGMA secure_delete = ON")  # Not the default of every build of SQLite.
         if read_only:
             await connection.execute("PRAGMA query_only = ON")
     except BaseException:

@@ -168,7 +168,7 @@ class Http(Struct):
             seconds = self._client.timeout.read or 0
             raise RequestTimedOut(method, seconds) from error
         except httpx2.TransportError as error:
-            raise ConnectionClosed(method, _reason(error)) from error
+            raise ConnectionClosed(method, f"{_reason(error)} ({shown(self.url)})") from error
 
 
 class Response:
@@ -226,7 +226,8 @@ class Response:
                 await deliver(body, message)
                 return message
             case Unreadable():
-                raise unreadable(self._method, message)
+                sent = f"{shown(self._http.url)} sent {self.header('content-type') or 'no content-type'}"
+                raise UnreadableAnswer(self._method, f"{sent}: {message.error}".rstrip("."))
             case _:
                 raise UnreadableAnswer(self._method, "it is not a response")
 

@@ -52,10 +52,9 @@ WORDS = {
     Zone.PRIVATE: "in a private network",
     Zone.THIS_MACHINE: "on this machine",
 }
-_RFC_1918 = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
-# Shared address space (RFC 6598), unique local and site-local addresses, local NAT64 (RFC 8215).
-_OTHERS = "100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48"
-_PRIVATE = list(map(ipaddress.ip_network, f"{_RFC_1918} {_OTHERS}".split()))
+# RFC 1918, shared address space (RFC 6598), unique local and site-local addresses, local NAT64 (RFC 8215).
+_RANGES = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48"
+_PRIVATE = list(map(ipaddress.ip_network, _RANGES.split()))
 # Their last four bytes are an IPv4 address: compatible, mapped and translated ones, NAT64.
 _WITH_IPV4 = list(map(ipaddress.ip_network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 

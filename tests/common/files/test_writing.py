@@ -103,5 +103,10 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")
-def test_a_private_folder_is_its_owners_only(tmp_path: Path) -> None:
-    assert private_folder(tmp_path / "private").stat().st_mode & 0o777 == 0o700
+def test_a_private_folder_and_those_made_above_it_are_their_owners_only(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        folder = private_folder(tmp_path / "home" / "data")
+    finally:
+        os.umask(umask)
+    assert [made.stat().st_mode & 0o777 for made in (folder, folder.parent)] == [0o700, 0o700]

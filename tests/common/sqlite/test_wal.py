@@ -41,6 +41,18 @@ async def test_a_connection_sees_the_tables_that_another_process_has_just_migrat
     await wal.close(db)
 
 
+async def test_what_is_deleted_is_overwritten_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    db = await wal.connect(path, 1.0)
+    await wal.prepare(db, [FIRST], 1.0)
+    await db.execute("INSERT INTO notes VALUES('a secret'), ('a note')")
+    await db.execute("DELETE FROM notes WHERE text = 'a secret'")
+    await wal.close(db)
+    content = path.read_bytes()
+    assert b"a note" in content
+    assert b"a secret" not in content
+
+
 async def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     db = await wal.connect(tmp_path / "a.db", 1.0)
     with pytest.raises(sqlite3.OperationalError):

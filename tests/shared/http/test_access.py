@@ -54,6 +54,14 @@ def error_of(response: httpx2.Response) -> Mapping[str, Any]:
     return error
 
 
+async def test_a_refusal_is_logged_with_who_asked_for_what(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "ragmcp")
+    async with door(NEEDS_TOKEN) as entry:
+        assert (await entry.knock()).status_code == 401
+    [refusal] = [message for message in caplog.messages if message.startswith("Refused")]
+    assert refusal.startswith("Refused 127.0.0.1 for '/': This server requires its token")
+
+
 # What is written here and is not one of the forms above is foreign, however a program may read it.
 FOREIGN_HOSTS = [
     "",

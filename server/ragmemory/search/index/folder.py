@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
+from ragcommon.files.writing import private_folder
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.errors import DamagedFile
 from ragmemory.types.changes import Checkpoint
@@ -136,7 +137,7 @@ class IndexFolder:
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Try to take the lock; False if another process holds it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self.path)
         self.check()
         # Not "ab": opening a FIFO only to write waits for a reader.
         with (self.path / LOCK).open("a+b") as file:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ragcommon.errors import is_memory_short, os_reason
+from ragcommon.files.writing import private_folder
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import create_private, may_read, obstacle_in_words, obstacle_of
 from ragcommon.sqlite.wal import pragma
@@ -171,7 +172,7 @@ def create_file(path: Path) -> None:
     """
     if path.is_dir():
         raise MemoryUnusable(str(path), "it is a folder")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(path.parent)
     create_private(path)
 
 
