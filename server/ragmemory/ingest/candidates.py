@@ -182,59 +182,61 @@ def _candidate(text: str, start: int, body: int) -> Candidate | None:
     if counter := COUNTER.match(text, start):
         return _counter(text, start, counter)
     line, end = line_at(text, start)
-    below, below_end = line_at(text, end)
-    title = line.strip()
-    if not title:
+    if not line.strip():
         return None
     if rule := RULE.match(line):
-        under, last = line_at(text, below_end)
-        is_closed = (other := RULE.match(under)) and other[1] == rule[1] and _is_as_long(below, under)
-        title = _underlined(below)
-        if not is_closed:
-            return _below_rule(text, start, rule, below) if not under.strip() else None
-        if not is_title(title):
-            return None
-        return Candidate(start, last, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
-    rule = RULE.match(below)
-    if rule and not _is_as_long(line, below):
-        return None
-    if rule:
-        end = below_end
-    elif date := DATED.match(line):
-        is_alone = len(title) <= MAX_TITLE and (BULLET.match(below) or not _is_broken(line, below))
-        stop, title = (end, title) if is_alone else (start, date[0])
-        return Candidate(start, stop, "date", 0, squeezed(title))
-    # An underlined one that begins with a word has a place among the other underlined titles.
-    if not (rule and title[0].isalpha()) and (release := _release(start, end, line, below)):
-        return release
-    one = _numbered(text, start, end, line, "" if rule else below)
-    if rule:
+        return _below_rule(text, start, rule)
+    below, below_end = line_at(text, end)
+    if rule := RULE.match(below):
+        return _above_rule(text, start, below_end, rule, line) if _is_as_long(line, below) else None
+    return (
+        _dated(start, end, line, below)
+        or _release(start, end, line, below)
+        or _numbered(text, start, end, line, below)
+        or _decorated(start, end, line, below)
+        or _worded(text, start, end, line, below, body)
+    )
+
+
+def _below_rule(text: str, start: int, rule: re.Match[str]) -> Candidate | None:
+    """A title between two rules, or alone below a long one."""
+    line, end = line_at(text, line_at(text, start)[1])
+    below, below_end = line_at(text, end)
+    if (other := RULE.match(below)) and other[1] == rule[1] and _is_as_long(line, below):
         title = _underlined(line)
-        one = None if one and one.family == "roman" else one  # "C." may be a letter
-    if rule and is_title(title) and not (GAP.search(title) and not one):
-        one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
-        return one._replace(end=end, title=squeezed(title), rule=rule[1], longer=None)
-    if one or rule:
-        return None if rule else one
-    if found := MARKED.match(line):
-        return Candidate(start, end, "marked", len(found[1]), squeezed(found[2]))
-    if (found := RULED.match(line)) and is_title(found[2]):
-        return Candidate(start, end, "ruled", found[1], squeezed(found[2]))
-    if (found := EMPHASIZED.match(line)) and is_title(found[2]) and not below.strip():
-        return Candidate(start, end, "emphasis", 0, squeezed(found[2]).rstrip("."))
-    return _worded(text, start, end, line, below, body)
-
-
-def _below_rule(text: str, start: int, rule: re.Match[str], line: str) -> Candidate | None:
-    """A title alone below a long rule, without the marks for links at its right in a help file."""
-    line = LINK_MARKS.sub("", line)
-    if len(rule[0].strip()) < MIN_RULE or not is_title(line.strip()):
+        found = Candidate(start, below_end, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
+        return found if is_title(title) else None
+    line = LINK_MARKS.sub("", line)  # at its right, in a help file
+    if below.strip() or len(rule[0].strip()) < MIN_RULE or not is_title(line.strip()):
         return None
-    end = line_at(text, line_at(text, start)[1])[1]
     one = _numbered(text, start, end, line, "")
     is_one = one is not None and one.family == "number" and one.end > one.start
     rest = one if one and is_one else Candidate(start, end, "underlined", f"{rule[1]}  ", squeezed(line))
     return rest._replace(start=start, end=end, rule=rule[1])
+
+
+def _above_rule(text: str, start: int, end: int, rule: re.Match[str], line: str) -> Candidate | None:
+    """An underlined title; one that begins with a word has a place among the other underlined titles."""
+    if not line.lstrip()[0].isalpha() and (release := _release(start, end, line, rule.string)):
+        return release
+    one = _numbered(text, start, end, line, "")
+    if one and one.family == "roman":  # "C." may be a letter
+        one = None
+    title = _underlined(line)
+    if not is_title(title) or (GAP.search(title) and not one):
+        return None
+    one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
+    return one._replace(end=end, title=squeezed(title), rule=rule[1], longer=None)
+
+
+def _dated(start: int, end: int, line: str, below: str) -> Candidate | None:
+    """The date of an entry; its text may follow in the same line."""
+    title = line.strip()
+    if not (date := DATED.match(line)):
+        return None
+    if len(title) <= MAX_TITLE and (BULLET.match(below) or not _is_broken(line, below)):
+        return Candidate(start, end, "date", 0, squeezed(title))
+    return Candidate(start, start, "date", 0, squeezed(date[0]))
 
 
 def _release(start: int, end: int, line: str, below: str) -> Candidate | None:
@@ -259,37 +261,46 @@ def _numbered(text: str, start: int, end: int, line: str, below: str) -> Candida
         rank = "number" if number.isdigit() else "roman"
         return Candidate(start, end, "numeral", rank, line.strip(), (numeral(number),), "", longer)
     if found := NUMBERED.match(line):
-        key = _key(found[1])
-        if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
-            return None
-        if is_title(found[2]) and not _is_broken(line, below):
-            return Candidate(start, end, "number", len(key), squeezed(line).rstrip("."), key)
-        lead = LEAD.match(found[2])
-        if len(key) > 1 and not lead and (last := _end_of_title(text, start)):
-            return Candidate(start, last, "number", len(key), squeezed(text[start:last]), key)
-        title = f"{found[1]}. {lead[1]}" if lead else found[1]
-        if lead or len(key) > 1:
-            return Candidate(start, start, "number", len(key), title, key)
-        return Candidate(start, start, "clause", 0, title, key) if CLAUSE.match(line) else None
+        return _after_number(text, start, end, found, below)
     if (found := ROMAN.match(line)) and is_title(found[2]) and not _is_broken(line, below):
         return Candidate(start, end, "roman", 0, squeezed(line).rstrip("."), (numeral(found[1]),))
-    found = _label(line)
-    if not found:
-        asked = QUESTION.match(text, start, start + MAX_QUESTION)
-        is_one = asked and asked[1][0].isupper()
-        return Candidate(start, start, "question", asked[1], squeezed(asked[2])) if asked and is_one else None
-    rest, label, number = found["title"], squeezed(found["label"]), found["number"]
-    key = label_key(number)
+    if found := _label(line):
+        return _labelled(text, start, end, found, below)
+    asked = QUESTION.match(text, start, start + MAX_QUESTION)
+    is_one = asked and asked[1][0].isupper()
+    return Candidate(start, start, "question", asked[1], squeezed(asked[2])) if asked and is_one else None
+
+
+def _after_number(text: str, start: int, end: int, found: re.Match[str], below: str) -> Candidate | None:
+    """A title after a number such as 3.2.1; without one, a run-in heading or a clause."""
+    line, key = found.string, _key(found[1])
+    if (other := NUMBERED.match(below)) and _key(other[1]) in ((*key, 1), (*key[:-1], key[-1] + 1)):
+        return None
+    if is_title(found[2]) and not _is_broken(line, below):
+        return Candidate(start, end, "number", len(key), squeezed(line).rstrip("."), key)
+    lead = LEAD.match(found[2])
+    if len(key) > 1 and not lead and (last := _end_of_title(text, start)):
+        return Candidate(start, last, "number", len(key), squeezed(text[start:last]), key)
+    title = f"{found[1]}. {lead[1]}" if lead else found[1]
+    if lead or len(key) > 1:
+        return Candidate(start, start, "number", len(key), title, key)
+    return Candidate(start, start, "clause", 0, title, key) if CLAUSE.match(line) else None
+
+
+def _labelled(text: str, start: int, end: int, found: re.Match[str], below: str) -> Candidate | None:
+    """A label such as "Article 12", with the title after it or in the next line; else run-in."""
+    line, rest, label = found.string, found["title"], squeezed(found["label"])
+    key, name = label_key(found["number"]), label.rstrip(".:,")
     # The laws and decrees of a French code are numbered separately: "Article L411-1", "Article R411-1".
     rank = f"{found['word']} {found.groupdict().get('series') or ''}".strip().casefold()
     if not rest:
-        return Candidate(start, end, "label", rank, label.rstrip(".:,"), key, "", _longer(text, end, label))
+        return Candidate(start, end, "label", rank, name, key, "", _longer(text, end, label))
     if is_title(rest) and not _is_broken(line, below):
         return Candidate(start, end, "label", rank, squeezed(line).rstrip("."), key)
     if lead := LEAD.match(rest):
         return Candidate(start, start, "label", rank, f"{label} {lead[1]}", key)
     if label[-1] in ".:)," or not rest[0].islower():
-        return Candidate(start, start, "label", rank, label.rstrip(".:,"), key)
+        return Candidate(start, start, "label", rank, name, key)
     return None
 
 
@@ -316,6 +327,17 @@ def _figures(number: str) -> int:
         else:
             digit = 10 * digit + (FIGURES.index(figure) if figure in FIGURES else int(figure))
     return total + digit
+
+
+def _decorated(start: int, end: int, line: str, below: str) -> Candidate | None:
+    """A title between the marks of a wiki, between rules, or in italics."""
+    if found := MARKED.match(line):
+        return Candidate(start, end, "marked", len(found[1]), squeezed(found[2]))
+    if (found := RULED.match(line)) and is_title(found[2]):
+        return Candidate(start, end, "ruled", found[1], squeezed(found[2]))
+    if (found := EMPHASIZED.match(line)) and is_title(found[2]) and not below.strip():
+        return Candidate(start, end, "emphasis", 0, squeezed(found[2]).rstrip("."))
+    return None
 
 
 def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -> Candidate | None:
