@@ -181,34 +181,52 @@ def _recurring(
     """The candidates of a family that are headings. Numbering may restart after each offset in `outer`."""
     fewest = MIN_WORDED if family in WORDED else MIN_EQUAL
     if family == "number":
-        ruled = [one for one in members if one.rule]
-        # Where the numbered headings are underlined, the others are items of lists.
-        kept = _counted(ruled if 2 * len(ruled) > len(members) else members, outer)
-        if all(len(one.key) == 1 for one in kept):
-            return kept if len(kept) >= MIN_WORDED and kept[0].key[0] <= 1 else []
-        return kept if len(kept) >= fewest else []
-    kinds: dict[str | int, list[Candidate]] = defaultdict(list)
-    for one in members:
-        kinds[one.rank].append(one)
-    if family in ("label", "roman", "numeral"):
-        counted = _counted_either_way if family == "label" else _counted
-        kinds = {rank: counted(of_kind, None) for rank, of_kind in kinds.items()}
-        if family == "numeral":
-            kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_between_sentences(text, of_kind)}
-    if family == "clause" and not _are_clauses(text, members):
-        return []
-    if family == "version":
-        kinds = {rank: of_kind for rank, of_kind in kinds.items() if _is_ordered(of_kind)}
+        return _numbered(members, outer, fewest)
     if family in ("capitals", "margin", "key"):
-        titles = [one.title if family == "key" else DIGITS.sub("0", one.title) for one in members]
-        times = Counter(titles)
-        rare = {title for title in titles if times[title] < MAX_REPEATED} | {""}  # where a section ends
-        single = [one for one, title in zip(members, titles, strict=True) if title in rare]
+        single = _rare(members, DIGITS if family != "key" else None)
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []
-    common = sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]
-    return [one for of_kind in common if len(of_kind) >= fewest for one in of_kind]
+    if family == "clause" and not _are_clauses(text, members):
+        return []
+    kinds: dict[str | int, list[Candidate]] = defaultdict(list)
+    for one in members:
+        kinds[one.rank].append(one)
+    every = [_of_kind(text, family, kind) for kind in kinds.values()]
+    common = sorted(every, key=len, reverse=True)[:MAX_KINDS]
+    return [one for kind in common if len(kind) >= fewest for one in kind]
+
+
+def _numbered(members: Sequence[Candidate], outer: Sequence[int], fewest: int) -> list[Candidate]:
+    ruled = [one for one in members if one.rule]
+    # Where the numbered headings are underlined, the others are items of lists.
+    kept = _counted(ruled if 2 * len(ruled) > len(members) else members, outer)
+    if all(len(one.key) == 1 for one in kept):
+        return kept if len(kept) >= MIN_WORDED and kept[0].key[0] <= 1 else []
+    return kept if len(kept) >= fewest else []
+
+
+def _rare(members: Sequence[Candidate], varying: re.Pattern[str] | None) -> list[Candidate]:
+    """Those whose titles do not recur like a running header; `varying` does not tell two apart."""
+    titles = [varying.sub("0", one.title) if varying else one.title for one in members]
+    times = Counter(titles)
+    rare = {title for title in titles if times[title] < MAX_REPEATED} | {""}  # where a section ends
+    return [one for one, title in zip(members, titles, strict=True) if title in rare]
+
+
+def _of_kind(text: str, family: Family, members: list[Candidate]) -> list[Candidate]:
+    """Those of one kind that are in order, in a family with an order."""
+    match family:
+        case "label":
+            return _counted_either_way(members, None)
+        case "roman":
+            return _counted(members, None)
+        case "numeral":
+            kept = _counted(members, None)
+            return kept if _is_between_sentences(text, kept) else []
+        case "version":
+            return members if _is_ordered(members) else []
+    return members
 
 
 def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate]:
