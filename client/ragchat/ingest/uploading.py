@@ -56,10 +56,9 @@ async def upload(
     `outcomes` are those of the job. Of two texts that machines have for one document, the later one stays.
     """
     pages = {one.uri for one in outcomes if is_address(one.uri)}
-    places = _places(job) | pages
-    ours, theirs = await _documents(mirror.memory, places), await _documents(memory, places)
+    files = _places(job)
+    ours, theirs = await _documents(mirror.memory, files | pages), await _documents(memory, files | pages)
     changed: dict[str, FileOutcome] = {}
-    gone = {uri for uri, stored in theirs.items() if uri not in ours and stored.machine == mirror.machine}
     for outcome in outcomes:
         own, stored = ours.get(outcome.uri), theirs.get(outcome.uri)
         if outcome.status == "missing":
@@ -86,18 +85,25 @@ async def upload(
         progress.done_bytes += sum(ours[uri].characters for uri in batch)
         if on_progress is not None:
             on_progress(progress)
+    gone = {uri for uri, stored in theirs.items() if uri not in ours and stored.machine == mirror.machine}
     removed = {outcome.uri: outcome for outcome in outcomes if outcome.status == "removed"}
-    if job.prune:  # What an interrupted sync has removed from the mirror.
-        # Not of a place of which the mirror has nothing: its disk may not be mounted, or the mirror is new.
-        read = {place for place in places - pages if any(_is_within(uri, {place}) for uri in ours)}
-        kept = {outcome.uri for outcome in outcomes}
-        lost = {uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)}
-        removed |= {uri: FileOutcome(uri, "removed") for uri in lost}
+    if job.prune:
+        removed |= {uri: FileOutcome(uri, "removed") for uri in _lost(gone, files - pages, ours, outcomes)}
     for uri in [uri for uri in removed if uri in gone]:
         with suppress(DocumentUnknown):
             await memory.forget(uri, report.group, mirror.machine)
         report.outcomes.append(removed[uri])
     report.outcomes.sort(key=lambda outcome: outcome.number)
+
+
+def _lost(
+    gone: Iterable[str], files: Iterable[str], ours: Documents, outcomes: Sequence[FileOutcome]
+) -> list[str]:
+    """What an interrupted sync has removed from the mirror, but not from the server."""
+    # Not of a place of which the mirror has nothing: its disk may not be mounted, or the mirror is new.
+    read = {place for place in files if any(_is_within(uri, {place}) for uri in ours)}
+    kept = {outcome.uri for outcome in outcomes}
+    return [uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)]
 
 
 def _is_changed(own: DocumentInfo, stored: DocumentInfo, mirror: Mirror) -> bool:
