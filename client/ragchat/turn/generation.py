@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ragchat.answer import Answer
 from ragchat.grounding.citations import check
@@ -43,11 +43,7 @@ async def generate(
         other_tokens=tokens.prompt_at_most(tools) + IMAGE_TOKENS * len(answerer.images[:MAX_IMAGES]),
     )
     emit(Retrieved(prompt.passages.candidates))
-    if grounding.is_attached:
-        cut = (one for one in prompt.passages.candidates if one.reason != ATTACHED)
-        for text in dict.fromkeys(f"{short_uri(one.hit.uri, one.hit.title)} is {one.reason}." for one in cut):
-            emit(Notice(text))
-    if text := _dropped(prompt, history, limits.budget):
+    for text in _left_out(prompt, history, grounding, limits.budget):
         emit(Notice(text))
     earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.answer.untrusted]
     exchange = await Rounds(answerer, prompt, limits, emit, earlier).run()
@@ -98,13 +94,15 @@ def _other_sources(history: Sequence[Turn], exchange: Exchange) -> str:
     return "\n".join(texts)
 
 
-def _dropped(prompt: Prompt, history: Sequence[Turn], budget: Budget) -> str:
-    """The notice that turns no longer fit; "" if the previous turn already showed it."""
+def _left_out(prompt: Prompt, history: Sequence[Turn], grounding: Grounding, budget: Budget) -> Iterator[str]:
+    """Notices of attached documents that are cut, and of turns that no longer fit, once."""
+    if grounding.is_attached:
+        cut = [one for one in prompt.passages.candidates if one.reason != ATTACHED]
+        yield from dict.fromkeys(f"{short_uri(one.hit.uri, one.hit.title)} is {one.reason}." for one in cut)
     dropped, before = prompt.dropped_turns, history[-1].answer.dropped_turns if history else 0
-    if dropped <= before:
-        return ""
-    turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
-    return (
-        f"{turns} of this session no longer fit and were left out: after passages, tools and the answer, "
-        f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
-    )
+    if dropped > before:
+        turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
+        yield (
+            f"{turns} of this session no longer fit and were left out: after passages, tools and the answer, "
+            f"{prompt.history_room:,} of the context's {budget.context:,} tokens are left for the history."
+        )
