@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.ingest.loading import source_uri
 from ragchat.ingest.report import Document, InjectReport
-from ragchat.ingest.uploading import forget_uploads
+from ragchat.ingest.uploading import check_offered, forget_uploads
 from ragchat.uris import short_uri
 from ragcommon.text.rules import counted
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 async def add_sources(
     memory: MemoryClient, paths: Sequence[str], report: InjectReport
 ) -> tuple[list[AddedSource], list[str]]:
-    """Register files and folders; the outcomes, and the URIs to sync now. Refusals are in the report."""
+    """Register files and folders; the outcomes, and the URIs to sync now. Refusals are in the report.
+
+    Raises UploadsRefused if they would have to be uploaded to a server that does not take them.
+    """
+    if memory.mirror is not None:
+        await check_offered(memory)
     added = await memory.add_sources([source_uri(path) for path in paths])
     for source in added:
         if source.status == "refused":

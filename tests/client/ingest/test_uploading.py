@@ -15,6 +15,7 @@ import pytest
 from ragchat.errors import MemoryRefused, UploadsRefused
 from ragchat.ingest.loading import load_files, source_uri, sync_files
 from ragchat.ingest.report import InjectReport, Progress
+from ragchat.ingest.sources import add_sources
 from ragchat.ingest.uploading import forget_uploads
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.transfer import BATCH
@@ -285,6 +286,9 @@ async def test_a_server_that_lacks_the_tools_is_named_with_what_it_needs(tmp_pat
         async with machine(tmp_path / "laptop", server.url) as memory:
             with pytest.raises(UploadsRefused) as caught:
                 await load_files(memory, [notes])
+            with pytest.raises(UploadsRefused):
+                await add_sources(memory, [str(notes)], InjectReport())
+            assert await memory.sources() == []
     assert caught.value.tools == ["delete_document", "import_documents", "list_documents"]
     assert '"documents" and "maintenance"' in caught.value.hint
 
