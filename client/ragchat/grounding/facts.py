@@ -32,12 +32,13 @@ DATE = re.compile(
     rf"|\b(?:{_MONTH})\b\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?",
     re.IGNORECASE,
 )
-_NUMERAL = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,:]\d+)*"
+_NUMERAL = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,:]\d+)*|\.\d+"
 _WORD_NUMBER = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _MAGNITUDE = "|".join(sorted(MAGNITUDES, key=len, reverse=True))
 _NUMBER = re.compile(
     rf"(?<![A-Za-z0-9_.,])(?:(?P<digits>{_NUMERAL})|\b(?P<word>{_WORD_NUMBER})\b)"
-    rf"(?P<magnitude>[\s-]?(?:{_MAGNITUDE})\b)?(?P<percent>\s?%|\sper\s?cent\b|\sprozent\b)?",
+    rf"(?P<magnitude>[\s-]?(?:{_MAGNITUDE})\b)?(?P<percent>\s?%|\sper\s?cent\b|\sprozent\b)?"
+    r"(?P<hour>\s?(?:[ap]\.?m|uhr|h)\b)?",
     re.IGNORECASE,
 )
 _TIME = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d\d)(?!\d)")
@@ -123,7 +124,8 @@ def _split(line: str) -> list[str]:
 
 
 def _all_text(hit: Hit) -> str:
-    return f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.full_text}"
+    cells = hit.full_text.replace(",", "; ") if hit.is_csv else ""  # "410,9,3.2" is no single number.
+    return "\n".join([hit.title, hit.heading, hit.uri, hit.full_text, cells])
 
 
 def _sentences(answer: str) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -230,7 +232,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
     values, text = _values(found), found.string
     if not values or values & {0.0, 1.0}:
         return False
-    if unit or found["percent"] or found["magnitude"]:
+    if unit or found["percent"] or found["magnitude"] or found["hour"]:
         return True
     if found["word"] or _ORDINAL.match(text, found.end()):
         return False
@@ -269,6 +271,8 @@ def _values(found: re.Match[str]) -> set[float]:
         values |= {value * MAGNITUDES[magnitude] for value in values}
     if found["percent"]:
         values |= {value / 100 for value in values}
+    if found["hour"] and not found["word"] and found["digits"].isdigit():
+        values |= _readings(f"{found['digits']}:00")
     return values
 
 

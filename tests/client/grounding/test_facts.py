@@ -11,8 +11,9 @@ import unicodedata
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from ragchat.grounding.facts import unsupported
+from ragchat.grounding.facts import lacking, unsupported
 from ragchat.grounding.types import Unsupported
 from tests.support.turns import hit
 
@@ -155,6 +156,29 @@ def test_a_few_words_have_the_language_of_the_question() -> None:
 def test_accents_may_be_composed_or_not() -> None:
     decomposed = {1: hit(unicodedata.normalize("NFD", "Anne Müller kam am 3. März 2021."))}
     assert not unsupported("Anne Müller came on 3 March 2021 [1].", decomposed, "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "passage", "missing"),
+    [
+        ("The bus leaves at 14:00.", "The bus leaves at 2 pm.", []),
+        ("The bus leaves at 2 p.m.", "Abfahrt: 14 Uhr", []),
+        ("The bus leaves at 9 am.", "Bus 09:00", []),
+        ("The bus leaves at 3 pm.", "The bus leaves at 2 pm.", ["3 pm"]),
+        ("The gap is 0.5 mm.", "gap: .5 mm", []),
+        ("The gap is .5 mm.", "gap: 0.6 mm", [".5 mm"]),
+    ],
+)
+def test_a_time_or_a_fraction_may_be_written_in_another_way(
+    answer: str, passage: str, missing: list[str]
+) -> None:
+    assert lacking(answer, passage) == missing
+
+
+def test_neighbouring_cells_of_a_csv_file_are_separate_numbers() -> None:
+    rows = replace(hit("sample,celsius,minutes,loss,by\nA12,410,9,3.2,Mira\n"), uri="file:///samples.csv")
+    answer = "Sample A12 lost 3.2 % at 410 °C in 9 minutes [1], not 4.1 % at 420 °C [1]."
+    assert unsupported(answer, {1: rows}, "") == [Unsupported(["4.1 %", "420 °C"], [1])]
 
 
 def test_what_the_question_names_is_known() -> None:
