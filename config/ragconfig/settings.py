@@ -121,16 +121,11 @@ class Settings(Struct):
         url: str = self.tables["store"]["url"]
         if not url:
             return ""
-        from urllib.parse import parse_qsl, urlsplit
-
         if not url.startswith(DATABASE):
             scheme = _shown(url.partition("://")[0])  # What follows may hold a password.
             reason = f"it must begin with {DATABASE}, not with {scheme}"
             raise self.invalid("store.url", reason)
-        parts = urlsplit(url)
-        has_secret = any(name in ("password", "sslpassword") for name, _ in parse_qsl(parts.query))
-        # A `/` in a password ends the host early: the `@` is after it.
-        if parts.password is not None or has_secret or ("@" in url and "@" not in parts.netloc):
+        if has_password(url):
             raise self.invalid("store.url", "it has a password, which belongs in PGPASSWORD or ~/.pgpass")
         return url
 
@@ -302,6 +297,16 @@ def is_database(memory: object) -> bool:
 def range_of(table: str, name: str) -> str:
     """The range of a number, in words; "" for other settings."""
     return " to ".join(str(end).removesuffix(".0") for end in ranges().get(table, {}).get(name, ()))
+
+
+def has_password(url: str) -> bool:
+    """Whether the URL of a database holds a password."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    parts = urlsplit(url)
+    has_secret = any(name in ("password", "sslpassword") for name, _ in parse_qsl(parts.query))
+    # A `/` in a password ends the host early: the `@` is after it.
+    return parts.password is not None or has_secret or ("@" in url and "@" not in parts.netloc)
 
 
 def _shown(value: object) -> str:

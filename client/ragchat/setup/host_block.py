@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ragchat.servers.memory.running import MCP_PATH, endpoint
 from ragcommon.hosts import TOKEN_VARIABLE, Host, reached, server_command, started
 from ragconfig.home import HOME_VARIABLE, user_path
 from ragconfig.settings import Settings
-
-MCP_PATH = "/mcp"
 
 
 def own(
     host: Host, settings: Settings, config_file: Path | None, *, repository: bool = False
 ) -> dict[str, Any]:
-    """The block for this memory: the host starts its own server, or uses the one that the settings name."""
+    """The block for this memory: the host starts its own server, or uses the one that the settings name.
+
+    Raises SettingsError.
+    """
     server = settings.tables["memory_server"]
     if server["url"] and not repository:
-        return running(host, server["url"], server["token_file"], token=TOKEN_VARIABLE in os.environ)
+        return running(host, endpoint(settings), server["token_file"], token=TOKEN_VARIABLE in os.environ)
     which = ["--repository"] if repository else ["--memory", settings.memory_place]
     command = [*server_command(), *which]
     if config_file is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ from ragchat.log import LOG_FILE
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragcommon.files.uris import without_userinfo
-from ragconfig.settings import PROJECT_FILE, USER_FILE, Settings, known_keys
+from ragconfig.settings import DATABASE, PROJECT_FILE, USER_FILE, Settings, has_password, known_keys
 
 DEFAULT_ORIGIN = "default"
-# In the query of a database's URL. The program refuses it there, but shows its settings.
-_PASSWORD = re.compile(r"(?i)([?&]\w*password=)[^&#]*")
 
 
 def effective(settings: Settings) -> list[dict[str, Any]]:
@@ -24,8 +21,8 @@ def effective(settings: Settings) -> list[dict[str, Any]]:
     for key in known_keys(settings):
         table, _, name = key.partition(".")
         value = without_userinfo(settings.tables[table][name])
-        if isinstance(value, str):
-            value = _PASSWORD.sub(r"\1***", value)
+        if key == "store.url" and has_password(value):  # In another place, and refused there.
+            value = f"{DATABASE}***"
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     return rows
 

@@ -85,13 +85,22 @@ def named(settings: Settings) -> tuple[Supervised, str]:
     return Supervised(partial(_connected, settings, url, token)), url
 
 
+def endpoint(settings: Settings) -> str:
+    """The MCP endpoint of the server that the settings name. Raises InvalidSetting."""
+    url = _root(settings)
+    return url if _is_named(url) else url + MCP_PATH
+
+
+def _is_named(url: str) -> bool:
+    """Whether a URL is that of one memory of a server with several."""
+    return f"{MCP_PATH}/" in urlsplit(url).path
+
+
 @asynccontextmanager
 async def _connected(settings: Settings, url: str, token: str | None) -> AsyncIterator[Client]:
-    is_named = f"{MCP_PATH}/" in urlsplit(url).path  # The address of one memory of a server with several.
-    note = None if is_named else await proved_note(settings, url)
-    own = "" if is_named else MCP_PATH
-    path, secret = (OWNER_PATH, note.key) if note is not None else (own, token)
-    async with opened(settings, url + path, secret) as client:
+    note = None if _is_named(url) else await proved_note(settings, url)
+    address, secret = (url + OWNER_PATH, note.key) if note is not None else (endpoint(settings), token)
+    async with opened(settings, address, secret) as client:
         yield client
 
 
