@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ragchat.grounding.citations import MARKER, marked_numbers, without_quotations
-from ragchat.grounding.number_words import MAGNITUDES, MEASURES, MONTHS, NUMBER_WORDS, NUMBERED_THINGS, PARTS
+from ragchat.grounding.number_words import MAGNITUDES, MEASURES, NUMBER_WORDS, NUMBERED_THINGS, PARTS
 from ragchat.grounding.pieces import blanked, sentence_spans
 from ragchat.grounding.types import Unsupported
-from ragchat.grounding.words import content_words, index_terms, is_german
+from ragchat.grounding.words import MONTHS, content_words, index_terms, is_german
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import is_rule
 from ragconfig.settings import packaged

@@ -16,7 +16,6 @@ class _Numbers(Struct, frozen=True):
 
     units: list[str]
     tens: list[str]
-    months: list[str]
     measures: str
     numbered: str
     others: dict[str, float]
@@ -37,7 +36,6 @@ _LISTS = msgspec.convert(packaged("words.toml")["numbers"], _Numbers)
 MAGNITUDES = {word: value for words, value in _LISTS.magnitudes.items() for word in words.split()}
 PARTS = {sign.replace("-", " "): values for signs, values in _LISTS.parts.items() for sign in signs.split()}
 MEASURES, NUMBERED_THINGS = _LISTS.measures.split(), _LISTS.numbered.split()
-MONTHS = _numbered(_LISTS.months, range(1, 13))
 _TENS = range(20, 100, 10)
 _SIMPLE = _numbered(_LISTS.units, range(2, 20)) | _numbered(_LISTS.tens, _TENS)
 del _SIMPLE["once"]  # eleven in Spanish

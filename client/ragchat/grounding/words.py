@@ -28,6 +28,8 @@ _PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
 SNAKE_CASE = re.compile(r"(?<![^\W_])[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
+# The month of "2026-02-03" and "03.02.2026", which a question may name.
+_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])(?:-\d\d)?|\d{1,2}\.(0?[1-9]|1[0-2])\.\d{4}")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
@@ -57,6 +59,8 @@ _LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in 
 _NO_SIGNS = {*_LISTS.ambiguous.split(), *ascii_lowercase}
 _SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS.function_words.items()}
 _SIGNS["german"] |= {*_LISTS.german_verbs.split()}
+_NAMES_OF_MONTHS = packaged("words.toml")["numbers"]["months"]
+MONTHS = {folded(word): at for names in _NAMES_OF_MONTHS for at, word in enumerate(names.split(), 1)}
 _FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS.function_runs.split(), key=len, reverse=True)))
 
 
@@ -129,10 +133,12 @@ def index_terms(text: str) -> list[str]:
 # Texts repeat most words.
 @functools.lru_cache(20_000)
 def _terms_of(word: str) -> Sequence[str]:
-    found: list[str] = []
+    date = _DATE.fullmatch(word)
+    month = int(date[1] or date[2]) if date else MONTHS.get(folded(word))
+    found = [f"month {month}"] if month else []
+    word = word.replace(f"-{date[1]}", "", 1) if date else word
     for part in word.split("-"):
-        is_signed = _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part)
-        plain = re.sub(r"[.,]", "", part) if is_signed else part
+        plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
         if "," in plain:  # It may be two cells.
             found += plain.split(",")

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ragchat.grounding.facts import DATE, folded
-from ragchat.grounding.number_words import MONTHS
-from ragchat.grounding.words import content_words, is_general, is_unspaced, words
+from ragchat.grounding.words import MONTHS, content_words, is_general, is_unspaced, words
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 

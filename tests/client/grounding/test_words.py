@@ -133,6 +133,14 @@ def test_a_number_is_the_same_with_and_without_marks_between_its_thousands() -> 
     assert index_terms("0.125") != index_terms("0125")
 
 
+@pytest.mark.parametrize(
+    "word", ["February", "feb", "Februar", "février", "2026-02-03", "2026-02", "03.02.2026"]
+)
+def test_the_name_of_a_month_and_a_date_in_numbers_share_its_month(word: str) -> None:
+    assert "month 2" in index_terms(word)
+    assert "month 2" not in index_terms("March 2026-03-02, 02.03.2026, 2.2 and 2026-02x")
+
+
 def test_words_with_a_hyphen_are_their_parts_however_they_are_joined() -> None:
     assert index_terms("NASA-Gruppe") == index_terms("NASA Gruppe")
     assert index_terms("24-10") == index_terms("24–10")
