@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ragcommon.errors import decode_reason
 from ragcommon.files.safe_open import read_regular
 
 # Parts of a dotted key. The parser stores every prefix of a key: one of 200,000 bytes would take 40 GB.
@@ -73,4 +74,4 @@ def flaw(error: msgspec.ValidationError) -> str:
     for pattern, words in _FLAWS.items():
         if found := re.fullmatch(pattern, str(error)):
             return found.expand(words)
-    return f"cannot be read: {error}"
+    return f"is not usable: {decode_reason(error)}"

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(arguments.config, _flags(arguments))
         if arguments.repository:
             settings = _of_repository(settings, arguments.roots or [])
-        # The usual form needs no further imports. What a person runs by hand prints for that person.
+        # The usual form needs no further imports. Commands that do not serve print text for a person.
         if arguments.serves and settings.tables["log"]["form"] != "text":
             from ragmemory.log import set_form
 

@@ -44,15 +44,15 @@ def set_form(settings: Settings) -> None:
             handler.setFormatter(JsonFormatter())
 
 
-def is_json() -> bool:
-    """Whether the log is JSON."""
-    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+def json_handler() -> logging.Handler | None:
+    """The handler of a log that is JSON; None if it is text."""
+    handlers = logging.getLogger().handlers
+    return next((one for one in handlers if isinstance(one.formatter, JsonFormatter)), None)
 
 
 def say(level: int, sentence: str) -> None:
     """Print a sentence for the person who runs the program on stderr, as JSON if the log is."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, JsonFormatter):
-            handler.handle(logging.LogRecord("ragmemory", level, "", 0, sentence, (), None))
-            return
-    sys.stderr.write(f"{sentence}\n")
+    if handler := json_handler():
+        handler.handle(logging.LogRecord("ragmemory", level, "", 0, sentence, (), None))
+    else:
+        sys.stderr.write(f"{sentence}\n")

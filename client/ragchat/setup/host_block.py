@@ -22,7 +22,8 @@ def own(
     """
     server = settings.tables["memory_server"]
     if server["url"] and not repository:
-        return running(host, endpoint(settings), server["token_file"], token=TOKEN_VARIABLE in os.environ)
+        token = bool(os.environ.get(TOKEN_VARIABLE))
+        return running(host, endpoint(settings), server["token_file"], token=token)
     which = ["--repository"] if repository else ["--memory", settings.memory_place]
     command = [*server_command(), *which]
     if config_file is not None:

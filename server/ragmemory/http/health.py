@@ -38,11 +38,15 @@ class Readiness:
             try:
                 await (await self._memory()).check()
             except (RagMemoryError, SettingsError) as error:
-                self._log(f"{error} {error.hint}".rstrip())
-                # Not the whole sentence, which may name the host and the user of a database.
-                return f"The memory cannot be read ({error.code}). The log of the server says why."
-            self._log("")
-            return ""
+                code, reason = error.code, f"{error} {error.hint}".rstrip()
+            except OSError as error:
+                code, reason = "INTERNAL_ERROR", str(error)
+            else:
+                self._log("")
+                return ""
+            self._log(reason)
+            # Not the whole reason, which may name the host and the user of a database.
+            return f"The memory cannot be read ({code}). The log of the server says why."
         reason = f"The memory did not answer within {READY_SECONDS:g} seconds."
         self._log(reason)
         return reason
@@ -50,4 +54,4 @@ class Readiness:
     def _log(self, reason: str) -> None:
         if reason != self._logged:
             self._logged = reason
-            logger.warning("Not ready: %s", reason) if reason else logger.warning("Ready again.")
+            logger.warning("Not ready: %s" if reason else "Ready again.%s", reason)

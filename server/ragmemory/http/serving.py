@@ -40,7 +40,7 @@ from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.rate import RateLimit
 from ragmemory.http.routes import MCP, make_app
-from ragmemory.log import is_json, say
+from ragmemory.log import json_handler, say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
@@ -88,11 +88,11 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
 def _own_token(home: Home) -> str:
     """This user's own token, created and printed on stderr the first time. Raises SettingsError.
 
-    It is never on a command line, nor in a log that is collected: there only its file is named.
+    It is never on a command line, nor in a log as JSON, which names only its file.
     """
     path = home.data / HTTP_TOKEN
     token, made = stored_token(path)
-    if made and is_json():
+    if made and json_handler():
         say(logging.INFO, f"A bearer token was made and kept in {path}.")
     elif made:
         sys.stderr.write(

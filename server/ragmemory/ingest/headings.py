@@ -181,7 +181,7 @@ def _recurring(
     """The candidates of a family that are headings. Numbering may restart after each offset in `outer`."""
     fewest = MIN_WORDED if family in WORDED else MIN_EQUAL
     if family == "number":
-        return _numbered(members, outer, fewest)
+        return _numbered_headings(members, outer, fewest)
     if family in ("capitals", "margin", "key"):
         single = _rare(members, DIGITS if family != "key" else None)
         if family == "capitals":
@@ -197,7 +197,7 @@ def _recurring(
     return [one for kind in common if len(kind) >= fewest for one in kind]
 
 
-def _numbered(members: Sequence[Candidate], outer: Sequence[int], fewest: int) -> list[Candidate]:
+def _numbered_headings(members: Sequence[Candidate], outer: Sequence[int], fewest: int) -> list[Candidate]:
     ruled = [one for one in members if one.rule]
     # Where the numbered headings are underlined, the others are items of lists.
     kept = _counted(ruled if 2 * len(ruled) > len(members) else members, outer)
@@ -207,7 +207,7 @@ def _numbered(members: Sequence[Candidate], outer: Sequence[int], fewest: int) -
 
 
 def _rare(members: Sequence[Candidate], varying: re.Pattern[str] | None) -> list[Candidate]:
-    """Those whose titles do not recur like a running header; `varying` does not tell two apart."""
+    """Those whose titles do not recur, as a running header does; matches of `varying` count as equal."""
     titles = [varying.sub("0", one.title) if varying else one.title for one in members]
     times = Counter(titles)
     rare = {title for title in titles if times[title] < MAX_REPEATED} | {""}  # where a section ends
@@ -215,7 +215,7 @@ def _rare(members: Sequence[Candidate], varying: re.Pattern[str] | None) -> list
 
 
 def _of_kind(text: str, family: Family, members: list[Candidate]) -> list[Candidate]:
-    """Those of one kind that are in order, in a family with an order."""
+    """The members of one kind without those that are out of order, in a family that has an order."""
     match family:
         case "label":
             return _counted_either_way(members, None)

@@ -21,11 +21,9 @@ def private_folder(folder: Path) -> Path:
 
     That is so where the platform has file modes.
     """
-    mode = 0o700 if sys.platform != "win32" else 0o777
-    for above in reversed(folder.parents):  # `parents=True` would leave their modes to the umask.
-        if not above.exists():
-            above.mkdir(mode, exist_ok=True)
-    folder.mkdir(mode, exist_ok=True)
+    if not folder.parent.exists():  # `parents=True` would leave its mode to the umask.
+        private_folder(folder.parent)
+    folder.mkdir(exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
     return folder
 
 

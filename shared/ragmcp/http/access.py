@@ -92,7 +92,7 @@ class Guard(Struct, frozen=True):
             if self.authorize is not None:
                 await self.authorize(scope, headers.get(b"authorization"))
         except HttpError as error:
-            log.info("Refused %s for %r: %s", exchange.client_address(scope), scope.get("path"), error)
+            log.info("Refused %s for %r: %s", (scope.get("client") or "?")[0], scope.get("path"), error)
             self.on_refused(error)
             await exchange.respond_error(send, error, error.status)
             return

@@ -125,7 +125,7 @@ class Http(Struct):
         async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
             if answer := await response.copy(id, deliver):
                 return answer
-        raise ConnectionClosed(method, NO_ANSWER)
+        raise ConnectionClosed(method, f"{NO_ANSWER} ({shown(self.url)})")
 
     async def _authorized(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from ragmemory.service import MemoryService
 from tests.support.database_proxy import database_proxy
 from tests.support.http_memory import PLAIN_HTTP, http_memory
 from tests.support.memories import service_for
+from tests.support.processes import LONGEST_SECONDS
 
 WARMING_UP = "The server has just been started, and reads the memory."
 
@@ -80,11 +82,20 @@ async def test_the_log_says_why_it_is_not_ready_once_for_each_change(
     ]
 
 
+async def test_an_error_of_the_system_is_a_reason_too() -> None:
+    async def opened() -> MemoryService:
+        raise PermissionError(13, "Permission denied", "/srv/memory.db")
+
+    reason = await Readiness(opened, lambda: False, lambda: True).why_not()
+    assert reason == "The memory cannot be read (INTERNAL_ERROR). The log of the server says why."
+
+
 def test_the_log_says_why_a_memory_cannot_be_read_also_where_nothing_probes(tmp_path: Path) -> None:
     (tmp_path / "memory.db").mkdir()
+    end = time.monotonic() + LONGEST_SECONDS
     with http_memory(tmp_path) as server:
         while "Not ready" not in (log := server.log.read_text(encoding="utf-8")):
-            assert server.process.poll() is None
+            assert time.monotonic() < end
     assert f"Not ready: The memory {tmp_path / 'memory.db'} cannot be used: it is a folder." in log
 
 

@@ -504,7 +504,7 @@ TOKENS = f'[notes.tokens]\nanne = {{ right = "read", sha256 = "{"0" * 64}" }}\n'
         ),
         (NOTES + TOKENS.partition(",")[0] + "}", "anne in [notes.tokens] has no sha256; it needs"),
         (NOTES + "roots = 3", "[notes] has a value of the wrong type in roots; it may have"),
-        ("notes = 3", "[notes] cannot be read: Expected `object`, got `int`; it may have"),
+        ("notes = 3", "[notes] is not usable: it must be a table, not a whole number; it may have"),
         (
             NOTES + TOKENS + (NOTES + TOKENS).replace("notes", "plans"),
             "notes and plans have a token in common",

@@ -174,6 +174,26 @@ async def test_what_is_no_answer_is_an_error_and_the_next_call_goes_well(
         await client.call_tool("t", timeout=5)
 
 
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            Said(body=b"<h1>Log in</h1>", headers={"content-type": "text/html"}),
+            r"http://127\.0\.0\.1:\d+/mcp sent text/html: ",
+        ),
+        (Said(pieces=[b": "], breaks=True), r"\(http://127\.0\.0\.1:\d+/mcp\)"),
+        (Said(pieces=[b": "]), r"its stream ended without an answer \(http://127\.0\.0\.1:\d+/mcp\)"),
+    ],
+    ids=["page", "cut", "ended"],
+)
+async def test_an_answer_that_is_none_is_reported_with_the_address_of_the_server(
+    said: Said, sentence: str
+) -> None:
+    async with scripted(lambda _: said) as (client, _):
+        with pytest.raises(RagMcpError, match=sentence):
+            await client.call_tool("t", timeout=5)
+
+
 async def test_an_error_keeps_its_code_its_data_and_its_status() -> None:
     async with scripted(lambda heard: Said(400, error(heard, -32602, "bad", {"errorCode": "BAD"}))) as (c, _):
         with pytest.raises(WireError) as raised:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 # Seconds that a read may take before the server ends it; seconds for a write: indexes may be built again.
 READ_SECONDS = 60
 WRITE_SECONDS = 3_600
-RIGHTS_HINT = "Grant the user of store.url the rights on the schema and its tables, or name another user."
+RIGHTS_HINT = (
+    "Grant the user of store.url the rights on the schema and its tables, "
+    "and CREATE on the database if the schema has to be made; or name another user."
+)
 _PARAMETER = re.compile(r"\?(\d*)")
 # The classes of errors after which no other statement would succeed: connection, resources, operator's
 # intervention, system, wrong credentials, read-only or aborted transactions, and tables that are missing.

@@ -194,7 +194,9 @@ class PostgresEngine:
             if self._read_only:
                 raise MemoryReadOnly(self.place, "memory.read_only is set, and its tables have to be made")
             await own.execute("SET LOCAL statement_timeout = 0")
-            await own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(self._schema)}")
+            [(there,)] = await own.execute_fetchall("SELECT to_regnamespace(?)", [quoted(self._schema)])
+            if there is None:  # IF NOT EXISTS would need the right to make one all the same.
+                await own.execute(f"CREATE SCHEMA {quoted(self._schema)}")
             for migration in MIGRATIONS[done:]:
                 for statement in migration:
                     await own.execute(statement)

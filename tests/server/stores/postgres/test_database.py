@@ -262,6 +262,26 @@ async def test_a_user_without_rights_on_the_schema_is_told_so(url: str) -> None:
             await connection.execute(f"DROP ROLE {role}")
 
 
+async def test_the_owner_of_an_empty_schema_needs_no_rights_on_the_database(url: str) -> None:
+    import psycopg
+
+    conninfo, schema = without_schema(url)
+    role = f"owner_{secrets.token_hex(6)}"
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await connection.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            with pytest.raises(DatabaseUnavailable, match="permission denied for database") as caught:
+                async with opened(url.replace("//postgres@", f"//{role}@")):
+                    pass
+            assert "CREATE on the database" in caught.value.hint
+            await connection.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {role}")
+            async with opened(url.replace("//postgres@", f"//{role}@")):
+                pass
+        finally:
+            await connection.execute(f"DROP OWNED BY {role}")
+            await connection.execute(f"DROP ROLE {role}")
+
+
 @pytest.mark.full
 async def test_the_tables_of_another_program_are_left_alone(database: str) -> None:
     import psycopg
