@@ -93,6 +93,8 @@ async def test_an_approval_is_a_dialog_that_escape_declines(browser: Browser, pr
             await axe(page)
             await page.keyboard.press("Escape")
             await expect(page.locator(".answer")).to_contain_text("Refused.")
+            await page.keyboard.type("What next?")
+            await expect(page.get_by_label("Question")).to_have_value("What next?")
             await page.get_by_role("button", name="Retry").click()
             await page.get_by_role("button", name="Yes, once").click()
             await expect(page.locator(".answer").last).to_contain_text("Done.")

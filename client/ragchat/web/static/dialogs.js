@@ -16,6 +16,8 @@ export function ask({ title, content, buttons, escape, signal, answer = () => {}
       signal?.removeEventListener("abort", closed);
       dialog.close();
       dialog.remove();
+      // Closing has given it the focus already, but in Chromium its keys still go nowhere.
+      before?.blur();
       if (before?.isConnected) before.focus();
       resolve(value);
     };
