@@ -35,6 +35,7 @@ from ragchat.notebooks.definitions import (
     notebook_path,
     remove,
     save,
+    unknown,
 )
 from ragchat.notebooks.transfer import Shared, head, read_head
 from ragchat.sanitize import visible
@@ -171,8 +172,13 @@ async def rm(run: Invocation) -> int:
 
 
 async def _remove(run: Invocation, store: SessionStore, name: str) -> dict[str, Any]:
-    remove(folder_of(run.settings), name)
-    return {"name": (found := checked_name(name)), "sessions": await store.release(found)}
+    folder, found = folder_of(run.settings), checked_name(name)
+    if not notebook_path(folder, found).exists():
+        raise unknown(folder, name)
+    # Before the file: if this fails, the notebook is as it was, and no later one of that name gets them.
+    released = await store.release(found)
+    remove(folder, found)
+    return {"name": found, "sessions": released}
 
 
 async def export(run: Invocation) -> None:

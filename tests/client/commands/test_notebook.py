@@ -15,9 +15,10 @@ from ragchat.arguments.parser import make_parser
 from ragchat.commands import notebook
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Console
-from ragchat.errors import SeveralDocumentsMatch
+from ragchat.errors import SessionsUnavailable, SeveralDocumentsMatch
 from ragchat.notebooks.definitions import Notebook, folder_of, load
 from ragchat.notebooks.transfer import Shared
+from ragchat.sessions.store import SessionStore
 from tests.support.memory import memory_in
 from tests.support.program import program_in
 
@@ -84,3 +85,20 @@ def test_a_notebook_is_made_asked_in_and_carried_to_another_memory(tmp_path: Pat
     first, second = (theirs("notebook", "import", str(exported), "--yes", "--json").json for _ in range(2))
     assert (first["added"], first["unchanged"], first["added_turns"]) == (1, 0, 1)
     assert (second["added"], second["unchanged"], second["added_turns"]) == (0, 1, 0)
+
+
+async def test_a_notebook_whose_conversations_cannot_be_released_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def release(*_: object) -> int:
+        raise SessionsUnavailable("sessions.db", "the disk is full")
+
+    monkeypatch.setenv("RAGCHAT_HOME", str(tmp_path))
+    await notebook.new(run := run_of("notebook", "new", "mine", "--instructions", "Be brief."))
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionStore, "release", release)
+        with pytest.raises(SessionsUnavailable):
+            await notebook.rm(run_of("notebook", "rm", "mine"))
+    assert load(folder_of(run.settings), "mine").instructions == "Be brief."
+    assert await notebook.rm(run_of("notebook", "rm", "mine")) == 0
+    assert await notebook.rm(run_of("notebook", "rm", "mine")) == 1
