@@ -142,6 +142,20 @@ class QuestionTooLong(ModelError):
     chat_hint = "Shorten it, put the text into memory with /inject, or use a larger context."
 
 
+class ContextTooSmall(ModelError):
+    """Without any question: `answer` is kept for the answer, `fixed` is what comes before the question."""
+
+    context: int
+    answer: int
+    fixed: int
+    code = "MODEL_CONTEXT_OVERFLOW"
+    sentence = (
+        "A context of {context} tokens has no room for a question: {answer} are kept for the answer, and the "
+        "instructions and tools take about {fixed}."
+    )
+    hint = "Raise model.context_tokens if the model holds more, lower model.answer_tokens, or use --no-tools."
+
+
 class RateLimited(ModelError):
     base_url: str
     message: str

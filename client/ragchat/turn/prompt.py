@@ -16,7 +16,7 @@ from msgspec import Struct
 from ragchat.errors import PromptUnreadable, UnknownRole
 from ragchat.grounding.judging import Closeness
 from ragchat.llm import tokens
-from ragchat.llm.errors import QuestionTooLong
+from ragchat.llm.errors import ContextTooSmall, QuestionTooLong
 from ragchat.llm.types import Message
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget
@@ -30,6 +30,8 @@ from ragconfig.settings import MAX_PROMPT_BYTES, Settings, packaged_text
 
 # The missing words that a prompt names at most.
 MAX_MISSING = 10
+# Tokens: with less room, the question is not what is too long.
+SHORT_QUESTION = 20
 
 
 class PromptSettings(Struct):
@@ -127,7 +129,9 @@ def build(
     *,
     other_tokens: int = 0,
 ) -> Prompt:
-    """The prompt for a question; `other_tokens` are for tools and images. Raises QuestionTooLong.
+    """The prompt for a question; `other_tokens` are for tools and images.
+
+    Raises QuestionTooLong, and ContextTooSmall if another question would not fit either.
 
     Passages are added first, best first, then the history, newest turn first. A history gets at least a
     quarter of the room.
@@ -138,7 +142,10 @@ def build(
     room = budget.context - budget.answer - other_tokens - tokens.prompt_at_most(frame) - introductions
     if room < 0:
         asked = tokens.at_most(question)
-        raise QuestionTooLong(asked, max(0, room + asked))
+        if room + asked < SHORT_QUESTION:
+            fixed = budget.context - budget.answer - room - asked
+            raise ContextTooSmall(budget.context, budget.answer, fixed)
+        raise QuestionTooLong(asked, room + asked)
     for_passages, candidates = room * 3 // 4 if history else room, grounding.candidates
     if grounding.is_attached:
         passages = number(shortened(candidates, for_passages), for_passages)

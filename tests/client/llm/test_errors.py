@@ -88,6 +88,12 @@ TABLE: list[tuple[ModelError, str, str]] = [
         "Shorten it, put the text into memory with `ragchat inject`, or use a larger context.",
     ),
     (
+        errors.ContextTooSmall(1500, 1000, 620),
+        "A context of 1500 tokens has no room for a question: 1000 are kept for the answer, and the "
+        "instructions and tools take about 620.",
+        "Raise model.context_tokens if the model holds more, lower model.answer_tokens, or use --no-tools.",
+    ),
+    (
         errors.RateLimited(URL, "slow down", 7.4),
         f"{URL} accepts no more requests for now: slow down.",
         "Ask again in 7 s.",

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from ragchat.errors import PromptUnreadable
-from ragchat.llm.errors import QuestionTooLong
+from ragchat.llm.errors import ContextTooSmall, QuestionTooLong
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import as_candidate
-from ragchat.turn.prompt import Prompt, Prompts, build, load_prompts
+from ragchat.turn.prompt import SHORT_QUESTION, Prompt, Prompts, build, load_prompts
 from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.types import Turn
 from ragcommon.contract.search import Hit
@@ -92,6 +92,15 @@ async def test_a_question_without_room_is_refused_with_the_numbers() -> None:
     with pytest.raises(QuestionTooLong) as caught:
         await prompt("word " * 2000)
     assert caught.value.tokens > caught.value.room > 0
+
+
+async def test_a_context_without_room_for_any_question_does_not_blame_the_question() -> None:
+    for question in ("Why?", "word " * 2000):
+        with pytest.raises(ContextTooSmall) as caught:
+            await prompt(question, budget=Budget(context=60, answer=50, passages=50))
+        found = caught.value
+        assert (found.context, found.answer) == (60, 50)
+        assert found.answer + found.fixed + SHORT_QUESTION > found.context
 
 
 async def test_room_for_history_is_kept_beside_large_passages() -> None:
