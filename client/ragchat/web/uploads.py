@@ -114,7 +114,7 @@ async def upload(site: Site, request: Request) -> dict[str, Any]:
         raise too_large
     written = 0
     try:
-        await to_thread.run_sync(_prepare, uploads_folder(site), path.parent)
+        await to_thread.run_sync(_prepare, path.parent)
         with Folder(path.parent) as folder, appearing(folder, path.name) as file:
             async for part in request.stream():
                 written += len(part)
@@ -130,9 +130,8 @@ async def upload(site: Site, request: Request) -> dict[str, Any]:
     return {"name": name, "bytes": written}
 
 
-def _prepare(root: Path, folder: Path) -> None:
+def _prepare(folder: Path) -> None:
     """Make the folder of a copy, and remove what killed processes have left there. Raises OSError."""
-    private_folder(root)
     private_folder(folder)
     for path in folder.glob(".*"):
         with suppress(OSError):

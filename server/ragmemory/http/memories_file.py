@@ -44,6 +44,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True):
 # Without capital letters: file systems and people confuse names that differ in them only.
 Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,63}\Z")]
 Owner = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
+MEMORY_FORM = "it has up to 64 of a-z, 0-9, - and _, the first a letter or digit"
+OWNER_FORM = "it has up to 64 letters, digits, - and _"
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,14 +111,12 @@ def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[En
 def _entry(name: str, table: object) -> Entry:
     """Raises _Flawed."""
     if not _is(name, Name):
-        raise _Flawed(f"{name!r} is not the name of a memory, which has a-z, 0-9, - and _")
+        raise _Flawed(f"{name!r} is not the name of a memory: {MEMORY_FORM}")
     tokens = table.get("tokens") if isinstance(table, dict) else None
     for owner, token in tokens.items() if isinstance(tokens, dict) else ():
         place = f"[{name}.tokens]"
         if not _is(owner, Owner):
-            raise _Flawed(
-                f"{owner!r} in {place} is not the name of an owner, which has letters, digits, - and _"
-            )
+            raise _Flawed(f"{owner!r} in {place} is not the name of an owner: {OWNER_FORM}")
         needed = f"right ({', '.join(RIGHTS)}) and sha256 (64 digits, 0-9 and a-f)"
         _converted(token, Token, f"{owner} in {place}", f"it needs {needed}")
     return _converted(table, Entry, f"[{name}]", f"it may have {', '.join(Entry.__struct_fields__)}")

@@ -487,11 +487,11 @@ TOKENS = f'[notes.tokens]\nanne = {{ right = "read", sha256 = "{"0" * 64}" }}\n'
         ('[notes]\npath = "~nobody-here/x.db"\n', "no such home folder"),
         (
             NOTES.replace("notes]", "Notes]"),
-            "it is not valid: 'Notes' is not the name of a memory, which has a-z, 0-9, - and _.",
+            "'Notes' is not the name of a memory: it has up to 64 of a-z, 0-9, - and _, the first",
         ),
         (
             NOTES + TOKENS.replace("anne", '"an ne"'),
-            "it is not valid: 'an ne' in [notes.tokens] is not the name of an owner, which has letters",
+            "it is not valid: 'an ne' in [notes.tokens] is not the name of an owner: it has up to 64 letters",
         ),
         (
             NOTES + TOKENS.replace("read", "all"),
