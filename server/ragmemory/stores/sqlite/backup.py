@@ -64,7 +64,8 @@ def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int,
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
             raise
-        raise BackupFailed(str(target), f"the disk of {place}, where the copy is made, is full") from error
+        reason = f"the disk of {place}, where the copy is made, is full"
+        raise BackupFailed(str(target), reason, "Free some space there.") from error
     return size
 
 

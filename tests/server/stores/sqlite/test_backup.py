@@ -99,6 +99,18 @@ async def test_a_backup_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: P
         assert not [*(tmp_path / "home").glob(".backup-*")]
 
 
+async def test_a_full_disk_of_the_memory_is_named_with_what_to_do_there(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        async with service_for(disk.path, roots=["*"]) as memory:
+            await memory.writer.inject("Fox.", {"uri": "fox"}, ORIGIN)
+            disk.fill()
+            with pytest.raises(BackupFailed, match="where the copy is made, is full") as caught:
+                await memory.maintenance.backup(str(tmp_path / "copy.db"), ignore)
+            assert caught.value.hint == "Free some space there."
+            disk.free()
+    assert not (tmp_path / "copy.db").exists()
+
+
 async def test_a_backup_stays_in_the_folders_of_the_setting(tmp_path: Path) -> None:
     async with service_for(tmp_path, roots=[str(tmp_path / "backups")]) as memory:
         with pytest.raises(BackupFailed, match=r"none of the folders that memory\.roots names"):
