@@ -387,6 +387,14 @@ class ServerFileUnreadable(RagChatError):
     sentence = "The file of servers {path} cannot be read: {reason}."
 
 
+class ServerFileNotWritten(RagChatError):
+    path: str
+    reason: str
+    code = "SERVER_FILE_UNREADABLE"
+    sentence = "The file of servers {path} cannot be written: {reason}."
+    hint = "It is as it was."
+
+
 class ServerConfigInvalid(RagChatError):
     path: str
     name: str

@@ -196,6 +196,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "",
     ),
     (
+        errors.ServerFileNotWritten("mcp.json", "no space left on device"),
+        "The file of servers mcp.json cannot be written: no space left on device.",
+        "It is as it was.",
+    ),
+    (
         errors.ServerConfigInvalid("mcp.json", "git", "it needs either a command or a url"),
         "mcp.json cannot be used: git: it needs either a command or a url.",
         "Correct it; `ragchat mcp ls` reads it again.",

@@ -19,7 +19,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
+from ragchat.errors import (
+    ServerConfigInvalid,
+    ServerFileNotWritten,
+    ServerFileUnreadable,
+    UnknownServer,
+    VariableMissing,
+)
 from ragchat.servers.jsonc import to_json
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
@@ -214,7 +220,7 @@ def read_entries(file: Path, *, comments: bool = False) -> dict[str, Raw]:
 def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode: int = 0o600) -> None:
     """Add or replace a server in a file that hosts share; None removes it. The rest of the file is kept.
 
-    Raises as `read_configs`.
+    Raises as `read_configs`, and ServerFileNotWritten.
     """
     tables = _read_tables(file)
     if entry is not None:
@@ -229,7 +235,7 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
     try:
         replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
     except OSError as error:
-        raise ServerFileUnreadable(str(file), os_reason(error)) from None
+        raise ServerFileNotWritten(str(file), os_reason(error)) from None
 
 
 def disable_entry(file: Path, name: str, *, disabled: bool) -> None:

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, VariableMissing
-from ragchat.servers.configs import PROJECT_FILE, ConfigScope, ServerConfig, read_configs, read_file
+from ragchat.errors import ServerConfigInvalid, ServerFileNotWritten, ServerFileUnreadable, VariableMissing
+from ragchat.servers.configs import (
+    PROJECT_FILE,
+    ConfigScope,
+    ServerConfig,
+    read_configs,
+    read_file,
+    write_entry,
+)
+from tests.support.disks import small_disk
 
 
 def write(file: Path, servers: dict[str, Any], key: str = "mcpServers") -> Path:
@@ -133,3 +141,13 @@ def test_a_command_is_shown_so_that_its_arguments_cannot_be_mistaken(tmp_path: P
     config = read_file(write(tmp_path / "mcp.json", {"a": entry}), ConfigScope.USER)["a"]
     assert config.shown == "sh -c 'fetch | sh'"
     assert config.whole == "A='1 sh' sh -c 'fetch | sh'"
+
+
+def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        file = write(disk.path / "mcp.json", {"web": {"url": "https://example.org/mcp"}})
+        before = file.read_bytes()
+        disk.fill()
+        with pytest.raises(ServerFileNotWritten, match=r"mcp\.json cannot be written: no space left"):
+            write_entry(file, "more", {"command": "more"})
+        assert file.read_bytes() == before
