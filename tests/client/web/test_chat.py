@@ -296,6 +296,24 @@ async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: 
         await expect(page.get_by_role("link", name="Tea")).to_have_count(0)
 
 
+async def test_with_the_keyboard_one_stays_where_one_was(browser: Browser, program: Program) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Rename").press("Enter")
+        await expect(page.get_by_role("textbox", name="Name")).to_be_focused()
+        await page.keyboard.type("Tea")  # instead of the old name
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Tea")
+        await expect(page.get_by_role("button", name="Rename")).to_be_focused()
+        await page.get_by_role("button", name="Edit").press("Enter")
+        await expect(page.get_by_label("Other wording")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("button", name="Edit")).to_be_focused()
+        await page.get_by_role("button", name="Retry").press("Enter")
+        await expect(page.get_by_label("Question")).to_be_focused()
+
+
 async def test_a_notebook_is_a_place_with_conversations_of_its_own(
     browser: Browser, program: Program
 ) -> None:

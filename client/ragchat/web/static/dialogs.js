@@ -44,7 +44,7 @@ export const confirm = async (title, text, yes) => (await ask({
   title, content: h("p", {}, text), buttons: [["no", "Cancel"], ["yes", yes]], escape: "no" })) === "yes";
 
 export async function askForText(title, label, value) {
-  const input = h("input", { value, name: "text", autocomplete: "off" });
+  const input = h("input", { value, name: "text", autocomplete: "off", onfocus: () => input.select() });
   const pressed = await ask({
     title, content: h("label", {}, label, input), buttons: [["yes", "Save"], ["no", "Cancel"]], escape: "no" });
   return pressed === "yes" ? input.value.trim() : "";

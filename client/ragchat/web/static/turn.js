@@ -205,7 +205,8 @@ function sourceList(turn, view) {
 function editQuestion(article, turn, view) {
   const text = h("textarea", { rows: "3", "aria-label": "Other wording" }, turn.question);
   const heading = article.querySelector("h2");
-  const close = () => form.replaceWith(heading);
+  const before = document.activeElement;
+  const close = () => (form.replaceWith(heading), before.focus());
   const form = h("form", {
     class: "edit",
     onsubmit: (event) => {

@@ -37,7 +37,7 @@ export async function show(main, { params, query, signal, navigate }) {
     };
   }
 
-  const view = { sessionId: () => id, open: (source, chip) => panel.open(source, chip), edit, retry: () => run("retry", "") };
+  const view = { sessionId: () => id, open: (source, chip) => panel.open(source, chip), edit, retry };
   const shown = turnList({ path, view, signal, guarded, fail: (error) => problems.replaceChildren(errorBox(error)) });
   const turns = shown.element;
 
@@ -165,6 +165,12 @@ export async function show(main, { params, query, signal, navigate }) {
     if (listed) showHead(listed.title);
   }
 
+  // Ask the last question again. The button goes with its answer, so that the focus is where one goes on.
+  function retry() {
+    question.focus({ preventScroll: true });
+    return run("retry", "");
+  }
+
   // Ask an earlier question in other words: in a copy of the conversation, up to that question.
   async function edit(article, turn, asked) {
     if (running) throw { message: "Wait for the answer, or stop it." };
@@ -206,6 +212,7 @@ export async function show(main, { params, query, signal, navigate }) {
         if (!name) return;
         await post(`${path()}/title`, { title: name });
         showHead(name);
+        head.querySelector("button").focus(); // the one that took the place of the pressed one
         list.refresh();
       }),
       button("Fork", async () => navigate(`/sessions/${(await post(`${path()}/fork`)).session_id}`)),
