@@ -36,7 +36,7 @@ _NUMERAL = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,:]\d+)*|\.\d+"
 _WORD_NUMBER = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _MAGNITUDE = "|".join(sorted(MAGNITUDES, key=len, reverse=True))
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z0-9_.,])(?:(?P<digits>{_NUMERAL})|\b(?P<word>{_WORD_NUMBER})\b)"
+    rf"(?:(?<![A-Za-z0-9_.,])|(?<=\bv))(?:(?P<digits>{_NUMERAL})|\b(?P<word>{_WORD_NUMBER})\b)"
     rf"(?P<magnitude>[\s-]?(?:{_MAGNITUDE})\b)?(?P<percent>\s?%|\sper\s?cent\b|\sprozent\b)?"
     r"(?P<hour>\s?(?:[ap]\.?m|uhr|h)\b)?",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ MAX_COUNT = 12
 # Characters before a number or a name that are examined: more than the longest word above.
 LOOK_BACK = 20
 # Ordinals, and decades such as the 1990s.
-_ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
+_ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s+\S")
 
 # Of a page or of a person.
 _ADDRESS = re.compile(
@@ -234,7 +234,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return False
     if unit or found["percent"] or found["magnitude"] or found["hour"]:
         return True
-    if found["word"] or _ORDINAL.match(text, found.end()):
+    if found["word"] or ("." not in found.group() and _ORDINAL.match(text, found.end())):
         return False
     is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
     is_small = is_introduction or min(values) <= MAX_COUNT
@@ -305,5 +305,5 @@ def _plain(sign: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Letters and digits alone."""
-    return re.sub(r"[\W_]+", "", folded(text))
+    """Letters and digits alone; CO₂ is CO2."""
+    return re.sub(r"[\W_]+", "", folded(unicodedata.normalize("NFKC", text)))

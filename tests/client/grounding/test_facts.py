@@ -167,12 +167,28 @@ def test_accents_may_be_composed_or_not() -> None:
         ("The bus leaves at 3 pm.", "The bus leaves at 2 pm.", ["3 pm"]),
         ("The gap is 0.5 mm.", "gap: .5 mm", []),
         ("The gap is .5 mm.", "gap: 0.6 mm", [".5 mm"]),
+        ("It is version 2.1.", "v2.1 runs", []),
+        ("It is version 2.2.", "v2.1 runs", ["2.2"]),
+        ("It gave off CO2, not CO3.", "CO₂ was given off", ["CO3"]),
     ],
 )
 def test_a_time_or_a_fraction_may_be_written_in_another_way(
     answer: str, passage: str, missing: list[str]
 ) -> None:
     assert lacking(answer, passage) == missing
+
+
+@pytest.mark.parametrize("number", ["1998", "0.06", "340"])
+def test_a_number_before_the_stop_and_the_marker_is_no_ordinal(number: str) -> None:
+    assert facts(f"It was {number}. [1]") == [number]
+    assert facts(f"It was {number}. [1] Then it rested. [1]") == [number]
+    assert facts("Am 25. Tag kam er. [1]", "Wann kam er?") == []
+
+
+@pytest.mark.parametrize("unit", ["h", "min", "ml", "nm", "µm", "V", "Hz", "mbar", "mmol", "ppm"])
+def test_a_small_number_with_a_short_unit_is_a_claim(unit: str) -> None:
+    assert lacking(f"It takes 7 {unit} each time.", "It rests.") == [f"7 {unit}"]
+    assert lacking(f"It takes 7 {unit}.", f"It takes 7{unit}.") == []
 
 
 def test_neighbouring_cells_of_a_csv_file_are_separate_numbers() -> None:
