@@ -297,6 +297,17 @@ def test_a_model_that_quotes_nothing_is_not_taken_for_documents_without_anything
     assert f"0 findings in 1 passage: {TEA}" in done.err
 
 
+def test_a_model_that_only_quotes_in_its_own_words_is_not_taken_for_one_that_found_nothing(
+    tmp_path: Path,
+) -> None:
+    loose = Reply('{"findings": [{"passage": 1, "quote": "Hot water is used."}]}')
+    rules = script(**{"green tea brewed": loose, "espresso pressed": loose})
+    with OpenAIServer(rules=rules) as server:
+        done = program(tmp_path, server)("research", "--json", QUESTION)
+    assert done.json["answer"].startswith("None of what the model quoted from 2 passages stands there")
+    assert "Left out 1 of the model's quotations" in done.err
+
+
 def test_a_report_that_cites_nothing_says_so(tmp_path: Path) -> None:
     with OpenAIServer(rules=script(**{"the parts of the question": Reply("x")})) as server:
         done = program(tmp_path, server)("research", "--json", QUESTION)

@@ -60,12 +60,12 @@ async def read(
     hits = exchange.passages.numbered()
     found = await as_json(model, exchange.messages, _Found)
     if found is not None:
-        sub.findings = _verified(found.findings, hits, emit)
+        sub.findings, sub.left_out = _verified(found.findings, hits, emit)
         sub.read, sub.passages = True, len(hits)
 
 
-def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> list[Finding]:
-    """The distinct quotations that are verbatim in their passages."""
+def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> tuple[list[Finding], int]:
+    """The distinct quotations that are verbatim in their passages, and the number of the others."""
     found: dict[tuple[int, str], Finding] = {}
     wrong = 0
     for one in quoted:
@@ -76,7 +76,7 @@ def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) ->
             wrong += 1
     if wrong:
         emit(Notice(f"Left out {wrong} of the model's quotations: not in their passages word for word."))
-    return [*found.values()][:MAX_FINDINGS]
+    return [*found.values()][:MAX_FINDINGS], wrong
 
 
 def _without_text(emit: Emit) -> Emit:

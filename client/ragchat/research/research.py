@@ -49,6 +49,10 @@ GATHERING_SHARE = 0.75
 # Sub-questions that are read concurrently: local servers handle few requests at once.
 READ_AT_ONCE = 3
 NOTHING_FOUND = "The model found nothing on this question in what it was given: {passages}."
+NOT_VERBATIM = (
+    "None of what the model quoted from {passages} stands there word for word, so there is nothing to "
+    "report. Another model may quote better."
+)
 UNREADABLE = "{passages} as a whole, because the model's findings could not be read"
 RAN_OUT = "The limit research.{limit} is reached: {consequence}."
 
@@ -192,7 +196,8 @@ class Research:
             if self._failure is not None:
                 raise self._failure
             given = sum(sub.passages for sub in state.sub_questions)
-            return Answer(NOTHING_FOUND.format(passages=counted(given, "passage")) if given else NOTHING)
+            text = NOT_VERBATIM if any(sub.left_out for sub in state.sub_questions) else NOTHING_FOUND
+            return Answer(text.format(passages=counted(given, "passage")) if given else NOTHING)
         asked, passages = self._passages(findings)
         with clock.until(deadline) as scope:
             try:

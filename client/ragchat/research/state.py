@@ -37,6 +37,7 @@ class SubQuestion(Struct):
     untrusted: list[str] = field(default_factory=list, name="foreign")
     read: bool = False  # by the model
     passages: int = 0  # that the model was given
+    left_out: int = 0  # quotations that were not in their passages
 
     @property
     def queries(self) -> list[str]:
