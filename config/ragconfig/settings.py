@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct, structs
@@ -77,7 +77,11 @@ class Settings(Struct):
             return msgspec.convert(self.tables[name], type)
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$.")
-            key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
+            field = path.rstrip("`").partition("[")[0]
+            key = f"{name}.{field}" if path else name
+            if reason != (wrong := reason.removeprefix("Invalid enum value ")):
+                choices = ", ".join(_choices(get_type_hints(type)[field]))
+                raise self.invalid(key, f"it must be one of {choices}, and is {wrong}") from None
             raise self.invalid(key, decode_reason(msgspec.ValidationError(reason))) from None
 
     def invalid(self, key: str, reason: str) -> InvalidSetting:
@@ -297,6 +301,11 @@ def is_database(memory: object) -> bool:
 def range_of(table: str, name: str) -> str:
     """The range of a number, in words; "" for other settings."""
     return " to ".join(str(end).removesuffix(".0") for end in ranges().get(table, {}).get(name, ()))
+
+
+def _choices(kind: Any) -> list[str]:
+    """The texts that a type allows, also as the items of a list."""
+    return [text for one in get_args(kind) for text in ([one] if isinstance(one, str) else _choices(one))]
 
 
 def has_password(url: str) -> bool:

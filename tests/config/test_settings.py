@@ -21,6 +21,7 @@ import msgspec
 import pytest
 
 from ragchat.commands.config import template
+from ragchat.settings import RetrievalSettings
 from ragconfig.errors import InvalidSetting, SettingsError
 from ragconfig.home import Home
 from ragconfig.settings import (
@@ -262,6 +263,16 @@ def test_both_ends_of_a_range_are_in_it(home: Path) -> None:
         for end in ranges()[table][name]:
             file = user_file(home, f"[{table}]\n{name} = {kind(end)!r}")
             assert load(home).tables[table][name] == end, file.read_text(encoding="utf-8")
+
+
+def test_the_sentence_names_the_values_that_a_setting_may_have(home: Path) -> None:
+    settings = load(home, {"RAGCHAT_RETRIEVAL_REWRITE": "often"})
+    with pytest.raises(SettingsError) as caught:
+        settings.table("retrieval", RetrievalSettings)
+    assert str(caught.value) == (
+        "retrieval.rewrite is not usable: it must be one of never, when_weak, and is 'often' "
+        "(from the environment variable RAGCHAT_RETRIEVAL_REWRITE)."
+    )
 
 
 def test_a_table_comes_from_a_file_or_as_json_from_the_environment(home: Path) -> None:
