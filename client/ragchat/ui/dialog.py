@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
@@ -59,7 +60,9 @@ class Dialog:
 
 async def choose(read: Read, show: Callable[[str], None], question: str, choices: str) -> str | None:
     """Ask until the user chooses one of `choices` (see `chosen`); its word, None if they cancel."""
-    while (reply := await read(f"{question} {choices} ")) is not None:
+    is_wide = len(f"{question} {choices} ") >= shutil.get_terminal_size().columns
+    gap = "\n" if is_wide else " "  # The terminal would break a choice within its word.
+    while (reply := await read(f"{question}{gap}{choices} ")) is not None:
         if choice := chosen(reply, choices):
             return choice
         show(f"{reply.strip()!r} is none of the choices: type the letter or the whole word.")

@@ -53,6 +53,16 @@ async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allow
     assert max(map(len, lines)) <= COLUMNS
 
 
+@pytest.mark.parametrize(("columns", "gap"), [(44, "\n"), (200, " ")])
+async def test_in_a_narrow_terminal_the_choices_are_a_line_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, gap: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    user = User(["n"])
+    assert await user.approvals(tmp_path).approve(PermissionRequest(TOOL, {"x": 1})) is None
+    assert f"?{gap}[y]es, " in user.asked[0]
+
+
 async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Path) -> None:
     permissions = Permissions(tmp_path)
     assert await User(["a"]).approvals(tmp_path).approve(PermissionRequest(TOOL, {"x": 1})) == {"x": 1}
