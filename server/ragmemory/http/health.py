@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
+from ragcommon.errors import os_reason
 from ragconfig.errors import SettingsError
 from ragmemory.errors import RagMemoryError
 from ragmemory.mcp.errors import Memory
@@ -40,7 +41,7 @@ class Readiness:
             except (RagMemoryError, SettingsError) as error:
                 code, reason = error.code, f"{error} {error.hint}".rstrip()
             except OSError as error:
-                code, reason = "INTERNAL_ERROR", str(error)
+                code, reason = "INTERNAL_ERROR", f"{error.filename or 'The memory'}: {os_reason(error)}."
             else:
                 self._log("")
                 return ""

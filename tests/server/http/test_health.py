@@ -82,12 +82,13 @@ async def test_the_log_says_why_it_is_not_ready_once_for_each_change(
     ]
 
 
-async def test_an_error_of_the_system_is_a_reason_too() -> None:
+async def test_an_error_of_the_system_is_a_reason_too(caplog: pytest.LogCaptureFixture) -> None:
     async def opened() -> MemoryService:
         raise PermissionError(13, "Permission denied", "/srv/memory.db")
 
     reason = await Readiness(opened, lambda: False, lambda: True).why_not()
     assert reason == "The memory cannot be read (INTERNAL_ERROR). The log of the server says why."
+    assert caplog.messages == ["Not ready: /srv/memory.db: permission denied."]
 
 
 def test_the_log_says_why_a_memory_cannot_be_read_also_where_nothing_probes(tmp_path: Path) -> None:
