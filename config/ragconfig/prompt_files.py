@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ragcommon.errors import os_reason
+from ragcommon.errors import flaw, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragconfig.settings import MAX_PROMPT_BYTES
-from ragconfig.toml_files import NotToml, decode_toml, flaw
+from ragconfig.toml_files import NotToml, decode_toml
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from ragcommon.errors import decode_reason
 from ragcommon.files.safe_open import read_regular
 
 # Parts of a dotted key. The parser stores every prefix of a key: one of 200,000 bytes would take 40 GB.
@@ -57,21 +56,3 @@ def at_line(path: str, content: bytes, key: str) -> str:
         elif (assigned := _ASSIGNED.match(line)) and table + assigned[1] == key:
             return f"{path}, line {number:,}"
     return path
-
-
-# Messages of msgspec, and their replacements as the end of a sentence.
-_FLAWS = {
-    r"Object missing required field `(.*)`.*": r"has no \1",
-    r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
-    r"Expected `str` matching regex .* - at `\$\.(.*)`": r"has a malformed \1",
-    r"Expected .* - at `\$\.(.*)`": r"has a value of the wrong type in \1",
-    r"Invalid enum value (.*) - at `\$\.(.*)`": r"has the unknown \2 \1",
-}
-
-
-def flaw(error: msgspec.ValidationError) -> str:
-    """What is wrong with a table, as the end of a sentence that begins with its name."""
-    for pattern, words in _FLAWS.items():
-        if found := re.fullmatch(pattern, str(error)):
-            return found.expand(words)
-    return f"is not usable: {decode_reason(error)}"

@@ -19,6 +19,14 @@ DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # The messages of msgspec that are put in plain words.
 _WRONG_TYPE = re.compile(r"Expected `(\w+)`, got `(\w+)`(?: - at `\$\.?([^`]*)`)?")
 _MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
+# Those about a table, as the end of a sentence that begins with its name.
+_FLAWS = {
+    r"Object missing required field `(.*)`.*": r"has no \1",
+    r"Object contains unknown field `(.*)`.*": r"has an unknown key \1",
+    r"Expected `str` matching regex .* - at `\$\.(.*)`": r"has a malformed \1",
+    r"Expected .* - at `\$\.(.*)`": r"has a value of the wrong type in \1",
+    r"Invalid enum value (.*) - at `\$\.(.*)`": r"has the unknown \2 \1",
+}
 # Its names of types in words.
 TYPES = {
     "object": "a table",
@@ -203,3 +211,11 @@ def decode_reason(error: Exception, content: bytes = b"") -> str:
     if message == "Input data was truncated":
         return "it is not valid JSON: its end is missing"
     return message
+
+
+def flaw(error: msgspec.ValidationError) -> str:
+    """What is wrong with a table, as the end of a sentence that begins with its name."""
+    for pattern, words in _FLAWS.items():
+        if found := re.fullmatch(pattern, str(error)):
+            return found.expand(words)
+    return f"is not usable: {decode_reason(error)}"

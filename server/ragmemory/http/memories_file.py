@@ -20,13 +20,13 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ragcommon.errors import os_reason
+from ragcommon.errors import flaw, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.files.writing import replace_file
 from ragconfig.errors import InvalidSetting, SettingsError, UnreadableFile
 from ragconfig.home import user_path
 from ragconfig.settings import PGVECTOR, Settings
-from ragconfig.toml_files import NotToml, decode_toml, flaw
+from ragconfig.toml_files import NotToml, decode_toml
 from ragmemory.types.rights import RIGHTS, Right
 
 T = TypeVar("T")
