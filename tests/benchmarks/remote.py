@@ -1,7 +1,8 @@
 """Remote indexes against the index of a process: nDCG@10, equal hits and scores, times, recall of HNSW.
 
-`python -m tests.benchmarks.remote [collection …]`. pgvector runs in a real PostgreSQL; Qdrant is the one that
-RAGCHAT_TEST_QDRANT names, else its client's local mode, which is exact and slow: its times mean nothing.
+`python -m tests.benchmarks.remote [collection …]`, and all of these in one memory: Qdrant makes a graph only
+for some 20,000 chunks or more. pgvector runs in a real PostgreSQL; Qdrant is the one that
+RAGCHAT_TEST_QDRANT names, else its engine in this process, behind HTTP.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ import numpy as np
 from ragcommon.contract.search import Hit
 from ragmemory.app import make_service
 from ragmemory.embedders.local import LocalEmbedder
+from ragmemory.search.remote.vector_store import Sought
 from ragmemory.service import MemoryService
 from tests.benchmarks.ndcg import FOLDER, TOP_K, Collection, ndcg
 from tests.benchmarks.report import table
 from tests.support.memories import ORIGIN, settings_for
 from tests.support.postgres import postgres
-from tests.support.remote import catch_up, use_qdrant
+from tests.support.remote import catch_up, qdrant_url, remote_index
 
 COLLECTIONS = ("cranfield", "cisi", "xquad_de")
-NEIGHBOURS = 10
+NEIGHBOURS, WANTED = 10, 150
 
 
 async def load(memory: MemoryService, collection: Collection) -> None:
@@ -43,16 +45,27 @@ async def load(memory: MemoryService, collection: Collection) -> None:
                 tasks.start_soon(memory.writer.inject, one["text"], metadata, ORIGIN)
 
 
-async def measure(url: str, name: str) -> list[list[str]]:
+def together(collections: Sequence[Collection]) -> Collection:
+    """All documents and queries, as one collection."""
+    documents, queries, judged = [], dict[str, str](), dict[str, dict[str, float]]()
+    for one in collections:
+        documents += [{**document, "id": f"{one.name}/{document['id']}"} for document in one.documents]
+        queries |= {f"{one.name}/{query}": text for query, text in one.queries.items()}
+        for query, relevant in one.judged.items():
+            judged[f"{one.name}/{query}"] = {f"{one.name}/{name}": how for name, how in relevant.items()}
+    return Collection("together", documents, queries, judged)
+
+
+async def measure(url: str, collection: Collection) -> list[list[str]]:
     """One line for each index; all follow the same memory, one after the other."""
-    collection = Collection.load(name)
     rows, derived = [], list[list[Hit]]()
-    for kind in ("", "pgvector", "http://127.0.0.1:6333"):
+    for kind in ("", "pgvector", "Qdrant"):
         with tempfile.TemporaryDirectory() as folder:
-            settings = settings_for(Path(folder), memory__path=url, index__url=kind)
             async with AsyncExitStack() as stack:
-                if kind.startswith("http"):
-                    use_qdrant(stack)
+                index_url = await qdrant_url(stack) if kind == "Qdrant" else kind
+                settings = settings_for(
+                    Path(folder), memory__path=url, index__url=index_url, index__timeout_seconds=120
+                )
                 memory = await stack.enter_async_context(make_service(settings, LocalEmbedder()))
                 if not kind:
                     await load(memory, collection)
@@ -69,11 +82,10 @@ async def measure(url: str, name: str) -> list[list[str]]:
                     found.append(hits)
                     values.append(ndcg(list(dict.fromkeys(hit.uri for hit in hits)), judged))
                 derived = derived or found
-                recall = await hnsw_recall(memory, collection) if kind == "pgvector" else None
-        name_of_kind = {"": "in the process", "pgvector": "pgvector"}.get(kind, "Qdrant")
+                recall = await hnsw_recall(memory, collection) if kind else None
         rows.append(
             [
-                f"{name}, {name_of_kind}",
+                f"{collection.name}, {kind or 'in the process'}",
                 f"{statistics.fmean(values):.4f}",
                 *_compared(derived, found),
                 f"{recall:.3f}" if recall is not None else "–",
@@ -95,9 +107,9 @@ def _compared(derived: Sequence[Sequence[Hit]], found: Sequence[Sequence[Hit]]) 
 
 
 async def hnsw_recall(memory: MemoryService, collection: Collection) -> float:
-    """The share of the exactly nearest that pgvector finds, on average over the queries."""
-    engine, embedder = memory.passages._engine, LocalEmbedder()
-    rows = await engine.read("SELECT chunk_id, vector FROM embeddings ORDER BY chunk_id")
+    """The share of the exactly nearest that are among the candidates, on average over the queries."""
+    embedder, index = LocalEmbedder(), remote_index(memory)
+    rows = await memory.passages._engine.read("SELECT chunk_id, vector FROM embeddings ORDER BY chunk_id")
     ids = np.array([row[0] for row in rows])
     matrix = np.frombuffer(b"".join(row[1] for row in rows), "<f2").reshape(len(rows), -1).astype(np.float32)
     shares = []
@@ -106,28 +118,19 @@ async def hnsw_recall(memory: MemoryService, collection: Collection) -> float:
         if vector is None:
             continue
         nearest = set(ids[np.argsort(-(matrix @ vector), kind="stable")[:NEIGHBOURS]].tolist())
-        async with engine.reading() as connection:
-            await connection.execute_fetchall(
-                "SELECT set_config('hnsw.ef_search', '200', FALSE),"
-                " set_config('enable_seqscan', 'off', FALSE)"
-            )
-            found = await connection.execute_fetchall(
-                "SELECT chunk_id FROM remote_chunks ORDER BY vector OPERATOR(public.<#>)"
-                " CAST(? AS public.halfvec) LIMIT ?",
-                [str(vector.tolist()), NEIGHBOURS],
-            )
-        shares.append(len(nearest.intersection(row[0] for row in found)) / NEIGHBOURS)
+        sought = Sought(index.name, vector, (), None, WANTED, 1.0)
+        shares.append(len(nearest.intersection(await index.vectors.candidates(sought))) / NEIGHBOURS)
     return statistics.fmean(shares)
 
 
 def run(names: Sequence[str] = COLLECTIONS) -> None:
     logging.disable()
     warnings.simplefilter("ignore")
-    present = [name for name in names if (FOLDER / name / "corpus.jsonl").exists()]
+    present = [Collection.load(name) for name in names if (FOLDER / name / "corpus.jsonl").exists()]
     lines = []
     with postgres() as url:
-        for name in present:
-            lines += asyncio.run(measure(f"{url}&schema=bench_{secrets.token_hex(4)}", name))
+        for collection in [*present, together(present)]:
+            lines += asyncio.run(measure(f"{url}&schema=bench_{secrets.token_hex(4)}", collection))
     table(
         "Remote indexes against the index of a process",
         [

@@ -135,10 +135,11 @@ def service_for(
     roots: Sequence[str] = (),
     url: str = "",
     index: str = "",
+    **more: object,
 ) -> MemoryService:
     """A memory at `place_of(folder / "memory.db")`, or in another database; enter it to use it.
 
-    `index` is as in index.url.
+    `index` is as in index.url; `more` settings are as in `settings_for`.
     """
     flags = {
         "index__url": index,
@@ -146,7 +147,7 @@ def service_for(
         "memory__undo_depth": undo_depth,
         "memory__roots": list(roots),
     }
-    settings = settings_for(folder, **flags)
+    settings = settings_for(folder, **flags, **more)
     return make_service(settings, embedder or SwitchableEmbedder())
 
 

@@ -1,47 +1,23 @@
-"""Remote indexes for the tests: a real pgvector, and a Qdrant, which may be a double.
+"""Remote indexes for the tests: a real pgvector, and a Qdrant.
 
-RAGCHAT_TEST_QDRANT names a real Qdrant; without it, its client's local mode stands in for the server.
+RAGCHAT_TEST_QDRANT names a Qdrant that runs already; without it, its engine runs here.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
-
-import pytest
 
 from ragmemory.search.remote.remote_index import RemoteIndex
 from ragmemory.service import MemoryService
-
-if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient
+from tests.support.qdrant_server import serve_qdrant
 
 VARIABLE = "RAGCHAT_TEST_QDRANT"
 
 
-def use_qdrant(stack: AsyncExitStack) -> AsyncQdrantClient:
-    """One Qdrant for all memories that are made until the stack closes."""
-    from qdrant_client import AsyncQdrantClient
-
-    if address := os.environ.get(VARIABLE):
-        client = AsyncQdrantClient(address)
-    else:
-        client = AsyncQdrantClient(":memory:")
-    stack.enter_context(warnings.catch_warnings())
-    for message in ("Payload indexes have no effect in the local", "Local mode performs exact"):
-        warnings.filterwarnings("ignore", message)
-    closed = client.close
-    stack.push_async_callback(closed)
-    patch = stack.enter_context(pytest.MonkeyPatch.context())
-    patch.setattr(client, "close", _nothing)  # A memory that closes must not close it for others.
-    patch.setattr("ragmemory.search.remote.qdrant.connect", lambda *_: client)
-    return client
-
-
-async def _nothing() -> None:
-    """For `close`."""
+async def qdrant_url(stack: AsyncExitStack) -> str:
+    """The address of a Qdrant, until the stack closes."""
+    return os.environ.get(VARIABLE) or await serve_qdrant(stack)
 
 
 def remote_index(memory: MemoryService) -> RemoteIndex:

@@ -13,9 +13,8 @@ import pytest
 from ragmemory.search.remote.remote_index import RemoteIndex
 from ragmemory.service import MemoryService
 from tests.support.memories import SwitchableEmbedder, service_for
-from tests.support.remote import use_qdrant
+from tests.support.remote import qdrant_url
 
-QDRANT = "http://127.0.0.1:6333"
 KINDS = ("postgres", "pgvector", "qdrant")
 
 
@@ -37,9 +36,7 @@ def memory_url(request: pytest.FixtureRequest, kind: str) -> str:
 async def index_url(kind: str) -> AsyncIterator[str]:
     """The setting index.url."""
     async with AsyncExitStack() as stack:
-        if kind == "qdrant":
-            use_qdrant(stack)
-        yield {"pgvector": "pgvector", "qdrant": QDRANT}.get(kind, "")
+        yield await qdrant_url(stack) if kind == "qdrant" else "pgvector" if kind == "pgvector" else ""
 
 
 @pytest.fixture

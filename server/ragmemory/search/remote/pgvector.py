@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ragmemory.errors import DatabaseUnavailable, IndexUnavailable, MemoryDamaged
-from ragmemory.search.remote.vector_store import Held, nothing
+from ragmemory.search.remote.vector_store import EDGES, EF_CONSTRUCTION, EF_SEARCH, Held, nothing
 from ragmemory.stores.postgres.connection import READ_SECONDS, WRITE_SECONDS
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ragmemory.stores.postgres.database import PostgresEngine
     from ragmemory.types.changes import Checkpoint
 
-# Of a million chunks, a search with this finds .97 of the nearest hundred.
-EF_SEARCH = 200
 _SEARCH = {"hnsw.ef_search": str(EF_SEARCH), "hnsw.iterative_scan": "relaxed_order"}
 # PostgreSQL overestimates how many chunks contain rare terms, and would read all until it has enough.
 _BY_WORDS = {"enable_seqscan": "off"}
@@ -106,7 +104,8 @@ class PgVector:
         async with self._engine.session({}, WRITE_SECONDS) as connection:
             await connection.execute(
                 "CREATE INDEX IF NOT EXISTS remote_chunks_vectors ON remote_chunks"
-                f" USING hnsw (vector {schema}.halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+                f" USING hnsw (vector {schema}.halfvec_ip_ops)"
+                f" WITH (m = {EDGES}, ef_construction = {EF_CONSTRUCTION})"
             )
 
     async def candidates(self, sought: Sought) -> list[int]:

@@ -19,7 +19,14 @@ from msgspec import Struct
 
 from ragconfig.errors import SettingsError
 from ragmemory.errors import IndexUnavailable, first_line
-from ragmemory.search.remote.vector_store import Held, StoredChunk, nothing
+from ragmemory.search.remote.vector_store import (
+    EDGES,
+    EF_CONSTRUCTION,
+    EF_SEARCH,
+    Held,
+    StoredChunk,
+    nothing,
+)
 from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
@@ -34,8 +41,6 @@ KEY_VARIABLE = "QDRANT_API_KEY"
 MEANING, WORDS, DOCUMENT, CHECKPOINT = "meaning", "words", "document", "checkpoint"
 # Chunks for one request: with vectors of 3,072 dimensions 16 MB of the 32 that Qdrant accepts.
 AT_ONCE = 256
-# As in pgvector.
-EF_SEARCH = 200
 # Documents that a filter may name. Of one that more match, Qdrant is asked for more candidates instead.
 MAX_DOCUMENTS = 50_000
 MORE = 10
@@ -99,13 +104,16 @@ class Qdrant:
     async def _client(self) -> AsyncIterator[AsyncQdrantClient]:
         """The client; its errors are mapped."""
         opened = await self._open()
-        from qdrant_client.http.exceptions import ApiException
+        from httpx import TimeoutException
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
+        url, seconds = self._settings.url, self._settings.timeout_seconds
         try:
             yield opened
-        # ValueError: the local mode, of a collection that does not exist.
-        except (ApiException, ValueError, OSError) as error:
-            raise IndexUnavailable(self._settings.url, first_line(error)) from error
+        except (ApiException, OSError) as error:
+            if isinstance(error, ResponseHandlingException) and isinstance(error.source, TimeoutException):
+                raise IndexUnavailable(url, f"it did not answer within {seconds:g} s") from error
+            raise IndexUnavailable(url, first_line(error)) from error
 
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         async with self._client() as client:
@@ -141,7 +149,7 @@ class Qdrant:
                         # As they are stored in the memory.
                         datatype=models.Datatype.FLOAT16,
                         on_disk=settings.on_disk,
-                        hnsw_config=models.HnswConfigDiff(m=16, ef_construct=100),
+                        hnsw_config=models.HnswConfigDiff(m=EDGES, ef_construct=EF_CONSTRUCTION),
                         quantization_config=quantization,
                     )
                 },

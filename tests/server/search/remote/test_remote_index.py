@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ragcommon.contract.search import Hit
@@ -28,7 +29,6 @@ from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
 from ragmemory.stores.postgres.connection import numbered
-from tests.server.search.conftest import QDRANT
 from tests.support.memories import (
     FOX,
     LONG,
@@ -40,7 +40,7 @@ from tests.support.memories import (
     service_for,
     uris,
 )
-from tests.support.remote import catch_up, use_qdrant
+from tests.support.remote import catch_up, qdrant_url
 from tests.support.remote import remote_index as index_of
 
 pytestmark = pytest.mark.full
@@ -322,15 +322,39 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             with pytest.raises(IndexUnavailable, match=r"127\.0\.0\.1:9 is not available"):
                 await catch_up(memory)
             async with AsyncExitStack() as stack:
-                use_qdrant(stack)
-                async with service_for(tmp_path, index=QDRANT) as other:
-                    await catch_up(other)
+                url = await qdrant_url(stack)
+                other = await stack.enter_async_context(service_for(tmp_path, index=url))
+                await catch_up(other)
             await put(memory, PIE, uri="pie")
             found = await memory.search.query("brown fox", 8)
             assert [hit.uri for hit in found.hits] == ["fox", "pie"]
             assert found.notice.startswith(
                 "Searched by some of the words alone. The index http://127.0.0.1:9"
             )
+
+
+@pytest.mark.parametrize("kind", ["qdrant"])
+@pytest.mark.parametrize("settings", [{"quantization": "int8"}, {"on_disk": True}])
+async def test_vectors_that_are_quantized_or_on_a_disk_are_found_alike(
+    tmp_path: Path, index_url: str, settings: dict[str, Any]
+) -> None:
+    flags = {f"index__{name}": value for name, value in settings.items()}
+    async with service_for(tmp_path, index=index_url, **flags) as memory, service_for(tmp_path) as other:
+        for number in range(24):
+            await put(memory, f"Animal{number % 5} jumps over word{number}.", uri=f"file:///{number}")
+        await catch_up(memory)
+        assert_alike(await answers(memory), await answers(other))
+
+
+async def test_a_qdrant_that_does_not_answer_in_time_is_named_with_the_seconds(tmp_path: Path) -> None:
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        url = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
+        async with service_for(tmp_path, index=url, index__timeout_seconds=1.0) as memory:
+            await put(memory, FOX, uri="fox")
+            with pytest.raises(
+                IndexUnavailable, match="it did not answer within 1 s"
+            ):
+                await catch_up(memory)
 
 
 async def test_a_process_updates_the_index_by_itself_and_a_load_waits_for_it_unless_it_does_not_come_closer(
