@@ -351,9 +351,7 @@ async def test_a_qdrant_that_does_not_answer_in_time_is_named_with_the_seconds(t
         url = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
         async with service_for(tmp_path, index=url, index__timeout_seconds=1.0) as memory:
             await put(memory, FOX, uri="fox")
-            with pytest.raises(
-                IndexUnavailable, match="it did not answer within 1 s"
-            ):
+            with pytest.raises(IndexUnavailable, match="it did not answer within 1 s"):
                 await catch_up(memory)
 
 
