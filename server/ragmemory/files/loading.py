@@ -53,6 +53,8 @@ SETTLE_SECONDS = 1.5
 # Failures that are stored with a job.
 MAX_FAILURES = 100
 
+OWN_EXPORT = "is an exported conversation with ragchat, and is read only if you name it"
+
 # A file that was read, or why it could not be.
 Content: TypeAlias = FileText | Exception
 
@@ -221,6 +223,8 @@ class Loading:
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
             if isinstance(content, FileText):
+                if content.is_own_export and not file.named:
+                    return refused(Refusal(file.path, OWN_EXPORT, failed=False))
                 return await self._inject(file, content)
             return await self._refuse(file, content)
         except RagMemoryError as error:

@@ -583,6 +583,22 @@ async def reasons(memory: MemoryService, *paths: Path, prune: bool = True) -> di
     return {path_of(one.uri).name: (one.status, one.reason) for one in outcomes}
 
 
+async def test_an_exported_conversation_is_skipped_in_a_folder_and_read_if_it_is_named(
+    tmp_path: Path,
+) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    talk = "# What is tea?\n\n## What is tea?\n\nTea is a drink. [1]\n"
+    own = write(folder / "talk.md", f"---\ngenerator: ragchat\n---\n{talk}")
+    write(folder / "other.md", f"---\ngenerator: hugo\n---\n{talk}")
+    write(folder / "talk.html", '<meta name="generator" content="ragchat"><h1>Tea</h1><p>It is a drink.</p>')
+    skipped = ("skipped", "is an exported conversation with ragchat, and is read only if you name it")
+    async with memory_in(tmp_path) as memory:
+        found = await reasons(memory, folder)
+        assert found.pop("talk.md") == found.pop("talk.html") == skipped
+        assert found == dict.fromkeys(("0.txt", "other.md"), ("added", ""))
+        assert await reasons(memory, own) == {"talk.md": ("added", "")}
+
+
 async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 4)
     page = write(folder / "page.html", "<p>A page.</p>")

@@ -71,6 +71,7 @@ class FileText(Struct, frozen=True):
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
     tags: list[str] = []
+    is_own_export: bool = False  # a conversation that ragchat exported
 
 
 class Damaged(NotText):

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ragcommon.files.decoding import decode, decode_as
+from ragcommon.text.rules import GENERATOR
 from ragmemory.files.formats.file_text import (
     Cell,
     FileText,
@@ -120,6 +123,7 @@ def read_page(path: Path, data: bytes) -> FileText:
 def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     html = _decoded(data)
     tree = _tree(html)
+    is_own_export = tree.css_matches(f'meta[name="generator"][content="{GENERATOR}"]')
     text, title = _markdown(tree, is_page=is_page)
     if not ANY_TEXT.search(text):  # A page of links, such as a list of what was saved to be read.
         text, title = _markdown(_tree(html), is_page=is_page, with_links=True)
@@ -129,7 +133,7 @@ def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     if text:
         builder.add(_byline(tree))
     builder.add(rest)
-    return builder.build(title or path.name)
+    return replace(builder.build(title or path.name), is_own_export=is_own_export)
 
 
 def markdown(html: str, *, with_links: bool = False) -> tuple[str, str]:
