@@ -16,6 +16,7 @@ from ragcommon.contract.search import QueryResult
 from ragconfig.settings import load_settings
 from ragmemory.app import make_service
 from ragmemory.errors import BadArgument, MemoryUnusable
+from ragmemory.stores.values import check_unicode
 
 _NOT_OPEN = "it is only open in `async with Memory(…)`"
 
@@ -26,10 +27,14 @@ class Memory:
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
         """`path` is the SQLite file, created if it is missing, or a `postgresql://` URL.
 
-        Raises SettingsError.
+        Raises BadArgument, SettingsError.
 
         Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """
+        if not isinstance(path, str | Path):
+            raise BadArgument("path", f"must be of type str or Path, not {type(path).__name__}")
+        if not str(path):  # It would stand for the user's own memory.
+            raise BadArgument("path", "is empty")
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
         self.service = make_service(load_settings(config, flags))
         """The full service, for everything beyond the methods here."""
@@ -90,6 +95,7 @@ class Memory:
         """
         self._check_opened()
         _check("text", text, str)
+        check_unicode("text", text)
         _check("top_k", top_k, Integral, "int")
         _check("filter", filter, Mapping, "dict", optional=True)
         _check("min_score", min_score, Real, "float")

@@ -241,6 +241,9 @@ async def test_a_memory_that_an_error_has_closed_names_it(
         ("query", {"text": "a", "min_score": 5}, "min_score is 5, which is not from 0 to 1."),
         ("inject", {"text": b"a"}, "text must be of type str, not bytes."),
         ("inject", {"text": "a", "metadata": "b"}, "metadata must be of type dict or None, not str."),
+        ("inject", {"text": "a", "metadata": {5: 1}}, "metadata has the key 5, which is not a string."),
+        ("query", {"text": "a", "filter": {5: 1}}, "filter has the key 5, which is not a string."),
+        ("query", {"text": "\ud800"}, "text holds half a character, the lone surrogate U+D800."),
     ],
 )
 async def test_an_argument_of_the_wrong_type_is_named(
@@ -250,6 +253,14 @@ async def test_an_argument_of_the_wrong_type_is_named(
         with pytest.raises(BadArgument) as caught:
             await getattr(memory, method)(**arguments)
     assert str(caught.value) == sentence
+
+
+def test_a_memory_needs_a_path() -> None:
+    """An empty one, such as that of an unset variable, must not open the user's own memory."""
+    with pytest.raises(BadArgument, match=r"^path is empty\.$"):
+        Memory("")
+    with pytest.raises(BadArgument, match=r"^path must be of type str or Path, not NoneType\.$"):
+        Memory(None)  # type: ignore[arg-type]
 
 
 async def test_metadata_and_a_filter_may_be_any_mapping(tmp_path: Path) -> None:

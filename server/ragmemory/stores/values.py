@@ -66,6 +66,8 @@ def _check(path: str, value: Any, depth: int) -> None:
             raise BadArgument(path, "is not a finite number")
         case dict():
             for key, item in value.items():
+                if not isinstance(key, str):
+                    raise BadArgument(path, f"has the key {key!r}, which is not a string")
                 _check_text(path, key, "has a key that ")
                 _check(f"{path}.{key}", item, depth + 1)
         case list():
