@@ -76,6 +76,7 @@ def test_a_broken_file_fails_the_command_and_the_others_are_imported(ragchat: Pr
     done = ragchat("mcp", "import", "--json")
     assert (done.code, done.json["error"]["code"]) == (1, "SERVER_CONFIG_INVALID")
     assert statuses(done.json) == {"a": "added"}
+    assert "No other program" not in ragchat("mcp", "import", "lmstudio").err
 
 
 def test_servers_of_a_project_need_the_user_s_word(ragchat: Program) -> None:

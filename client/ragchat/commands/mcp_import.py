@@ -81,5 +81,5 @@ def _print(run: Invocation, results: list[dict[str, Any]], failures: list[Failur
     added = sum(result["status"] == ADDED for result in results)
     if added:
         run.console.note(f"{counted(added, 'server')} added to {file}. `ragchat mcp test` tries them.")
-    elif not results:
+    elif not results and not failures:
         run.console.note("No other program has servers in its usual place.")

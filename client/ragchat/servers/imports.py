@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import RagChatError, ServerConfigInvalid
 from ragchat.servers.configs import ConfigScope, ServerConfig, decode_entry, read_entries
+from ragcommon.errors import DECODE_ERRORS, decode_reason
 from ragcommon.hosts import SERVER_NAME
 
 VSCODE_FOLDERS = ("Code", "Code - Insiders", "VSCodium")
@@ -111,8 +112,8 @@ def _found(found: Found, raw: Raw, folder: Path) -> Found:
         entry = msgspec.json.decode(raw, type=dict[str, Any])
         normalized = Raw(msgspec.json.encode(_normalized(found.host, entry)))
         config = decode_entry(found.name, normalized, found.file, ConfigScope.USER)
-    except msgspec.MsgspecError as error:
-        return dataclasses.replace(found, obstacle=str(error))
+    except DECODE_ERRORS as error:
+        return dataclasses.replace(found, obstacle=decode_reason(error, bytes(raw)))
     except ServerConfigInvalid as error:
         return dataclasses.replace(found, obstacle=error.reason)
     if found.of_project:

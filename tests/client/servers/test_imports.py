@@ -49,6 +49,15 @@ def test_comments_and_trailing_commas_do_not_matter(tmp_path: Path) -> None:
     assert (one.config.command, one.obstacle) == (("x", "y"), "")
 
 
+def test_an_entry_that_is_no_text_in_utf_8_is_left_out_alone(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(b'{"mcpServers": {"a": {"command": "caf\xe9"}, "b": {"command": "x"}}}')
+    broken, good = find_servers("cline", [file], tmp_path)
+    assert isinstance(broken, Found)
+    assert isinstance(good, Found)
+    assert (broken.obstacle, good.obstacle) == ("it is not text in UTF-8", "")
+
+
 @pytest.mark.parametrize(
     ("host", "key", "entry", "expected"),
     [
