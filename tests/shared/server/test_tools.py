@@ -286,7 +286,22 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
         """Takes no call."""
         return str(a)
 
+    async def without_call(a: int) -> str:
+        """Forgets the call."""
+        return str(a)
+
+    async def many(_: Call, *a: int) -> str:
+        """Takes any number of them."""
+        return str(a)
+
+    async def any_name(_: Call, **a: int) -> str:
+        """Takes any name."""
+        return str(a)
+
     cases: list[tuple[Any, str]] = [
+        (without_call, "its first parameter, a, is not the call"),
+        (many, r"parameter \*a: .*cannot be given by name"),
+        (any_name, r"parameter \*\*a: .*cannot be given by name"),
         (undocumented, "docstring"),
         (untyped, "argument a has no type hint"),
         (odd, "Struct, a str, a list.* or a ToolResult"),
