@@ -15,10 +15,10 @@ MAX_LINE = 240
 MIN_WIDTH = 50
 FULL = 0.8
 # What two lines of prose do not have: columns, signs of code, cells of a CSV file, or in the second line
-# another mark, a key, or the first word again.
+# another mark, a key, or the first word again; in both lines a date or time at the beginning.
 _NO_PROSE = re.compile(
     r"\S {4,}\S|\S\t|[{}=<>|\\]|(?:[,;]\S.*){3}|[:;]\n|\n\s*\n|\n\s*+(?![\"'“„«(\[]?[^\W_])"
-    r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 "
+    r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 |^\W*\d+[-./:]\d.*\n\W*\d+[-./:]\d"
 )
 
 # A sentence ends at a full stop before white space and a capital, and at any full-width stop.

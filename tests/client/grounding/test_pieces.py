@@ -91,6 +91,9 @@ def test_wrapped_lines_are_cut_into_the_sentences_of_their_paragraph() -> None:
         "total = compute_the_sum_of(first_argument, second_argument, third)\nreturn total",
         "SO-1,2024-04-16,Café Lumière,Lyon,Rain cover XL,31,22.0,delivered\nSP-2,2024-04-17,Café,Nice,1",
         "Nov 26 20:30:11 host kernel: the first of two lines\nNov 26 20:30:12 host kernel: another",
+        "2026-11-26T20:30:11Z INFO the first of two lines\n2026-11-26T20:30:12Z ERROR the disk is full",
+        "12.03.26, 18:02 - Anna: The cat was at the vet today\n13.03.26, 18:05 - Ben: The ferry is booked",
+        "[18:02] Anna: The cat was at the vet today, and is well\n[18:05] Ben: The ferry is booked",
         "| a row of a table with several cells | which is rather long here |\n| next | row |",
         "Name      of the person who is responsible       for the room\nPhone     and the hours",
         "The following is a list of all the things that you need for it:\na spade and a rake",
@@ -101,3 +104,14 @@ def test_wrapped_lines_are_cut_into_the_sentences_of_their_paragraph() -> None:
 )
 def test_lines_that_are_no_prose_are_pieces_of_their_own(text: str) -> None:
     assert [text[start:end] for start, end in piece_spans(text)] == text.split("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The pressure of the boiler must not be lower than 1.2 and no more than\n1.8 bar in winter.",
+        "3.5 kg of flour are mixed with the water and rest for\nan hour in a warm place.",
+    ],
+)
+def test_a_number_at_the_beginning_of_one_line_leaves_a_paragraph_whole(text: str) -> None:
+    assert [text[start:end] for start, end in piece_spans(text)] == [text]
