@@ -50,6 +50,8 @@ _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|¶ \d+))?$")
 # Blank lines that take too much of the screen; between functions there are two.
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
+# The place of the headers of a mail, and such a line of it or a salutation.
+_MAIL = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
@@ -128,9 +130,7 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
 @lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by the headings or the question above it, which have 0."""
-    scores: list[float] = []
-    above: list[Piece] = []
-    was_title = False
+    scores, above, was_title = list[float](), list[Piece](), False
     for place, piece in enumerate(evidence.pieces):
         text = evidence.hit.full_text[piece.start : piece.end].rstrip()
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
@@ -144,11 +144,12 @@ def _piece_scores(evidence: Evidence) -> list[float]:
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
+    """Whether a piece is the header of a table, the line below it, a header of a mail, or its salutation."""
     hit = evidence.hit
     lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
     is_first = place == 0 and hit.start_line == 1 and hit.is_csv
-    return is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
+    is_mail = bool(hit.places) and _MAIL.match(f"{hit.places[0][1]}\n{lines[0]}") is not None
+    return is_mail or is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
