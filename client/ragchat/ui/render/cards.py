@@ -185,15 +185,21 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     """The rows around the best one that fit into `room`, with the number of those left out on each side."""
     if len(rows) <= room:
         return rows
-    best = next((place for place, row in enumerate(rows) if row.is_best), 0)
+    marked = [place for place, row in enumerate(rows) if row.is_best] or [0]
     # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
+    # Of a long part, the row with most words of the question is best.
+    best = marked[0] if len(marked) <= shown else max(marked, key=lambda place: _matches(rows[place]))
     first = max(0, min(best - shown // 3, len(rows) - shown))
     if header := [row for row in rows[:first] if row.is_header][: room // 3]:
         shown = max(1, shown - len(header))
         first = max(0, min(best - shown // 3, len(rows) - shown))
     above = [row for row in rows[:first] if not row.is_header]
     return [*header, *_left_out(above), *rows[first : first + shown], *_left_out(rows[first + shown :])]
+
+
+def _matches(row: Row) -> int:
+    return sum(span.style == "match" for span in row.text.spans)
 
 
 def _left_out(rows: Sequence[Row]) -> Sequence[Row]:

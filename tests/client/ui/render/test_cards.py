@@ -112,6 +112,14 @@ def bold(file: PyteFile) -> str:
     return "".join(sign.data.strip() for sign in signs if sign.bold)
 
 
+@pytest.mark.parametrize("columns", [44, 80])
+def test_of_a_long_part_without_a_full_stop_the_words_of_the_question_are_on_the_screen(columns: int) -> None:
+    text = f"{'and so we walked on ' * 90}to the mushroom spot behind the chapel {'and on ' * 200}"
+    _, lines, _ = shown(card(text, text), question="Where is the mushroom spot?", columns=columns)
+    assert "mushroom spot behind the chapel" in " ".join(" ".join(lines).split())
+    assert [line.split()[0] for line in (lines[1], lines[-1])] == ["…", "…"]
+
+
 PARAGRAPH = (
     "  The yearly fee is 480 euros and is due on the first of Ap‐\n"
     "  ril, says the board. Those who pay late are reminded of it\n"
