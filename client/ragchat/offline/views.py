@@ -51,13 +51,13 @@ def asks_for_outline(question: str) -> tuple[str, bool]:
     for patterns, is_certain in ((_OUTLINES, True), (_CONTENTS, False)):
         for pattern in patterns:
             if found := pattern.match(question):
-                name = _bare(found["name"])
+                name = bare(found["name"])
                 without_kind = _OF_A_KIND.sub("", name)
-                return _bare(without_kind), is_certain or without_kind != name
+                return bare(without_kind), is_certain or without_kind != name
     return "", False
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
     """A name without quotation marks and article."""
     return _ARTICLE.sub("", name.strip(_QUOTES).removesuffix(".")).strip(_QUOTES)
 

@@ -23,6 +23,7 @@ from ragchat.offline.views import (
     all_of_list,
     asks_for_list,
     asks_for_outline,
+    bare,
     find_list,
     headings_in,
     highest,
@@ -133,7 +134,7 @@ async def _document(
 def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
     folders = len(re.findall(r"[^/]*\w[^/]*", name))
     file = "/".join(PurePosixPath(unquote(urlsplit(one.uri).path)).parts[-folders:])
-    titles = one.title, one.title.partition(":")[0]  # "Lecture 2: Estimation"
+    titles = one.title, one.title.partition(":")[0], bare(one.title)  # "Lecture 2: Estimation", "The Road"
     return any(is_name(name, other) for other in (*titles, file, file.rpartition(".")[0], one.uri))
 
 

@@ -71,6 +71,13 @@ async def test_the_title_before_a_colon_names_a_document_in_every_wording(memory
         )
 
 
+async def test_a_title_with_an_article_names_its_document(memory: MemoryClient) -> None:
+    await memory.inject("# The Salt Road\n\nIt moves.\n\n## End\n\nIce.\n", {"uri": "file:///notes/novel.md"})
+    await memory.inject("# Words of The Salt Road\n\n5,000.\n", {"uri": "file:///notes/count.md"})
+    for question in ("Summarise The Salt Road", "summarise salt road"):
+        assert (await ask(question, memory)).text.startswith("- **The Salt Road**: It moves. [1]")
+
+
 async def test_passages_that_memory_does_not_return_are_cited_by_their_page(
     memory: MemoryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
