@@ -96,6 +96,10 @@ def library(folder: Path) -> Path:
         '<DT><A HREF="https://www.seat61.com/">Sleeper trains in Europe</A></DL><p></DL><p>',
         "notes.enex": "<en-export><note><title>Garden</title><content><![CDATA[<en-note>"
         "<div>The gate code is 4471.</div></en-note>]]></content></note></en-export>",
+        "year.ics": "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Chimney sweep\nDTSTART;VALUE=DATE:20250304\n"
+        "END:VEVENT\nBEGIN:VEVENT\nSUMMARY:Choir\nDTSTART:20250305T180000Z\nEND:VEVENT\nEND:VCALENDAR\n",
+        "people.vcf": "BEGIN:VCARD\nFN:Viktor Kessler\nTEL:555-0199\nEND:VCARD\n"
+        "BEGIN:VCARD\nFN:Trude Brandner\nBDAY:1937-08-18\nEND:VCARD\n",
         "tide.txt": "The tide turns at 6:40.\n".encode("utf-16"),
         "old.doc": b"\xd0\xcf\x11\xe0",
         "broken.pdf": b"%PDF-1.4 and then nothing",
@@ -112,7 +116,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
     loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")
     outcomes = {one["uri"].rpartition("/")[2]: one for one in loaded.json["documents"]}
     assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
-    assert len(outcomes) == 20
+    assert len(outcomes) == 22
     assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
         "broken.pdf": "is a damaged PDF file, or not one at all",
         "old.doc": "is in a format that is not read: save it as .docx",
@@ -132,6 +136,8 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
         "Who is the removal firm?": "board.canvas record 2",
         "Which bookmark is about sleeper trains?": "bookmarks.html Bookmarks > Travel ¶ 1",
         "What is the gate code of the garden?": "notes.enex note 1",
+        "When does the chimney sweep come?": "year.ics record 1",
+        "When is the birthday of Trude Brandner?": "people.vcf record 2",
         "When does the tide turn?": "tide.txt:1",
         "How many metres did the Vernagt glacier lose?": "glacier.odt ¶ 1",
         "How many tonnes came from Zollern?": "coal.xls sheet 1998 row 2",

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
 from ragmemory.files.formats import chats, minified, records, signal
+from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
 from ragmemory.files.formats.file_text import FileText
@@ -132,6 +133,8 @@ def module_of(path: Path, data: bytes) -> str:
         return "rtf"
     if BOOKMARKS.match(beginning):
         return "bookmarks"
+    if AGENDA.match(beginning):
+        return "agenda"
     if named in KINDS:
         return _module_of_other(beginning, named)
     if path.suffix.lower() in PLAIN:
