@@ -45,6 +45,13 @@ JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=st
 LINES = frozenset((".jsonl", ".ndjson"))
 # Notes of Obsidian, which are prose with or without escapes.
 CANVAS = ".canvas"
+# Where a note is on the canvas, how it looks, and what joins it.
+LOOKS = frozenset(
+    (
+        *("id", "type", "x", "y", "width", "height", "color", "background", "backgroundStyle"),
+        *("fromNode", "fromSide", "fromEnd", "toNode", "toSide", "toEnd"),
+    )
+)
 ESCAPE = re.compile(rb"\\(?:[nr]|u[0-9a-fA-F]{4})")
 # A pair of escapes that is one character; or half of one, where a program cut the text.
 PAIR = re.compile(r"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
@@ -80,9 +87,15 @@ def read(path: Path, data: bytes) -> FileText:
         about, records = _split(text.encode(), is_lines=path.suffix.lower() in LINES)
         builder = TextBuilder(by_paragraph=not records)
         outer = {key: JSON.decode(bytes(raw).decode()) for key, raw in about.items()}
+        is_canvas = path.suffix.lower() == CANVAS
+        if is_canvas:
+            outer = {key: kept for key, value in outer.items() if (kept := _without_looks(value))}
         builder.add(_section(outer, "", 0 if records else SPACED))
         for number, raw in enumerate(records, 1):
-            section = _section(JSON.decode(bytes(raw).decode()), f"Record {number}")
+            value = JSON.decode(bytes(raw).decode())
+            if is_canvas and not (value := _without_looks(value)):
+                continue
+            section = _section(value, f"Record {number}")
             if len(section) > MAX_GROWTH * max(len(raw), MAX_LINE):
                 section = bytes(raw).decode()
             builder.add(section, f"record {number}")
@@ -117,6 +130,16 @@ def _split_value(text: bytes, level: int) -> tuple[dict[str, Raw], list[Raw]]:
             others = {key: raw for key, raw in members.items() if key != name}
             return others | {f"{name}.{key}": raw for key, raw in about.items()}, records
     return members, []
+
+
+def _without_looks(value: Any) -> Any:
+    """What is said on a canvas: the text of a note, its file or address, the labels of groups and arrows."""
+    if isinstance(value, list):
+        return [kept for one in value if (kept := _without_looks(one))]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: one for key, one in value.items() if key not in LOOKS}
+    return kept["text"] if list(kept) == ["text"] else kept
 
 
 def _section(value: Any, usual: str, spaced: int = 0) -> str:

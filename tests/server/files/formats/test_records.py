@@ -184,6 +184,24 @@ def test_many_short_values_with_long_keys_stay_as_they_are() -> None:
     assert json.dumps(value[0]) in text_of(value)
 
 
+def test_of_a_canvas_what_is_said_is_read_and_not_where_it_is() -> None:
+    looks = {"id": "a", "x": 0, "y": -120, "width": 250, "height": 60, "color": "4"}
+    nodes = [
+        {"type": "text", "text": "Packing\n1. Books", **looks},
+        {"type": "text", "text": "", **looks},
+        {"type": "file", "file": "Flat/Lease.md", **looks},
+        {"type": "text", "text": "Keys go to Mr Novak", **looks},
+        {"type": "group", "label": "Later", **looks},
+    ]
+    edges = [{"id": "e", "fromNode": "a", "toNode": "b", "label": "then"}, {"id": "f", "fromNode": "a"}]
+    found = read(Path("a.canvas"), json.dumps({"nodes": nodes, "edges": edges}).encode())
+    assert found.text.split("\n\n") == [
+        *("edges.1.label: then", "# Record 1", "Packing\n1. Books", "# Record 3", "file: Flat/Lease.md"),
+        *("# Record 4", "Keys go to Mr Novak", "# Record 5", "label: Later\n"),
+    ]
+    assert [name for _, name in found.places] == [f"record {number}" for number in (1, 3, 4, 5)]
+
+
 def test_an_empty_canvas_has_no_text() -> None:
     with pytest.raises(NotText, match="holds no text"):
         read(Path("a.canvas"), b"{}")
