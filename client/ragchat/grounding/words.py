@@ -136,7 +136,8 @@ def _terms_of(word: str) -> Sequence[str]:
     date = _DATE.fullmatch(word)
     month = int(date[1] or date[2]) if date else MONTHS.get(folded(word))
     found = [f"month {month}"] if month else []
-    word = word.replace(f"-{date[1]}", "", 1) if date else word
+    # 2026-05-03 and 03.05.2026 also have their year and day.
+    word = re.sub(r"^(\d+)\.\d+\.", r"\1-", word.replace(f"-{date[1]}", "", 1)) if date else word
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start

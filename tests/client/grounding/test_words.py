@@ -133,6 +133,12 @@ def test_a_number_is_the_same_with_and_without_marks_between_its_thousands() -> 
     assert index_terms("0.125") != index_terms("0125")
 
 
+def test_a_date_has_its_day_month_and_year_however_it_is_written() -> None:
+    assert set(index_terms("21.08.2023")) == set(index_terms("2023-08-21")) == {"21", "month 8", "2023"}
+    assert "2023" in index_terms("Date: 1.8.2023,")
+    assert index_terms("21.13.2023") == ["21.13.2023"]
+
+
 @pytest.mark.parametrize(
     "word", ["February", "feb", "Februar", "février", "2026-02-03", "2026-02", "03.02.2026"]
 )
