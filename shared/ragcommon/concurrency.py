@@ -1,4 +1,4 @@
-"""Work at the same time: for many items, and in a thread that a program does not wait for at its end."""
+"""Work at the same time: for many items, in a race, and in a thread that no program waits for at its end."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ async def gathered(function: Callable[[T], Awaitable[R]], items: Iterable[T]) ->
         for place, item in enumerate(items):
             tasks.start_soon(add, place, item)
     return [results[place] for place in sorted(results)]
+
+
+async def first_of(*functions: Callable[[], Awaitable[R]]) -> R:
+    """The result of the function that ends first; the others are cancelled."""
+    results: list[R] = []
+
+    async def add(function: Callable[[], Awaitable[R]]) -> None:
+        results.append(await function())
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for function in functions:
+            tasks.start_soon(add, function)
+    return results[0]
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:

@@ -1,13 +1,14 @@
-"""Work for many items, and in a thread of its own."""
+"""Work for many items, in a race, and in a thread of its own."""
 
 from __future__ import annotations
 
 import threading
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from ragcommon.concurrency import gathered, in_daemon_thread
+from ragcommon.concurrency import first_of, gathered, in_daemon_thread
 
 
 async def test_a_computation_that_is_not_waited_for_any_more_ends_quietly() -> None:
@@ -47,3 +48,23 @@ async def test_results_come_in_the_order_of_the_items_though_all_run_at_once() -
     with anyio.fail_after(5):
         assert await gathered(named, [1, 2]) == ["no. 1", "no. 2"]
     assert await gathered(named, []) == []
+
+
+async def test_the_first_result_of_a_race_counts_and_the_others_are_cancelled() -> None:
+    cancelled: list[str] = []
+
+    async def never() -> str:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            cancelled.append("never")
+            raise
+        return "never"
+
+    async def soon() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "soon"
+
+    with anyio.fail_after(5):
+        assert await first_of(never, soon) == "soon"
+    assert cancelled == ["never"]

@@ -15,6 +15,7 @@ from ragchat.errors import CredentialsUnusable
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.private_json import read_private, write_private
 from ragchat.settings import ServerSettings
+from ragcommon.concurrency import first_of
 from ragconfig.redaction import add_secret
 from ragmcp.http.connect import open_http
 from ragmcp.http.reach import Reach
@@ -211,16 +212,7 @@ class Browser:
         await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
         if self._read is None:
             return await self._redirect.wait()
-        addresses: list[str] = []
-
-        async def first(wait: Callable[[], Awaitable[str]]) -> None:
-            addresses.append(await wait())
-            tasks.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(first, self._redirect.wait)
-            tasks.start_soon(first, partial(self._pasted, self._read, state))
-        return addresses[0]
+        return await first_of(self._redirect.wait, partial(self._pasted, self._read, state))
 
     async def _pasted(self, read: Read, state: str) -> str:
         self._show(

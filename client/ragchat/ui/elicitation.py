@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from ragchat.servers.asking import CANCELLED, DECLINED
 from ragchat.servers.forms import SECRET_WARNING, Form, FormField, asks_for_secret, read_form
 from ragchat.servers.visits import Address
 from ragchat.ui.dialog import Dialog, Read, choose
+from ragcommon.concurrency import first_of
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 
 DECLINE = "/decline"
@@ -97,12 +99,7 @@ class Elicitation:
         async with self._dialog.exclusive() as read:
             if (await self._offer(server, request, read)).action != "accept":
                 return False
-            visited = True
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_cancel_after, done, tasks.cancel_scope)
-                visited = await _is_done(read)
-                tasks.cancel_scope.cancel()
-            return visited
+            return await first_of(done.wait, partial(_is_done, read)) is not False
 
     async def _offer(self, server: str, request: Elicit, read: Read) -> ElicitResult:
         """Show an address, and open it if the user agrees."""
@@ -131,11 +128,6 @@ class Elicitation:
 async def _is_done(read: Read) -> bool:
     """Whether the user has done what the page wants."""
     return await read("Press Enter when you are done there. Ctrl-C or Esc cancels. ") is not None
-
-
-async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
 
 
 def _completer(form_field: FormField) -> Completer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -20,6 +21,7 @@ from ragchat.servers.visits import Address
 from ragchat.turn.approval import PermissionRequest
 from ragchat.web.dialogs import Dialogs, RunningTurn
 from ragchat.web.errors import NotAccepted
+from ragcommon.concurrency import first_of
 from ragmcp.errors import InputDeclined
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 
@@ -107,17 +109,7 @@ class PageUser:
         """Let the user visit a page, and wait until they or the server (`done`) say that they are done."""
         if (turn := self._turn) is None or (await self._offer(turn, server, request)).action != "accept":
             return False
-        visited = True
-        async with anyio.create_task_group() as tasks:
-
-            async def wait_for_server() -> None:
-                await done.wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(wait_for_server)
-            visited = await self._is_done(turn, server)
-            tasks.cancel_scope.cancel()
-        return visited
+        return await first_of(done.wait, partial(self._is_done, turn, server)) is not False
 
     async def sample(self, server: str, request: Sample) -> SamplingResult:
         """The model's reply, if the user allows the request. Raises InputDeclined."""
