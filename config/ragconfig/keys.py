@@ -81,8 +81,6 @@ def _read_secret(path: str, kind: str) -> str:
         return read_regular(user_path(path), MAX_SECRET_BYTES, private=True).decode("utf-8").strip()
     except ReadableByOthers as error:
         reason, hint = os_reason(error), f"Make it yours alone: chmod 600 {path}"
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         reason = os_reason(error)
-    except UnicodeDecodeError:
-        reason = "it is not text in UTF-8"
     raise UnreadableFile(kind, path, reason, hint)

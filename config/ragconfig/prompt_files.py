@@ -96,10 +96,8 @@ def read_template(path: Path) -> Template:
         if parts is None:
             raise BrokenTemplate("it does not begin with front matter between two lines of +++")
         head = _head(decode_toml((parts[1] or "").encode()))
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise BrokenTemplate(os_reason(error)) from error
-    except UnicodeDecodeError:
-        raise BrokenTemplate("it is not text in UTF-8") from None
     except NotToml as error:
         raise BrokenTemplate(str(error)) from None
     text = parts[2].strip()

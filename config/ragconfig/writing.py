@@ -30,10 +30,8 @@ def write_settings(path: Path, changes: Mapping[str, Value]) -> dict[str, Value]
         text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         text = ""
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile("settings file", str(path), os_reason(error)) from None
-    except UnicodeDecodeError:
-        raise UnreadableFile("settings file", str(path), "it is not text in UTF-8") from None
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.replace("\r\n", "\n").split("\n")
     for key in reversed([*changes]):  # Each goes to the top of its table.

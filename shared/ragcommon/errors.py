@@ -134,7 +134,9 @@ class OutOfMemory(StructuredError):
 
 
 def os_reason(error: BaseException) -> str:
-    """The reason of an OSError, or the message of another error, as the end of a sentence."""
+    """The reason why a text cannot be read, or the message of another error, as the end of a sentence."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8"
     reason: str = getattr(error, "strerror", None) or ""
     return reason[:1].lower() + reason[1:] or str(error)
 
@@ -197,9 +199,7 @@ def _memory_limit() -> int | None:
 
 def decode_reason(error: Exception, content: bytes = b"") -> str:
     """The reason of one of DECODE_ERRORS as the end of a sentence, with the line if `content` is given."""
-    message = str(error)
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not text in UTF-8"
+    message = os_reason(error)
     if wrong := _WRONG_TYPE.fullmatch(message):
         wanted, found, name = wrong[1], wrong[2], wrong[3] or "it"
         if name.endswith("[...]"):

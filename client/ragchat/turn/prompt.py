@@ -107,12 +107,10 @@ def text_of(file: str, check: str) -> str:
     """The text of a file of prompts; `check` says in an error what to check. Raises PromptUnreadable."""
     try:
         return read_regular(Path(file).expanduser(), MAX_PROMPT_BYTES).decode("utf-8-sig").strip()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise PromptUnreadable(check, file, os_reason(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user
         raise PromptUnreadable(check, file, "there is no such home folder") from error
-    except UnicodeDecodeError as error:
-        raise PromptUnreadable(check, file, "it is not text in UTF-8") from error
 
 
 def packaged_prompt(name: str) -> str:
