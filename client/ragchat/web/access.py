@@ -14,7 +14,7 @@ import secrets
 from time import monotonic
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -145,12 +145,9 @@ class Access:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = {name for name, _ in message.get("headers", [])}
-                more = ((name.encode(), value.encode()) for name, value in HEADERS.items())
-                message["headers"] = [
-                    *message.get("headers", []),
-                    *(pair for pair in more if pair[0] not in given),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
