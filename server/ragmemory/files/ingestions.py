@@ -385,7 +385,7 @@ class Ingestions:
         return {
             uri
             for uri, file in stored.items()
-            # Releases before 0.1.0 did not note from where.
+            # Development versions did not note from where.
             if "@" not in file.stamp or any(is_found_from(file.stamp, folder) for folder in found.folders)
         }
 

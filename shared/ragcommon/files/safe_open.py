@@ -27,8 +27,6 @@ class FileTooLarge(OSError):
     """A file of `size` bytes; None if that is not known, because the file has no size or is growing."""
 
     def __init__(self, path: Path, size: int | None, most: int) -> None:
-        self.size = size
-        self.most = most
         super().__init__(errno.EFBIG, too_large(size, most), str(path))
 
 
@@ -43,7 +41,6 @@ class ReadableByOthers(OSError):
     """A private file that other users of this machine may read or write; `mode` are its permission bits."""
 
     def __init__(self, path: Path, mode: int) -> None:
-        self.mode = mode
         super().__init__(errno.EACCES, f"other users have access to it (mode {mode:03o})", str(path))
 
 

@@ -33,7 +33,6 @@ class Stray(NamedTuple):
 
 class _Status(NamedTuple):
     state: str
-    parent: int
     group: int
     began: str
 
@@ -43,7 +42,7 @@ class _Status(NamedTuple):
         try:
             # Its name, in parentheses, may hold anything.
             fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-            return cls(fields[0].decode(), int(fields[1]), int(fields[2]), fields[19].decode())
+            return cls(fields[0].decode(), int(fields[2]), fields[19].decode())
         except (OSError, IndexError):
             return None
 
