@@ -191,13 +191,10 @@ def _without_headings(evidence: Evidence, last: int, best: int) -> int:
 
 
 def _is_heading(evidence: Evidence, place: int) -> bool:
-    return _is_atx(evidence, place) or _is_named(evidence, place)
-
-
-def _is_atx(evidence: Evidence, place: int) -> bool:
-    """Whether a piece begins like a heading of Markdown. In code and settings, `#` begins a comment."""
+    """Whether a piece is a heading. In code and settings, `#` begins a comment."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    return not hit.is_code and atx_heading(hit.full_text[piece.start : piece.end]) is not None
+    is_atx = not hit.is_code and atx_heading(hit.full_text[piece.start : piece.end]) is not None
+    return is_atx or _is_named(evidence, place)
 
 
 def _is_named(evidence: Evidence, place: int) -> bool:
@@ -380,7 +377,7 @@ def _lines(hit: Hit, start: int, end: int) -> Span:
 
 
 def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
-    """The text between two parts of a document; an ellipsis if lines are left out, with their numbers."""
+    """A heading between two parts of a document; for other text, an ellipsis with its line numbers."""
     last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
     if end < len(hit.context):
         # The header of a table that began in an earlier passage: its lines are known in a CSV file only.
@@ -391,9 +388,10 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
     else:
         left_out = hit.full_text[end:] + "\n" + other.full_text[len(other.context) : start]
         left_out += "?" * (other.start_line - hit.end_line > 2)  # passages between them
-    if not left_out.strip():
-        return left_out if hit is other else "\n" * max(1, first - last)
-    return _left_out(hit, last, first)
+    bare = left_out.strip()
+    if bare and (hit.is_code or "\n" in bare or not atx_heading(bare)):
+        return _left_out(hit, last, first)
+    return left_out if hit is other else f"\n\n{bare}\n\n" if bare else "\n" * max(1, first - last)
 
 
 def _left_out(hit: Hit, last: int, first: int) -> str:

@@ -366,6 +366,15 @@ async def test_passages_parted_by_an_empty_line_have_no_gap() -> None:
     assert card.text == "The boiler of the mill is old.\n\nThe boiler of the mill needs 1.2 bar."
 
 
+async def test_a_heading_between_two_passages_is_shown() -> None:
+    one = place("The boiler of the mill is old.", chunk_id=1)
+    service = place("## Service\n\nThe boiler of the mill needs 1.2 bar.", chunk_id=2, start_line=3)
+    two = replace(service, heading="Mill > Service")
+    [card], _ = await cards_for("boiler of the mill", one, two)
+    lines = ["The boiler of the mill is old.", "## Service", "The boiler of the mill needs 1.2 bar."]
+    assert list(filter(None, card.text.split("\n"))) == lines
+
+
 async def test_passages_far_apart_in_one_document_are_two_cards() -> None:
     one = place("The boiler of the mill is old.", chunk_id=1)
     two = place("The boiler of the mill needs 1.2 bar, or a little more.", chunk_id=2, start_line=90)
