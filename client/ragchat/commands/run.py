@@ -16,7 +16,7 @@ from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
 from ragcommon.text.rules import counted
 
-# Of the answer of a failed step.
+# So much of the answer is shown if a step fails.
 MAX_SHOWN_LINES = 20
 
 

@@ -32,7 +32,7 @@ TITLE = "ragchat: keeps memory in step with folders"
 # Only a file with this text is replaced or removed.
 MARK = "Written by ragchat to run `ragchat watch`."
 RESTART_SECONDS = 30
-# Of these some are keys and passwords: a file of a service is no place for them.
+# Some of these variables are keys and passwords, which do not belong in the file of a service.
 KEY_PREFIXES = (OPENAI_PREFIX, POSTGRES_PREFIX, QDRANT_PREFIX, HUGGINGFACE_PREFIX)
 FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 

@@ -60,7 +60,7 @@ LOOK_BACK = 20
 # Ordinals, and decades such as the 1990s.
 _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s+\S")
 
-# Of a page or of a person.
+# The address of a page or of a person.
 _ADDRESS = re.compile(
     r"(?:https?://|\bwww\.)[^\s<>()`\"\[\]]*[\w/]|(?<![\w.+-])[\w.+-]*\w@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"
 )

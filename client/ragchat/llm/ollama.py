@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EMBEDS = re.compile(EMBEDDING_NAMES, re.IGNORECASE)
 # Seconds for a list of models.
 LIST_SECONDS = 5.0
-# Of the reports of one pull: those of a day.
+# The reports of one pull, if it takes a day.
 MAX_PULL_BYTES = 1 << 28
 
 AGAIN = "Run the command again: Ollama goes on where it stopped."

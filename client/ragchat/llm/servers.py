@@ -36,7 +36,7 @@ OWNERS = {
 }
 # For a short answer, before which a model may have to be loaded.
 TRY_SECONDS = 60.0
-# Of a short answer.
+# Enough for a short answer.
 TRY_TOKENS = 16
 
 

@@ -69,7 +69,7 @@ class Database:
         self.path = path
         self._connection: aiosqlite.Connection | None = None
         self._source: Readable | None = None  # what the connection reads, if the file cannot be written
-        # Of a connection that can write.
+        # The files as a connection that can write has found them.
         self._identity: wal.Identity | None = None
         self._companions: dict[Path, wal.Identity | None] = {}
         self._lock = anyio.Lock()

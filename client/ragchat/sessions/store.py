@@ -239,7 +239,7 @@ class SessionStore:
 
         Returns the number of added turns. One of that id that belongs to another notebook is left as it is.
         """
-        # Of a shared file, in which any time may stand: it must not stay the one used last.
+        # A shared file may state any time; with a future one, the session would stay the one used last.
         used_at = min(session.turns[-1].created_at, utc_now()) if session.turns else session.created_at
         title = session_title(session.title)
         added = 0

@@ -40,7 +40,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.files.writing import appearing, private_folder
 from ragcommon.text.rules import counted
 
-# Of one part of a name, in bytes. File systems allow 255, and a hidden name is longer by 18.
+# One part of a name, in bytes. File systems allow 255, and a hidden name is longer by 18.
 MAX_NAME_BYTES = 200
 MAX_NAMES = 5000
 # Not allowed in the names of Windows. A percent sign begins an escape.

@@ -48,14 +48,14 @@ SAMPLE = 100_000
 RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
 # "1. Introduction     *intro*"
 LINK_MARKS = re.compile(r"[ \t]{2,}(?:\*[^\s*]{1,60}\*[ \t]*){1,4}$")
-# Of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
+# The number of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
 ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)]|\d[\w.)-]{0,5})[ \t]+")
 # Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
 MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
 EMPHASIZED = re.compile(r"\s*([_*])(\S[^_*]*)\1\.?\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
-# Of a section below a chapter, which may be as far to the right as the text.
+# A section below a chapter; it may be as far to the right as the text.
 SECTION = re.compile(r"[ \t]{0,12}\d{1,3}(?:\.\d{1,3}){1,5}\.?[ \t\xa0]+\S")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
 # "Q: Is there …?", "F12. Gibt es …?"

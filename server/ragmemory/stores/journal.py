@@ -35,7 +35,7 @@ _NO_UNDO_DATA = (
 )
 
 
-# Of a document: the client of its current version.
+# The client that wrote a document's current version.
 WRITTEN_BY = (
     f"(SELECT client FROM journal WHERE journal.uri = documents.uri AND {UNDOABLE} ORDER BY seq DESC LIMIT 1)"
 )

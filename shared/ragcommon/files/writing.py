@@ -12,7 +12,7 @@ from typing import IO
 
 from ragcommon.files.folder import CREATE, Folder
 
-# Of a new file: only its owner may read it.
+# The mode of a new file: only its owner may read it.
 PRIVATE = 0o600
 
 

@@ -72,7 +72,7 @@ SourceUrl = Annotated[
     ),
 ]
 
-# Of ingest_document, by the paths of Inject.
+# The arguments of ingest_document, by the paths of Inject.
 _ARGUMENTS = {"$.text": "$.content", "$.metadata.title": "$.title", "$.metadata.uri": "$.source_url"}
 
 

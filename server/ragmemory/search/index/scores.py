@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Of many scores, only the maximum of each block is partitioned.
+# Among many scores, only the maximum of each block is partitioned.
 BLOCK = 32
 
 

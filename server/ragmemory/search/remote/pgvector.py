@@ -31,7 +31,7 @@ _BY_WORDS = {"enable_seqscan": "off"}
 RANKED = 1_000
 # A weighted frequency is stored as a byte, in these parts of one.
 UNITS = 8
-# Of the terms that are in more, chunks with so many of the rarest together are ranked.
+# How many of the rarest of the more frequent terms a chunk must have to be ranked.
 TOGETHER = (3, 2)
 _INSTALL = (
     "Install pgvector on the database server and run CREATE EXTENSION vector in the database as an"

@@ -122,7 +122,7 @@ class Qdrant:
             points = await client.retrieve(name, [0], with_payload=True)
         if not points or not points[0].payload:
             return False
-        # Of a memory that was restored from a copy, the points of removed chunks may be missing.
+        # If the memory was restored from a copy, the points of removed chunks may be missing.
         return await has_passed(msgspec.convert(points[0].payload[CHECKPOINT], Checkpoint))
 
     async def create(self, name: str, dimensions: int, commit: Commit) -> None:
@@ -144,7 +144,7 @@ class Qdrant:
                 vectors_config={
                     MEANING: models.VectorParams(
                         size=dimensions,
-                        # Of unit length. With Distance.COSINE, Qdrant would change the last bits.
+                        # They have unit length. With Distance.COSINE, Qdrant would change the last bits.
                         distance=models.Distance.DOT,
                         # As they are stored in the memory.
                         datatype=models.Datatype.FLOAT16,

@@ -44,7 +44,7 @@ class PostgresDialect:
             return "coalesce(properties -> CAST(? AS TEXT), 'null') = 'null'", [key]
         if isinstance(value, (dict, list)):
             return "properties -> CAST(? AS TEXT) = CAST(? AS JSONB)", [key, _json(value)]
-        # Of plain values this is equality, for which there is an index.
+        # For plain values this is equality, for which there is an index.
         return "properties @> CAST(? AS JSONB)", [_json({key: value})]
 
     async def last_chunk_id(self, connection: Connection) -> int:

@@ -163,7 +163,7 @@ _REUSE = (
     """,
 )
 
-# Of the client: see `Origin.host`.
+# The host of the client: see `Origin.host`.
 _HOSTS = ("ALTER TABLE journal ADD COLUMN host TEXT NOT NULL DEFAULT ''",)
 
 # New embeddings while they are made, then the old ones: see `stores.reembedding`. They change places with
