@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -20,6 +20,7 @@ from tests.support.http_memory import HttpMemory, http_memory
 from tests.support.ports import free_port
 from tests.support.postgres import postgres
 from tests.support.processes import LONGEST_SECONDS, RAGMEMORY, Held
+from tests.support.remote import qdrant_url
 from tests.support.round_robin import round_robin
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -33,15 +34,13 @@ def database() -> Iterator[str]:
 
 
 @contextmanager
-def servers(database: str, *folders: Path) -> Iterator[list[HttpMemory]]:
-    """Servers of one new memory, each with its home in one of the folders."""
+def servers(database: str, *folders: Path, index: str = "") -> Iterator[list[HttpMemory]]:
+    """Servers of one new memory, each with its home in one of the folders; `index` is as in index.url."""
     memory = f"{database}&schema=test_{secrets.token_hex(6)}"
     command = [*RAGMEMORY, "--memory", memory, "http"]
+    variables = {"RAGMEMORY_TOKEN": TOKEN, "RAGCHAT_INDEX_URL": index}
     with ExitStack() as stack:
-        yield [
-            stack.enter_context(http_memory(folder, command=command, RAGMEMORY_TOKEN=TOKEN))
-            for folder in folders
-        ]
+        yield [stack.enter_context(http_memory(folder, command=command, **variables)) for folder in folders]
 
 
 @asynccontextmanager
@@ -76,19 +75,26 @@ async def smoke(*arguments: str) -> subprocess.CompletedProcess[bytes]:
         )
 
 
-@pytest.mark.parametrize("proxy", ["round robin", "caddy"])
+@pytest.mark.parametrize(
+    ("proxy", "index"),
+    [("round robin", ""), ("caddy", ""), ("round robin", "pgvector"), ("round robin", "qdrant")],
+)
 async def test_a_team_goes_on_when_one_of_its_servers_is_killed(
-    tmp_path: Path, database: str, proxy: str
+    tmp_path: Path, database: str, proxy: str, index: str
 ) -> None:
     # In Compose the servers share a home, in Kubernetes they do not.
     names = ("one", "one") if proxy == "round robin" else ("one", "two")
     for name in {*names}:
         (tmp_path / name).mkdir()
-    with servers(database, *(tmp_path / name for name in names)) as running:
+    folders = [tmp_path / name for name in names]
+    async with AsyncExitStack() as stack:
+        index = await qdrant_url(stack) if index == "qdrant" else index
+        running = stack.enter_context(servers(database, *folders, index=index))
         ports = [httpx2.URL(server.root).port or 0 for server in running]
-        async with round_robin(ports) if proxy == "round robin" else caddy(ports, tmp_path) as root:
-            named = [word for server in running for word in ("--server", server.root)]
-            done = await smoke(root, *named, "--kill", f"kill -9 {running[0].process.pid}")
+        proxied = round_robin(ports) if proxy == "round robin" else caddy(ports, tmp_path)
+        root = await stack.enter_async_context(proxied)
+        named = [word for server in running for word in ("--server", server.root)]
+        done = await smoke(root, *named, "--kill", f"kill -9 {running[0].process.pid}")
     assert (done.returncode, done.stderr) == (0, b""), done.stdout.decode()
     revisions = [line.split()[2] for line in done.stdout.decode().splitlines() if " revision " in line]
     assert revisions == [f"{revision}:" for revision in (*MODERN_REVISIONS, *LEGACY_REVISIONS)]
