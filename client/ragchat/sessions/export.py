@@ -14,14 +14,14 @@ from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
 from ragchat.turn.why import marks
 from ragcommon.text.places import label
-from ragcommon.text.rules import GENERATOR, passage_names
+from ragcommon.text.rules import EXPORT_MARK, passage_names
 
 
 def export_session(session: Session, kind: Literal["markdown", "json"]) -> str:
     """The whole session as text."""
     if kind == "json":
         return msgspec.json.format(msgspec.json.encode(record_of(session)), indent=2).decode() + "\n"
-    return "\n".join(["---", f"generator: {GENERATOR}", "---", *_markdown(session)])
+    return "\n".join([*_markdown(session), EXPORT_MARK, ""])
 
 
 def record_of(session: Session) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
 from ragchat.web.markup import Node
 from ragchat.web.showing import turn_document
-from ragcommon.text.rules import GENERATOR
+from ragcommon.text.rules import EXPORT_MARK
 
 _VOID = frozenset({"br", "hr"})
 _HEAD = """<!doctype html>
@@ -20,7 +20,6 @@ _HEAD = """<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="{generator}">
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }}
@@ -38,7 +37,7 @@ td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; }}
 def export_html(session: Session) -> str:
     title = escape(one_line(session.title))
     turns = "".join(part for number, turn in enumerate(session.turns) for part in _turn(turn, f"t{number}"))
-    return f"{_HEAD.format(title=title, generator=GENERATOR)}<h1>{title}</h1>\n{turns}</body>\n</html>\n"
+    return f"{_HEAD.format(title=title)}<h1>{title}</h1>\n{turns}</body>\n</html>\n{EXPORT_MARK}\n"
 
 
 def _turn(turn: Turn, id: str) -> Iterator[str]:

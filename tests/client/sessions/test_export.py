@@ -28,10 +28,10 @@ SESSION = Session(
 
 def test_markdown_holds_questions_answers_and_sources() -> None:
     assert export_session(SESSION, "markdown") == (
-        "---\ngenerator: ragchat\n---\n# What is tea?\n\nSession abc, 2026-01-01T00:00:00.000Z.\n\n"
+        "# What is tea?\n\nSession abc, 2026-01-01T00:00:00.000Z.\n\n"
         "## What is tea?\n\nWhat is\ntea?\n\n> Tea is a drink. [1]\n\n"
         "- [1] Notes, Tea, <file:///notes/1.md>, line 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
-        "## And coffee?\n\nUnknown.\n\n*offline, 2026-01-01T00:00:00.000Z*\n"
+        "## And coffee?\n\nUnknown.\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n<!-- exported by ragchat -->\n"
     )
 
 

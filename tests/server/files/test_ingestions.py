@@ -588,9 +588,9 @@ async def test_an_exported_conversation_is_skipped_in_a_folder_and_read_if_it_is
 ) -> None:
     folder = notes(tmp_path / "docs", 1)
     talk = "# What is tea?\n\n## What is tea?\n\nTea is a drink. [1]\n"
-    own = write(folder / "talk.md", f"---\ngenerator: ragchat\n---\n{talk}")
-    write(folder / "other.md", f"---\ngenerator: hugo\n---\n{talk}")
-    write(folder / "talk.html", '<meta name="generator" content="ragchat"><h1>Tea</h1><p>It is a drink.</p>')
+    own = write(folder / "talk.md", f"{talk}\n<!-- exported by ragchat -->\n")
+    write(folder / "other.md", talk)
+    write(folder / "talk.html", "<h1>Tea</h1><p>It is a drink.</p>\n<!-- exported by ragchat -->\n")
     skipped = ("skipped", "is an exported conversation with ragchat, and is read only if you name it")
     async with memory_in(tmp_path) as memory:
         found = await reasons(memory, folder)

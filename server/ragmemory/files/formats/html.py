@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import decode, decode_as
-from ragcommon.text.rules import GENERATOR
+from ragcommon.text.rules import EXPORT_MARK
 from ragmemory.files.formats.file_text import (
     Cell,
     FileText,
@@ -123,7 +123,6 @@ def read_page(path: Path, data: bytes) -> FileText:
 def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     html = _decoded(data)
     tree = _tree(html)
-    is_own_export = tree.css_matches(f'meta[name="generator"][content="{GENERATOR}"]')
     text, title = _markdown(tree, is_page=is_page)
     if not ANY_TEXT.search(text):  # A page of links, such as a list of what was saved to be read.
         text, title = _markdown(_tree(html), is_page=is_page, with_links=True)
@@ -133,7 +132,7 @@ def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     if text:
         builder.add(_byline(tree))
     builder.add(rest)
-    return replace(builder.build(title or path.name), is_own_export=is_own_export)
+    return replace(builder.build(title or path.name), is_own_export=html.rstrip().endswith(EXPORT_MARK))
 
 
 def markdown(html: str, *, with_links: bool = False) -> tuple[str, str]:

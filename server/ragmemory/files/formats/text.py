@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import GENERATOR
+from ragcommon.text.rules import EXPORT_MARK
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import first_heading, is_markdown, is_prose
@@ -26,7 +26,7 @@ OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
-STATED = re.compile(r"^(title|tags|generator):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
+STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -49,15 +49,14 @@ def read(path: Path, data: bytes) -> FileText:
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
     note = "; ".join(filter(None, notes))
     media_type = "text/plain" if is_plain else ""
-    stated = _stated(path, text)
-    tags = re.split(r"\n[ \t]*- |,", stated.get("tags", "").strip("[]"))
+    tags = re.split(r"\n[ \t]*- |,", _stated(path, text).get("tags", "").strip("[]"))
     return FileText(
         text,
         title_of(path, text),
         note,
         media_type=media_type,
         tags=list(filter(None, (tag.strip(" \t\"'#") for tag in tags))),
-        is_own_export=stated.get("generator") == GENERATOR,
+        is_own_export=text.rstrip().endswith(EXPORT_MARK),
     )
 
 
