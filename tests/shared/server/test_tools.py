@@ -6,6 +6,8 @@ Covers `ragmcp.protocol.decoding`.
 from __future__ import annotations
 
 import json
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import jsonschema
@@ -37,6 +39,12 @@ class Found(Struct):
     """What."""
 
     places: list[Place]
+
+
+class Opaque(Struct):
+    """Has no schema."""
+
+    path: Path
 
 
 class Tree(Struct):
@@ -197,6 +205,32 @@ async def test_null_for_what_may_be_left_out_leaves_it_out() -> None:
     assert (await run(find, '{"query":"q","top_k": null ,"near":null}')).content == left_out.content
 
 
+async def test_a_default_that_can_change_is_new_for_each_call() -> None:
+    @tool()
+    async def collect(
+        _: Call,
+        into: Annotated[list[str], Meta(description="all")] = ["a"],  # noqa: B006
+        near: Place = Place(3),  # noqa: B008
+    ) -> str:
+        """Collects."""
+        into.append("b")
+        near.line += 1
+        return json.dumps([into, near.line])
+
+    properties = collect.info.input_schema["properties"]
+    assert properties["into"] == {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "all",
+        "default": ["a"],
+    }
+    assert properties["near"]["default"] == {"line": 3, "file": ""}
+    assert collect.info.input_schema["required"] == []
+    for _ in range(2):
+        assert (await run(collect, "{}")).content == [TextContent(text='[["a", "b"], 4]')]
+    assert (await run(collect, '{"into":[]}')).content == [TextContent(text='[["b"], 4]')]
+
+
 async def test_null_is_passed_to_an_argument_that_takes_it() -> None:
     @tool()
     async def rename(
@@ -298,10 +332,51 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
         """Takes any name."""
         return str(a)
 
+    async def foreign(_: Call, n: int, path: Path) -> str:
+        """Takes what JSON does not have."""
+        return str(n) + str(path)
+
+    async def ambiguous(_: Call, place: Place | Found | None = None) -> str:
+        """Takes one of two objects."""
+        return str(place)
+
+    async def unwritable(_: Call, n: int = cast(int, Path())) -> str:
+        """Has a default that JSON does not have."""
+        return str(n)
+
+    async def undefined(_: Call, n: int) -> str:
+        """Has a hint that its module does not define."""
+        return str(n)
+
+    undefined.__annotations__["n"] = "Nowhere"
+
+    async def opaque(_: Call) -> Opaque:
+        """Returns what JSON does not have."""
+        return Opaque(Path())
+
+    class Things:
+        async def method(self, _: Call, a: int) -> str:
+            """Is a method."""
+            return str(a)
+
+        async def __call__(self, _: Call, a: int) -> str:
+            return str(a)
+
     cases: list[tuple[Any, str]] = [
         (without_call, "its first parameter, a, is not the call"),
         (many, r"parameter \*a: .*cannot be given by name"),
         (any_name, r"parameter \*\*a: .*cannot be given by name"),
+        (
+            foreign,
+            "foreign cannot be a tool: its argument path has no JSON form: type .*Path.* is not supported",
+        ),
+        (ambiguous, "its argument place has no JSON form: if a type union contains multiple"),
+        (unwritable, "its argument n has no JSON form: encoding objects of type .*Path is unsupported"),
+        (undefined, "its type hints cannot be read: name 'Nowhere' is not defined"),
+        (opaque, "what it returns has no JSON form: type .*Path.* is not supported"),
+        (Things.method, "method cannot be a tool: its first parameter, self, is not the call"),
+        (Things(), "Things object .* cannot be a tool: it is not an async function"),
+        (partial(find.function, top_k=3), r"partial\(.*\) cannot be a tool: it is not an async function"),
         (undocumented, "docstring"),
         (untyped, "argument a has no type hint"),
         (odd, "Struct, a str, a list.* or a ToolResult"),
