@@ -14,6 +14,7 @@ from ragcommon.contract.documents import Injected
 from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
 from ragconfig.settings import load_settings
+from ragmcp.concurrency import require_asyncio
 from ragmemory.app import make_service
 from ragmemory.errors import BadArgument, MemoryUnusable
 from ragmemory.stores.values import check_unicode
@@ -22,7 +23,10 @@ _NOT_OPEN = "it is only open in `async with Memory(…)`"
 
 
 class Memory:
-    """A memory in one file: an async context manager. Its methods raise RagMemoryErrors."""
+    """A memory in one file: an async context manager. Its methods raise RagMemoryErrors.
+
+    It runs on asyncio; opening it under trio raises AsyncioRequired of `ragmcp`.
+    """
 
     def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
         """`path` is the SQLite file, created if it is missing, or a `postgresql://` URL.
@@ -44,6 +48,7 @@ class Memory:
         self._opened, self._closing = asyncio.Event(), asyncio.Event()
 
     async def __aenter__(self) -> Self:
+        require_asyncio()
         if self._serving is not None:
             raise self._unusable("it can be opened only once: make another Memory")
         # The service lives in a task of its own: it can be opened in one cell of a notebook, which is a task,

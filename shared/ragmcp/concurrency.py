@@ -12,8 +12,18 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
+from ragmcp.errors import AsyncioRequired
+
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+def require_asyncio() -> None:
+    """Raises AsyncioRequired under trio, where what is built on asyncio would fail, or wait for ever."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise AsyncioRequired from None
 
 
 class Pulse:

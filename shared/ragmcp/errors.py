@@ -41,6 +41,13 @@ class RemoteProtocolError(RagMcpError):
         return {"errorCode": self.code, "details": self.details(), "requestId": id, **self.required_data()}
 
 
+class AsyncioRequired(RagMcpError):
+    """Called under another library for asynchronous code, or outside of any event loop."""
+
+    sentence = "This runs only in an event loop of asyncio; trio is not supported."
+    hint = "Start the program with `asyncio.run`, or with `anyio.run` without another backend."
+
+
 class BadFunction(LocalProtocolError):
     """A function that cannot be offered as a tool."""
 

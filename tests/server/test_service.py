@@ -21,6 +21,7 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
+from ragmcp.errors import AsyncioRequired
 from ragmemory.app import make_embedder
 from ragmemory.errors import BadArgument, MemoryUnusable, NotAMemory
 from ragmemory.memory import Memory
@@ -210,6 +211,12 @@ async def test_a_memory_is_opened_once_and_closed_after_that(tmp_path: Path) -> 
     with pytest.raises(MemoryUnusable, match="only once"):
         await memory.__aenter__()
     await memory.__aexit__(None, None, None)
+
+
+def test_a_memory_is_not_opened_without_asyncio(tmp_path: Path) -> None:
+    with pytest.raises(AsyncioRequired):
+        Memory(tmp_path / "notes.db").__aenter__().send(None)
+    assert not (tmp_path / "notes.db").exists()
 
 
 async def test_a_memory_that_an_error_has_closed_names_it(

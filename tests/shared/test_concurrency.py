@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import anyio
 import pytest
 
 from ragmcp.concurrency import Pulse, background_task, contain_cancellation
+from ragmcp.errors import AsyncioRequired
+from ragmcp.http.connect import open_http
+from ragmcp.server.core import Server
+from ragmcp.stdio.connect import open_stdio
+from ragmcp.stdio.serve import serve_stdio
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
@@ -89,3 +96,18 @@ async def test_a_cancellation_of_ones_own_stays_one(native: bool) -> None:
             scope.cancel()
             await task
     assert task.cancelled()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda: open_stdio(["server"]).__aenter__(),
+        lambda: open_http("http://127.0.0.1:1/mcp").__aenter__(),
+        lambda: serve_stdio(Server("s")),
+    ],
+    ids=["open_stdio", "open_http", "serve_stdio"],
+)
+def test_without_asyncio_nothing_starts(start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    """Trio, too, resumes coroutines outside of an event loop of asyncio."""
+    with pytest.raises(AsyncioRequired):
+        start().send(None)

@@ -19,6 +19,7 @@ from ragmcp.oauth import errors as oauth_errors
 from ragmcp.protocol.jsonrpc import error_object
 
 SENTENCES: list[tuple[TemplateError, str]] = [
+    (errors.AsyncioRequired(), "This runs only in an event loop of asyncio; trio is not supported."),
     (
         errors.BadFunction("Query", "it has no docstring"),
         "Query cannot be a tool: it has no docstring.",

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ragmcp.client.core import ANONYMOUS, negotiate
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.concurrency import background_task
+from ragmcp.concurrency import background_task, require_asyncio
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
@@ -62,8 +62,9 @@ async def open_http(
     `authorization` adds and renews tokens by itself (`ragmcp.oauth`); `silence_seconds` is how long
     the server may send nothing during a request (None: no limit).
     Raises ServerUnreachable, HttpRefused, ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision,
-    UnreadableAnswer, AuthorizationFailed.
+    UnreadableAnswer, AuthorizationFailed, AsyncioRequired.
     """
+    require_asyncio()
     identity = Implementation(name=client_name, version=client_version)
     async with (
         open_client(url, message_bytes, token, silence_seconds, headers, authorization) as http,

@@ -12,6 +12,7 @@ from pathlib import Path
 from ragmcp.client.core import ANONYMOUS
 from ragmcp.client.features import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
+from ragmcp.concurrency import require_asyncio
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.protocol.schema.base import Implementation
@@ -38,8 +39,9 @@ async def open_stdio(
 
     `stderr` None: it shares our own; `message_bytes` is the longest message read; `era` None: probe the
     server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
-    Raises ServerNotStarted, and what `ragmcp.client.features.connect` raises.
+    Raises ServerNotStarted, AsyncioRequired, and what `ragmcp.client.features.connect` raises.
     """
+    require_asyncio()
     if isinstance(command, str) or not command:
         words = [command] if isinstance(command, str) else command
         raise ServerNotStarted(words, "its command must be a list of words, the program first")

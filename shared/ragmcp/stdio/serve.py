@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from ragmcp.concurrency import background_task
+from ragmcp.concurrency import background_task, require_asyncio
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol.framing import MESSAGE_BYTES
 from ragmcp.server.core import Server, serve
@@ -36,8 +36,9 @@ async def serve_stdio(
     """Serve on stdin and stdout until stdin ends and its requests are answered, or the host disappears.
 
     `message_bytes` is the longest message read; `on_gone` is called when the host has disappeared, before
-    this waits for threads that cannot be cancelled.
+    this waits for threads that cannot be cancelled. Raises AsyncioRequired.
     """
+    require_asyncio()
     async with standard_streams(on_gone) as stream:
         await serve(server, stream, message_bytes=message_bytes)
 
