@@ -401,7 +401,7 @@ class ServerConfigInvalid(RagChatError):
     reason: str
     code = "SERVER_CONFIG_INVALID"
     sentence = "{path} cannot be used: {name}: {reason}."
-    hint = "Correct it; `ragchat mcp ls` reads it again."
+    hint = "Correct it, then try again."
 
 
 class VariableMissing(RagChatError):

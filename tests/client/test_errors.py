@@ -203,7 +203,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (
         errors.ServerConfigInvalid("mcp.json", "git", "it needs either a command or a url"),
         "mcp.json cannot be used: git: it needs either a command or a url.",
-        "Correct it; `ragchat mcp ls` reads it again.",
+        "Correct it, then try again.",
     ),
     (
         errors.VariableMissing("git", "TOKEN", "mcp.json"),
