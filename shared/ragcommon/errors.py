@@ -206,8 +206,11 @@ def decode_reason(error: Exception, content: bytes = b"") -> str:
             name = f"a value of {name.removesuffix('[...]')}"
         return f"{name} must be {TYPES.get(wanted, wanted)}, not {TYPES.get(found, found)}"
     if malformed := _MALFORMED.fullmatch(message):
-        line = content.count(b"\n", 0, int(malformed[2])) + 1
-        return f"it is not valid JSON: {malformed[1]}" + (f" (line {line:,})" if content else "")
+        at = int(malformed[2])
+        line = content.count(b"\n", 0, at) + 1
+        near = content[max(at - 1, 0) : at + 2]  # After the end of the document, `at` is one more.
+        cause = "comments are not allowed" if b"//" in near or b"/*" in near else malformed[1]
+        return f"it is not valid JSON: {cause}" + (f" (line {line:,})" if content else "")
     if message == "Input data was truncated":
         return "it is not valid JSON: its end is missing"
     return message

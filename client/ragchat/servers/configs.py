@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import hashlib
 import os
@@ -253,9 +254,8 @@ def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
         return {}
     except OSError as error:
         raise ServerFileUnreadable(str(file), os_reason(error)) from None
-    tables: dict[str, Raw] = _decoded(
-        Raw(to_json(content) if comments else content), dict[str, Raw], file, "its content"
-    )
+    content = to_json(content) if comments else content.removeprefix(codecs.BOM_UTF8)
+    tables: dict[str, Raw] = _decoded(Raw(content), dict[str, Raw], file, "its content")
     return tables
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,15 @@ def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
     assert (found["files"].env, found["files"].trusted) == ({"A": "1"}, True)
     assert (found["web"].url, found["web"].headers) == ("https://example.org/mcp", {"X": "y"})
     assert found["web"].shown == "https://example.org/mcp"
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    """Editors on Windows write one, and no editor shows it."""
+    file = write(tmp_path / "mcp.json", {"a": {"command": "x"}})
+    file.write_bytes(codecs.BOM_UTF8 + file.read_bytes())
+    assert [*read_file(file, ConfigScope.USER)] == ["a"]
+    write_entry(file, "b", {"command": "y"})
+    assert [*read_file(file, ConfigScope.USER)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +115,11 @@ def test_a_missing_variable_is_named() -> None:
     [
         ("{", "its content: it is not valid JSON: its end is missing"),
         ('{\n"mcpServers": {},\n}', r"it is not valid JSON: trailing comma in object \(line 3\)"),
+        ("// mine\n{}", r"its content: it is not valid JSON: comments are not allowed \(line 1\)"),
+        ('{\n"mcpServers": {} // x\n}', r"comments are not allowed \(line 2\)"),
+        ('{"mcpServers": {"a": {"command": "x",\n/* y */\n}}}', r"comments are not allowed \(line 2\)"),
+        ("{}\n// end", "comments are not allowed"),
+        ('{"a": 1/2}', r"it is not valid JSON: expected ',' or '}' \(line 1\)"),
         ("[]", "its content: it must be a table, not a list"),
         ('{"mcpServers": []}', "mcpServers"),
         ('{"mcpServers": {"a": {}}}', "a: it needs either a command or a url"),
