@@ -117,6 +117,14 @@ def test_an_address_that_is_not_http_is_wrong_usage(ragchat: Program) -> None:
     assert (done.code, "is not the address of a server" in done.err) == (2, True)
 
 
+def test_a_variable_for_an_address_and_a_header_for_a_command_are_wrong_usage(ragchat: Program) -> None:
+    done = ragchat("mcp", "add", "web", "https://example.org/mcp", "--env", "A=1")
+    assert (done.code, "--env belongs to a command" in done.err) == (2, True)
+    done = ragchat("mcp", "add", "mine", "--header", "X: y", "--", "x")
+    assert (done.code, "--header belongs to a URL" in done.err) == (2, True)
+    assert ragchat("mcp", "ls", "--json").json["servers"] == []
+
+
 def test_a_name_with_a_space_is_quoted_in_the_command_to_try(ragchat: Program) -> None:
     assert "`ragchat mcp test 'my notes'`" in ragchat("mcp", "add", "my notes", "--", "x").out
 

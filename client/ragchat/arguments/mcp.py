@@ -35,8 +35,15 @@ class ReplacesPositionals(argparse.Action):
 def _check_add(arguments: Namespace) -> str:
     if arguments.recipe is not None and arguments.command:
         return "--recipe has the command: they cannot be combined"
-    if arguments.command and "://" in arguments.command[0] and not is_http_url(arguments.command[0]):
+    if not arguments.command:
+        return ""
+    is_url = is_http_url(arguments.command[0])
+    if "://" in arguments.command[0] and not is_url:
         return f"{arguments.command[0]!r} is not the address of a server, such as https://example.org/mcp"
+    if is_url and arguments.env:
+        return "--env belongs to a command: a URL takes --header"
+    if arguments.header and not is_url:
+        return "--header belongs to a URL: a command takes --env"
     return ""
 
 
