@@ -19,8 +19,10 @@ class RagMemoryError(StructuredError):
     code = "MEMORY_ERROR"
 
 
-# The reason in MemoryUnusable after `close`.
+# The reason in MemoryUnusable after `close`; no hint helps.
 CLOSED = "it has been closed"
+# The hint of MemoryReadOnly where only the setting, or the argument of a script, forbids to write.
+OF_READ_ONLY = "Open it without read_only, or name another file."
 
 
 class MemoryUnusable(RagMemoryError):
@@ -30,7 +32,9 @@ class MemoryUnusable(RagMemoryError):
     reason: str
     code = "MEMORY_UNUSABLE"
     sentence = "The memory {path} cannot be used: {reason}."
-    hint = "Check the permissions of the file and its folder and the free disk space, or name another file."
+    hint: str = (
+        "Check the permissions of the file and its folder and the free disk space, or name another file."
+    )
 
 
 class DatabaseUnavailable(RagMemoryError):
@@ -71,7 +75,7 @@ class MemoryReadOnly(RagMemoryError):
     reason: str
     code = "MEMORY_READ_ONLY"
     sentence = "The memory {path} cannot be written: {reason}."
-    hint = "Make the file and its folder writable, or name another file with --memory."
+    hint: str = "Make the file and its folder writable, or name another file."
 
 
 class MemoryDamaged(RagMemoryError):

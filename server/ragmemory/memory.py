@@ -119,7 +119,7 @@ class Memory:
             raise self._unusable(f"it was closed by an error, {error!r}") from error
 
     def _unusable(self, reason: str) -> MemoryUnusable:
-        return MemoryUnusable(self.service.engine.place, reason)
+        return MemoryUnusable(self.service.engine.place, reason, hint="")
 
 
 def _check(name: str, value: object, kind: type, called: str = "", *, optional: bool = False) -> None:

@@ -60,7 +60,7 @@ class Writer:
             self._keep_up,
             self.preparation.build,
             self.preparation.abandon,
-            lambda: MemoryUnusable(store.engine.place, CLOSED),
+            lambda: MemoryUnusable(store.engine.place, CLOSED, hint=""),
         )
 
     async def inject(

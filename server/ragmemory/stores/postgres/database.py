@@ -23,6 +23,7 @@ import anyio.lowlevel
 from ragcommon.contract.maintenance import Verified
 from ragmemory.errors import (
     CLOSED,
+    OF_READ_ONLY,
     BackupFailed,
     CommitUnknown,
     CopyFailed,
@@ -123,7 +124,7 @@ class PostgresEngine:
             return
         async with self._opening:
             if self._is_closed:
-                raise MemoryUnusable(self.place, CLOSED)
+                raise MemoryUnusable(self.place, CLOSED, hint="")
             if not self._is_open:
                 self.on_opening()
                 async with self._mapped():
@@ -192,7 +193,8 @@ class PostgresEngine:
             if done == len(MIGRATIONS):
                 return
             if self._read_only:
-                raise MemoryReadOnly(self.place, "memory.read_only is set, and its tables have to be made")
+                reason = "memory.read_only is set, and its tables have to be made"
+                raise MemoryReadOnly(self.place, reason, OF_READ_ONLY)
             await own.execute("SET LOCAL statement_timeout = 0")
             [(there,)] = await own.execute_fetchall("SELECT to_regnamespace(?)", [quoted(self._schema)])
             if there is None:  # IF NOT EXISTS would need the right to make one all the same.
@@ -223,7 +225,7 @@ class PostgresEngine:
     async def transaction(self, *, ordered: bool = True) -> AsyncIterator[PostgresConnection]:
         """See `Engine.transaction`."""
         if self._read_only:
-            raise MemoryReadOnly(self.place, "memory.read_only is set")
+            raise MemoryReadOnly(self.place, "memory.read_only is set", OF_READ_ONLY)
         await self.ensure_open()
         async with self._mapped(), self._write_lock if ordered else nullcontext():
             started = monotonic()

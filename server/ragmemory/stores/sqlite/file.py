@@ -24,6 +24,7 @@ from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import Readable, readable
 from ragmemory.errors import (
     CLOSED,
+    OF_READ_ONLY,
     CopyFailed,
     MemoryDamaged,
     MemoryFull,
@@ -141,7 +142,7 @@ class SqliteEngine:
             return
         async with self._opening:
             if self._is_closed:
-                raise MemoryUnusable(str(self.path), CLOSED)
+                raise MemoryUnusable(str(self.path), CLOSED, hint="")
             if not self.openings:
                 self.on_opening()
                 await self._open()
@@ -259,7 +260,7 @@ class SqliteEngine:
         if self._writer is not None or not self._is_open:
             return
         if self._read_only:
-            raise MemoryReadOnly(str(self.path), "memory.read_only is set")
+            raise MemoryReadOnly(str(self.path), "memory.read_only is set", OF_READ_ONLY)
         async with self._use.exclusive():
             if self._is_open and self._writer is None:
                 reader, source = self._reader, self._readable
@@ -364,8 +365,9 @@ class SqliteEngine:
         await self.ensure_open()
         async with self._use.shared():
             if not self._is_open:  # closed, or not opened again, since then
-                reason = CLOSED if self._is_closed else "the file that is there now could not be opened"
-                raise MemoryUnusable(str(self.path), reason)
+                if self._is_closed:
+                    raise MemoryUnusable(str(self.path), CLOSED, hint="")
+                raise MemoryUnusable(str(self.path), "the file that is there now could not be opened")
             try:
                 with self._mapped():
                     yield
@@ -373,7 +375,8 @@ class SqliteEngine:
                 raise await self._located(error) from error
             # A memory that did not exist was rightly read as empty.
             if self._identity is not None and self._readable is not None and self._readable.is_outdated():
-                raise MemoryUnusable(str(self.path), "another process wrote to it while it was read")
+                reason = "another process wrote to it while it was read"
+                raise MemoryUnusable(str(self.path), reason, "Try again.")
 
     async def _located(self, error: MemoryDamaged) -> MemoryDamaged:
         """The error with the place of the damage, if that is found within a second."""

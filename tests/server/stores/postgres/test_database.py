@@ -297,9 +297,10 @@ async def test_the_tables_of_another_program_are_left_alone(database: str) -> No
 
 @pytest.mark.full
 async def test_a_memory_that_is_only_read_is_not_written(url: str) -> None:
-    with pytest.raises(MemoryReadOnly, match="have to be made"):
+    with pytest.raises(MemoryReadOnly, match="have to be made") as caught:
         async with opened(url, read_only=True):
             pass
+    assert "without read_only" in caught.value.hint
     async with opened(url) as store:
         await put(store, "one")
     async with opened(url, read_only=True) as store:

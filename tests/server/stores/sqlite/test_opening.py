@@ -146,8 +146,9 @@ async def test_a_memory_that_is_only_to_be_read_is_not_made_and_is_found_once_it
     await reader.engine.ensure_open()
     try:
         assert ((await reader.stats()).documents, identity(path)) == (0, None)
-        with pytest.raises(MemoryReadOnly, match="read_only is set"):
+        with pytest.raises(MemoryReadOnly, match="read_only is set") as caught:
             await put(reader, "one")
+        assert caught.value.hint == "Open it without read_only, or name another file."
         assert isinstance(reader.engine, SqliteEngine)
         assert not reader.engine.is_replaced()
         async with opened(path) as store:
