@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import anyio
 import anyio.lowlevel
@@ -399,7 +399,9 @@ def quoted(name: str) -> str:
 
 def without_schema(url: str) -> tuple[str, str]:
     """A URL as libpq takes it, and the schema that it names."""
-    parts = urlsplit(url)
-    parameters = dict(parse_qsl(parts.query))
+    place, _, query = url.partition("?")
+    parameters = dict(parse_qsl(query))
     schema = parameters.pop("schema", SCHEMA)
-    return urlunsplit(parts._replace(query=urlencode(parameters))), schema
+    # libpq does not read "+" as a space.
+    query = urlencode(parameters, quote_via=quote)
+    return f"{place}?{query}" if query else place, schema

@@ -66,6 +66,21 @@ def test_the_schema_is_no_part_of_the_address() -> None:
     assert without_schema("postgresql://h/d") == ("postgresql://h/d", "ragmemory")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://",
+        "postgresql:///notes",
+        "postgresql:///notes?host=%2Frun%2Fpostgresql",
+        "postgresql://h/d?options=-c%20geqo%3Doff",
+    ],
+)
+def test_an_address_without_a_host_and_a_space_in_a_parameter_reach_libpq(url: str) -> None:
+    assert without_schema(url) == (url, "ragmemory")
+    name = f"{url}{'&' if '?' in url else '?'}schema=team"
+    assert without_schema(name) == (url, "team")
+
+
 def test_words_are_those_that_full_text_search_of_sqlite_finds() -> None:
     assert words.words("Café, foo_bar/baz.sh 日本 Ёлка naïve-x2") == [
         *("cafe", "foo", "bar", "baz", "sh", "日", "本", "елка", "naive", "x2"),
