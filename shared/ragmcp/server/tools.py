@@ -9,21 +9,20 @@ import ast
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache, partial
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw, Struct
 from msgspec.structs import asdict, fields
 
 from ragmcp import errors
 from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE, Era
-from ragmcp.protocol.json_schema import Schema, flat_schema, input_schema
+from ragmcp.protocol.json_schema import flat_schema, input_schema
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema import tools as schema
 from ragmcp.protocol.schema.base import ListParams, Result
@@ -36,8 +35,6 @@ _NAMED = msgspec.json.Decoder(dict[str, Raw])
 
 T = TypeVar("T")
 Function: TypeAlias = Callable[..., Awaitable[Any]]
-# Name, type hint, default.
-_Member: TypeAlias = tuple[str, Any] | tuple[str, Any, Any]
 
 
 class ToolResult(Struct, Generic[T], frozen=True):
@@ -123,22 +120,23 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
     description = _description(function)
     if not description:
         raise errors.BadFunction(name, "it has no docstring, so a model would not know what it is for")
-    unclear = "its type hints cannot be read"
-    with _refusing(name, unclear):
-        signature = inspect.signature(function)
+    signature = inspect.signature(function)
     key = function.__module__, function.__code__, name, description, annotations, str(signature)
     if key not in _forms:
-        with _refusing(name, unclear):
+        try:
             hints = get_type_hints(function, include_extras=True)
-        taken, decoder = _arguments(name, signature, hints)
-        info = schema.ToolInfo(
-            name=name,
-            description=description,
-            input_schema=taken,
-            output_schema=_output_schema(name, hints.get("return")),
-            annotations=annotations,
-        )
-        _forms[key] = info, decoder
+            arguments = _arguments(name, signature, hints)
+            info = schema.ToolInfo(
+                name=name,
+                description=description,
+                input_schema=input_schema(arguments),
+                output_schema=_output_schema(name, hints.get("return")),
+                annotations=annotations,
+            )
+        except (TypeError, NameError, RuntimeError) as error:
+            reason = str(error).splitlines()[-1]
+            raise errors.BadFunction(name, f"its type hints have no JSON form: {reason}") from error
+        _forms[key] = info, msgspec.json.Decoder(arguments)
     info, decoder = _forms[key]
     return Tool(info, function, decoder, background)
 
@@ -164,57 +162,24 @@ def _description(function: Function) -> str:
     return (isinstance(definition, ast.AsyncFunctionDef) and ast.get_docstring(definition)) or ""
 
 
-@contextmanager
-def _refusing(name: str, what: str) -> Iterator[None]:
-    """Whatever evaluating a type hint raises becomes a BadFunction that says `what` is wrong."""
-    try:
-        yield
-    except Exception as error:
-        reason = (str(error) or repr(error)).splitlines()[-1]
-        raise errors.BadFunction(name, f"{what}: {reason[:1].lower()}{reason[1:]}") from error
-
-
-def _arguments(
-    name: str, signature: inspect.Signature, hints: dict[str, Any]
-) -> tuple[Schema, msgspec.json.Decoder[Any]]:
+def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -> type[Struct]:
     first, *parameters = signature.parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
         raise errors.BadFunction(name, "its first parameter is not the call")
     # In a method `self` comes first, and the call second.
     if hints.get(first.name, Call) is not Call or Call in [hints.get(one.name) for one in parameters]:
         raise errors.BadFunction(name, f"its first parameter, {first.name}, is not the call")
-    members: list[_Member] = []
+    members: list[tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise errors.BadFunction(name, f"its parameter {parameter} cannot be given by name")
         if parameter.name not in hints:
             raise errors.BadFunction(name, f"its argument {parameter.name} has no type hint")
-        with _refusing(name, f"its argument {parameter.name} has no JSON form"):
-            members.append(_member(parameter, hints[parameter.name]))
-    try:
-        return _form(name, members)
-    except Exception:
-        for member in members:  # Alone, it shows whether it is the cause.
-            with _refusing(name, f"its argument {member[0]} has no JSON form"):
-                _form(name, [member])
-        raise
-
-
-def _member(parameter: inspect.Parameter, hint: Any) -> _Member:
-    default = parameter.default
-    if default is parameter.empty:
-        return parameter.name, hint
-    if deepcopy(default) is default:
-        return parameter.name, hint, default
-    # What a call could change is copied for each; msgspec leaves such a default out of the schema.
-    shown = Meta(extra_json_schema={"default": msgspec.to_builtins(default, str_keys=True)})
-    made = msgspec.field(default_factory=partial(deepcopy, default))
-    return parameter.name, Annotated[hint, shown], made
-
-
-def _form(name: str, members: Sequence[_Member]) -> tuple[Schema, msgspec.json.Decoder[Any]]:
-    arguments = msgspec.defstruct(name, members, kw_only=True, forbid_unknown_fields=True)
-    return input_schema(arguments), msgspec.json.Decoder(arguments)
+        default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
+        if deepcopy(default) is not default:  # A call could change it.
+            default = msgspec.field(default_factory=partial(deepcopy, default))
+        members.append((parameter.name, hints[parameter.name], default))
+    return msgspec.defstruct(name, members, kw_only=True, forbid_unknown_fields=True)
 
 
 def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetType:
@@ -223,8 +188,7 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
     if returned in (str, list[Content], ToolResult):
         return msgspec.UNSET
     if isinstance(returned, type) and issubclass(returned, Struct):
-        with _refusing(name, "what it returns has no JSON form"):
-            return _schema_of(returned)
+        return _schema_of(returned)
     allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
     raise errors.BadFunction(name, f"it returns {returned!r}; a tool returns {allowed}")
 
