@@ -40,13 +40,11 @@ class EmptyQuestion(RagChatError):
 
 
 class NothingToRetry(RagChatError):
-    code = "NOTHING_TO_RETRY"
     sentence = "There is no question to repeat."
     hint = "Ask something first."
 
 
 class NothingToResume(RagChatError):
-    code = "NOTHING_TO_RESUME"
     sentence = "No research of these documents was stopped."
     hint = "Name a question."
 
@@ -105,7 +103,6 @@ class SessionsUnavailable(SessionError):
     path: str
     reason: str
     hint: str = "Check the setting sessions.path, and that the disk has room."
-    code = "SESSIONS_UNAVAILABLE"
     sentence = "The sessions in {path} cannot be used: {reason}."
 
 
@@ -136,7 +133,6 @@ class UnknownCase(RagChatError):
 class PlaceUnusable(RagChatError):
     place: str
     reason: str
-    code = "PLACE_UNUSABLE"
     sentence = "{place} cannot be the right place: {reason}."
     hint = "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere."
 
@@ -153,7 +149,6 @@ class UnknownNotebook(UnknownName):
 
 class NotebookNameRefused(RagChatError):
     name: str
-    code = "NOTEBOOK_NAME_REFUSED"
     sentence = "{name} cannot be the name of a notebook."
     hint = "Names have up to 48 letters, digits, - and _; their files are named in lower case."
 
@@ -161,14 +156,12 @@ class NotebookNameRefused(RagChatError):
 class NotebookExists(RagChatError):
     name: str
     hint: str = "Choose another name, or change it: `ragchat notebook edit {name}`."
-    code = "NOTEBOOK_EXISTS"
     sentence = "There is a notebook {name} already."
 
 
 class NotebookUnusable(RagChatError):
     path: str
     reason: str
-    code = "NOTEBOOK_UNUSABLE"
     sentence = "The notebook {path} cannot be used: {reason}."
 
 
@@ -177,7 +170,6 @@ class NotANotebook(RagChatError):
 
     path: str
     reason: str
-    code = "NOT_A_NOTEBOOK"
     sentence = "{path} is not an exported notebook: {reason}."
     hint = "`ragchat notebook export NAME -o FILE` writes one."
 
@@ -196,7 +188,6 @@ class MemoryUnavailable(RagChatError):
     """The memory server could not be started, stopped for good, or sent an unusable answer."""
 
     reason: str
-    code = "MEMORY_UNAVAILABLE"
     sentence = "Memory is not available: {cause}."
     hint = "`ragchat doctor` says more."
 
@@ -208,7 +199,6 @@ class MemoryUnavailable(RagChatError):
 class MemoryTimedOut(RagChatError):
     tool: str
     seconds: float
-    code = "MEMORY_TIMED_OUT"
     sentence = "Memory did not answer {tool} within {seconds:g} s."
 
 
@@ -218,7 +208,6 @@ class MemoryRefused(RagChatError):
     word: str
     reason: str
     hint: str = ""
-    code = "MEMORY_REFUSED"
     sentence = "{reason}"
 
 
@@ -232,7 +221,6 @@ class FilesElsewhere(RagChatError):
     """A memory server that is not the user's own on this machine was to read or write files."""
 
     url: str
-    code = "FILES_ELSEWHERE"
     sentence = "The memory server at {url} is not your own on this machine and cannot use files here."
     hint = "Run the command there. `ragchat inject` sends it files of this machine."
 
@@ -242,7 +230,6 @@ class UploadsRefused(RagChatError):
 
     url: str
     tools: Sequence[str]
-    code = "UPLOADS_REFUSED"
     sentence = "The memory server at {url} takes no files from this machine: it does not offer {tools}."
     hint = (
         'Its setting memory.toolsets must have "documents" and "maintenance", it must not be read-only, and '
@@ -252,7 +239,6 @@ class UploadsRefused(RagChatError):
 
 class NotInARepository(RagChatError):
     folder: str
-    code = "NOT_IN_A_REPOSITORY"
     sentence = "{folder} is not in a git repository."
     hint = "Name a folder: /index PATH."
 
@@ -262,7 +248,6 @@ class NotAnExport(RagChatError):
 
     path: str
     reason: str
-    code = "NOT_AN_EXPORT"
     sentence = "{path} is not an export of a memory: {reason}."
     hint = "`ragchat memory export FILE` writes one."
 
@@ -281,7 +266,6 @@ class FolderNamed(RagChatError):
     words: str
     documents: int
     glob: str
-    code = "FOLDER_NAMED"
     sentence = "{words} is a folder, not a document. Documents in it: {documents:,}."
     hint = "`ragchat memory rm {quoted}` removes them."
     chat_hint = "/forget {error.glob} removes them."
@@ -319,14 +303,12 @@ class NotOneDocument(RagChatError):
 class NotConfirmed(RagChatError):
     number: int
     words: str
-    code = "NOT_CONFIRMED"
     sentence = "{number:,} documents match {words}. They are not removed without confirmation."
     hint = "`ragchat memory rm --yes` removes them."
 
 
 class NothingToAskAbout(RagChatError):
     reason: str
-    code = "NOTHING_TO_ASK_ABOUT"
     sentence = "There is no text to ask about: {reason}"
 
 
@@ -342,7 +324,6 @@ class NotAgreed(RagChatError):
 
 class NothingBefore(RagChatError):
     what: str
-    code = "NOTHING_BEFORE"
     sentence = "No earlier {what} was replaced by this command, so there is none to go back to."
 
 
@@ -372,7 +353,6 @@ class ModelFailed(RagChatError):
     """`problem` is the sentence of the failure."""
 
     problem: str
-    code = "MODEL_FAILED"
     sentence = "{problem} The settings are unchanged."
     hint = "`ragchat model setup` lists what answers."
 
@@ -383,7 +363,6 @@ class ModelFailed(RagChatError):
 class ServerFileUnreadable(RagChatError):
     path: str
     reason: str
-    code = "SERVER_FILE_UNREADABLE"
     sentence = "The file of servers {path} cannot be read: {reason}."
 
 
@@ -399,7 +378,6 @@ class ServerConfigInvalid(RagChatError):
     path: str
     name: str
     reason: str
-    code = "SERVER_CONFIG_INVALID"
     sentence = "{path} cannot be used: {name}: {reason}."
     hint = "Correct it, then try again."
 
@@ -408,7 +386,6 @@ class VariableMissing(RagChatError):
     server: str
     variable: str
     path: str
-    code = "VARIABLE_MISSING"
     sentence = "The server {server} needs the environment variable {variable}, which is not set."
     hint = "Set it, or write ${{{variable}:-default}} in {path}."
 
@@ -425,14 +402,12 @@ class ServerNotReady(RagChatError):
     name: str
     reason: str
     hint: str = ""
-    code = "SERVER_NOT_READY"
     sentence = "The server {name} cannot be used: {reason}."
 
 
 class CredentialsUnusable(RagChatError):
     path: str
     reason: str
-    code = "CREDENTIALS_UNUSABLE"
     sentence = "The file of credentials {path} cannot be used: {reason}."
     hint = "Correct or remove it; then log in again."
 
@@ -440,21 +415,18 @@ class CredentialsUnusable(RagChatError):
 class ToolChanged(RagChatError):
     server: str
     tool: str
-    code = "TOOL_CHANGED"
     sentence = "The tool {tool} of the server {server} was not called: it has changed, or is gone."
     hint = "Call it again, as it is described now, if you still need it."
 
 
 class ServerNameReserved(RagChatError):
     name: str
-    code = "SERVER_NAME_RESERVED"
     sentence = "{name} is the name of ragchat's own memory server."
     hint = "Choose another name."
 
 
 class MemoryNotConfigurable(RagChatError):
     name: str
-    code = "MEMORY_NOT_CONFIGURABLE"
     sentence = "{name} is the memory of this chat: it is not disabled and needs no login."
     hint = "/mcp start {name} starts it again."
 
@@ -462,13 +434,11 @@ class MemoryNotConfigurable(RagChatError):
 class ServerExists(RagChatError):
     name: str
     path: str
-    code = "SERVER_EXISTS"
     sentence = "{path} has a server {name} already."
     hint = "`ragchat mcp rm {name}` removes it."
 
 
 class RecipeUnknown(UnknownName):
-    code = "RECIPE_UNKNOWN"
     sentence = "There is no recipe {name}."
     hint = "{guess}`ragchat mcp add --recipe` lists them."
 
@@ -478,7 +448,6 @@ class RecipeFolders(RagChatError):
 
     name: str
     reason: str
-    code = "RECIPE_FOLDERS"
     sentence = "The recipe {name} cannot be used: {reason}."
     hint = "Folders are named after the recipe: `ragchat mcp add --recipe files ~/notes`."
 
@@ -486,7 +455,6 @@ class RecipeFolders(RagChatError):
 class PermissionsUnusable(RagChatError):
     path: str
     reason: str
-    code = "PERMISSIONS_UNUSABLE"
     sentence = "The file of permissions {path} cannot be used: {reason}."
     hint = "Correct or remove it; then you are asked again."
 
@@ -500,7 +468,6 @@ class PromptUnreadable(RagChatError):
     check: str
     path: str
     reason: str
-    code = "PROMPT_UNREADABLE"
     sentence = "The prompt file {path} cannot be read: {reason}."
     hint = "Check {check}."
 
@@ -520,7 +487,6 @@ class UnknownPrompt(UnknownName):
 
 class PromptNeedsModel(RagChatError):
     name: str
-    code = "PROMPT_NEEDS_MODEL"
     sentence = "The prompt {name} needs a language model, and none is in use."
     hint = (
         "Leave out --offline, start Ollama, set OPENAI_API_KEY, or name a model in the settings; "
@@ -531,7 +497,6 @@ class PromptNeedsModel(RagChatError):
 class PromptNotFilledIn(RagChatError):
     name: str
     reason: str
-    code = "PROMPT_NOT_FILLED_IN"
     sentence = "The server of the prompt {name} did not fill it in: {reason}."
 
 
@@ -564,7 +529,6 @@ class PromptArgumentRefused(RagChatError):
     argument: str
     reason: str
     hint: str = ""
-    code = "PROMPT_ARGUMENT_REFUSED"
     sentence = "The prompt {prompt} cannot take this for {argument}: {reason}."
 
 
@@ -575,7 +539,6 @@ class ScriptInvalid(RagChatError):
     path: str
     reason: str
     hint: str = ""
-    code = "SCRIPT_INVALID"
     sentence = "The script {path} cannot be used: {reason}."
 
 
@@ -592,7 +555,6 @@ class UnknownCommand(UnknownName):
 class CommandNotPossible(RagChatError):
     name: str
     reason: str
-    code = "COMMAND_NOT_POSSIBLE"
     sentence = "/{name} is not possible now: {reason}."
 
 
@@ -601,14 +563,12 @@ class AttachmentUnusable(RagChatError):
 
     name: str
     reason: str
-    code = "ATTACHMENT_UNUSABLE"
     sentence = "@{name} cannot be attached: it {reason}."
 
 
 class ArgumentMissing(RagChatError):
     name: str
     argument: str
-    code = "ARGUMENT_MISSING"
     sentence = "/{name} needs {argument}."
 
 
@@ -639,7 +599,6 @@ class NotWatched(RagChatError):
     """The operating system refused to watch a folder."""
 
     reason: str
-    code = "NOT_WATCHED"
     sentence = "The folders cannot be watched: {reason}."
     hint = "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches)."
 
@@ -650,20 +609,17 @@ class ServiceRefused(RagChatError):
     command: str
     reason: str
     done: str
-    code = "SERVICE_REFUSED"
     sentence = "`{command}` failed: {reason}. {done}"
     hint = "Run it yourself, or start `ragchat watch` in another way."
 
 
 class NoService(RagChatError):
     path: str
-    code = "NO_SERVICE"
     sentence = "No service is installed: there is no {path}."
 
 
 class PathNotFound(RagChatError):
     path: str
-    code = "PATH_NOT_FOUND"
     sentence = "{path} does not exist."
 
 
@@ -672,7 +628,6 @@ class AddressesUnusable(RagChatError):
 
     file: str
     reason: str
-    code = "ADDRESSES_UNUSABLE"
     sentence = "The addresses in {file} cannot be loaded: {reason}."
     hint = (
         "It has one address a line, such as https://example.org/page; lines that begin with # are comments."
@@ -681,5 +636,4 @@ class AddressesUnusable(RagChatError):
 
 class StdinUnusable(RagChatError):
     reason: str
-    code = "STDIN_UNUSABLE"
     sentence = "The input from stdin {reason}."

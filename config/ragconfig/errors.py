@@ -19,6 +19,7 @@ class InvalidSetting(SettingsError):
     key: str
     reason: str
     origin: str
+    code = "SETTINGS_INVALID"
     sentence = "{key} is not usable: {reason} (from {origin})."
 
 
@@ -27,6 +28,7 @@ class UnknownSetting(SettingsError):
     origin: str
     nearest: str
     hint: str = "Did you mean {nearest}?"
+    code = "SETTINGS_INVALID"
     sentence = "Unknown setting {key} in {origin}."
 
 
@@ -37,6 +39,7 @@ class NotForProjects(SettingsError):
     origin: str
     user_file: str
     allowed: Sequence[str]
+    code = "SETTINGS_INVALID"
     sentence = "{origin} sets {key}, which a project may not decide for you."
     hint = "It may set {allowed}. Put {key} into {user_file}, or remove it."
 
@@ -48,6 +51,7 @@ class UnreadableFile(SettingsError):
     path: str
     reason: str
     hint: str = ""
+    code = "SETTINGS_INVALID"
     sentence = "The {kind} {path} cannot be read: {reason}."
 
 
@@ -57,6 +61,7 @@ class NotWritten(SettingsError):
     path: str
     reason: str
     changes: str
+    code = "SETTINGS_INVALID"
     sentence = "The settings file {path} cannot be changed: {reason}."
     hint = "Change it yourself: {changes}."
 
@@ -66,5 +71,6 @@ class SetElsewhere(SettingsError):
 
     key: str
     origin: str
+    code = "SETTINGS_INVALID"
     sentence = "{key} comes from {origin}, so a settings file cannot change it."
     hint = "Remove it there, and run the command again."

@@ -28,6 +28,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 class NoToken(SettingsError):
     origin: str
+    code = "SETTINGS_INVALID"
     sentence = "There is no bearer token in {origin}."
     hint = "A token is one line of ASCII letters, digits and signs."
 

@@ -26,7 +26,6 @@ OPTION = "the option --repository"
 class RepositoryMemoryRefused(SettingsError):
     path: str
     reason: str
-    code = "REPOSITORY_MEMORY_REFUSED"
     sentence = "The memory of the repository is not used: {path} {reason}."
     hint = "Remove it, or choose a memory with --memory FILE."
 
@@ -34,7 +33,6 @@ class RepositoryMemoryRefused(SettingsError):
 class RepositoryMemoryNotMade(SettingsError):
     path: str
     reason: str
-    code = "REPOSITORY_MEMORY_NOT_MADE"
     sentence = "No memory can be created for the repository: {path} {reason}."
     hint = "Choose another memory with --memory FILE."
 

@@ -30,7 +30,6 @@ class MemoryUnusable(RagMemoryError):
 
     path: str
     reason: str
-    code = "MEMORY_UNUSABLE"
     sentence = "The memory {path} cannot be used: {reason}."
     hint: str = (
         "Check the permissions of the file and its folder and the free disk space, or name another file."
@@ -54,7 +53,6 @@ class CommitUnknown(RagMemoryError):
     """The connection was lost between the commit and its confirmation."""
 
     path: str  # the URL
-    code = "COMMIT_UNKNOWN"
     sentence = "The connection to the memory {path} was lost during a commit: the write may be stored or not."
     hint = "Repeat it, which is safe: what is stored already is not stored again."
 
@@ -63,7 +61,6 @@ class MemoryFull(RagMemoryError):
     """The disk has no room for a write. What is stored can still be read."""
 
     path: str
-    code = "MEMORY_FULL"
     sentence = "The memory {path} cannot be written: the disk is full."
     hint = "Free some space, then try again; what is stored is still there."
 
@@ -73,7 +70,6 @@ class MemoryReadOnly(RagMemoryError):
 
     path: str
     reason: str
-    code = "MEMORY_READ_ONLY"
     sentence = "The memory {path} cannot be written: {reason}."
     hint: str = "Make the file and its folder writable, or name another file."
 
@@ -87,7 +83,6 @@ class MemoryDamaged(RagMemoryError):
     path: str
     reason: str
     place: str = ""
-    code = "MEMORY_DAMAGED"
     sentence = "The memory {path} is damaged{at_place}: {reason}."
     hint = "`ragchat memory verify` lists the damage and the remedies."
 
@@ -101,7 +96,6 @@ class NotAMemory(RagMemoryError):
 
     path: str
     reason: str
-    code = "NOT_A_MEMORY"
     sentence = "{path} is not a memory: {reason}."
     hint = (
         "Name another file with --memory; this one was left as it is. If it was a memory, its first page is "
@@ -114,7 +108,6 @@ class NotAnIndex(RagMemoryError):
 
     folder: str
     entry: str
-    code = "NOT_AN_INDEX"
     sentence = "The folder {folder} is not a search index of this program: it holds {entry}."
     hint = "Move that folder away, or name another memory with --memory. It was left as it is."
 
@@ -125,7 +118,6 @@ class MemoryTooNew(RagMemoryError):
     path: str
     version: int
     known: int
-    code = "MEMORY_TOO_NEW"
     sentence = "The memory {path} has version {version}; this release supports up to {known}."
     hint = "Update ragchat, or name another file with --memory."
 
@@ -135,7 +127,6 @@ class MemoryBusy(RagMemoryError):
 
     path: str
     seconds: float
-    code = "MEMORY_BUSY"
     sentence = "Another process has been writing to the memory {path} for over {seconds:g} s."
     hint = "Try again, or raise memory.busy_seconds."
 
@@ -146,7 +137,6 @@ class EmbedderUnavailable(RagMemoryError):
     embedder: str
     reason: str
     hint: str = "Check the settings under [embedder]; `ragchat doctor` tests them."
-    code = "EMBEDDER_UNAVAILABLE"
     sentence = "The embedder {embedder} is not available: {reason}."
 
 
@@ -156,7 +146,6 @@ class RerankerUnavailable(RagMemoryError):
     reranker: str
     reason: str
     hint: str = ""
-    code = "RERANKER_UNAVAILABLE"
     sentence = "The reranker {reranker} is not available: {reason}."
 
 
@@ -166,13 +155,13 @@ class IndexUnavailable(RagMemoryError):
     index: str
     reason: str
     hint: str = "Check that the server runs, and index.url."
-    code = "INDEX_UNAVAILABLE"
     sentence = "The index {index} is not available: {reason}."
 
 
 class TextRefused(EmbedderUnavailable):
     """The embedder refused these texts; it may accept others."""
 
+    code = "EMBEDDER_UNAVAILABLE"
     sentence = "The embedder {embedder} refused the text: {reason}."
 
 
@@ -203,7 +192,6 @@ class ReembeddingEnded(RagMemoryError):
     """Another process began to embed the memory with another embedder, or discarded the embeddings."""
 
     embedder: str
-    code = "REEMBEDDING_ENDED"
     sentence = "Another process has ended the reembedding with {embedder}."
     hint = "Run `ragchat memory reembed` again."
 
@@ -238,7 +226,6 @@ class ChunkNotFound(RagMemoryError):
 class NothingToUndo(RagMemoryError):
     """The journal holds no write that is not undone."""
 
-    code = "NOTHING_TO_UNDO"
     sentence = "There is nothing to undo."
 
 
@@ -246,7 +233,6 @@ class UndoConflict(RagMemoryError):
     """Another process has undone the write, or written its document again, in the meantime."""
 
     seq: int
-    code = "UNDO_CONFLICT"
     sentence = "Entry {seq} of the journal is no longer the last write to its document, so it was not undone."
     hint = "Look at the journal, then try again."
 
@@ -280,7 +266,6 @@ class NotUndoable(RagMemoryError):
     seq: int
     action: str
     uri: str
-    code = "NOT_UNDOABLE"
     sentence = (
         "Entry {seq} of the journal ({uri} was {action}) cannot be undone: "
         "the previous text is no longer kept. Nothing was changed."
@@ -306,7 +291,6 @@ class VersionNotKept(RagMemoryError):
 
     uri: str
     version: int
-    code = "VERSION_NOT_KEPT"
     sentence = "The text of version {version} of {uri} is no longer kept."
     hint = "memory.undo_depth is the number of writes whose previous texts are kept."
 
@@ -317,7 +301,6 @@ class StaleVersion(RagMemoryError):
     uri: str
     version: int
     current: int
-    code = "STALE_VERSION"
     sentence = "{uri} is at version {current}, so an edit of version {version} was refused."
     hint = "Read its blocks again, and edit the current version."
 
@@ -336,7 +319,6 @@ class DocumentExists(RagMemoryError):
     """A new document has the uri of one that is stored."""
 
     uri: str
-    code = "DOCUMENT_EXISTS"
     sentence = "There is a document {uri} already."
     hint = "Choose another title or uri, or edit the blocks of that document."
 
@@ -347,7 +329,6 @@ class NotWrittenBack(RagMemoryError):
     uri: str
     reason: str
     hint: str = "Without write_back, the edit changes memory alone."
-    code = "NOT_WRITTEN_BACK"
     sentence = "Nothing was changed, because {uri} cannot be written: {reason}."
 
 
@@ -357,7 +338,6 @@ class BackupFailed(RagMemoryError):
     path: str
     reason: str
     hint: str = "Choose another file for the backup."
-    code = "BACKUP_FAILED"
     sentence = "The backup {path} cannot be written: {reason}."
 
 
@@ -367,7 +347,6 @@ class CopyFailed(RagMemoryError):
     path: str  # or URL
     reason: str
     hint: str = "Choose another place for the copy."
-    code = "COPY_FAILED"
     sentence = "The memory cannot be copied to {path}: {reason}."
 
 
@@ -376,7 +355,6 @@ class NotStored(RagMemoryError):
 
     uri: str
     reason: str
-    code = "NOT_STORED"
     sentence = "The document {uri} could not be stored: {reason}."
 
 
@@ -384,7 +362,6 @@ class PathNotAllowed(RagMemoryError):
     """A job names a file or folder outside of those from which files may be read."""
 
     uri: str
-    code = "PATH_NOT_ALLOWED"
     sentence = "{uri} may not be read: it is in none of the folders that the setting memory.roots names."
     hint = 'Add its folder to memory.roots in the settings of this server, or "*" for every file of yours.'
 
@@ -393,7 +370,6 @@ class PagesNotAllowed(RagMemoryError):
     """A job names a web address, but the caller may be a model or another program, not the user."""
 
     address: str
-    code = "PAGES_NOT_ALLOWED"
     sentence = "{address} is an address on the web, which this server does not load by itself."
     hint = "The commands `ragchat inject` and `ragchat source add` load web pages."
 
@@ -421,7 +397,6 @@ class NoSources(RagMemoryError):
 
     others: Sequence[str] = ()
     hint: str = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
-    code = "NO_SOURCES"
     sentence = "There are no sources yet{elsewhere}."
 
     @property

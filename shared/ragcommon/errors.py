@@ -36,6 +36,8 @@ TYPES = {
     "int": "a whole number",
     "float": "a number",
 }
+# In a name such as "SettingsError".
+_WORD_START = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class _Values:
@@ -70,7 +72,8 @@ class TemplateError(Exception):
     """A subclass's annotations are its fields, as in a dataclass.
 
     `sentence` and `hint` are templates over its fields and properties; a hint given to a constructor is not.
-    `hint` is what the user can do ("" where nothing).
+    `hint` is what the user can do ("" where nothing). `code` is the stable upper-case word for machines: the
+    class's name, `NOT_A_MEMORY` for `NotAMemory`, where a class has a sentence and states no other code.
     """
 
     sentence: ClassVar[str]
@@ -80,6 +83,8 @@ class TemplateError(Exception):
     def __init_subclass__(cls) -> None:
         own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
         cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))
+        if "sentence" in vars(cls) and "code" not in {*vars(cls), *cls._fields}:
+            cls.code = _WORD_START.sub("_", cls.__name__).upper()  # type: ignore[attr-defined]
 
     def __init__(self, *values: object, **named: object) -> None:
         given = dict(zip(self._fields, values, strict=False)) | named
@@ -97,7 +102,7 @@ class TemplateError(Exception):
 
 
 class StructuredError(TemplateError):
-    """The root of the programs' own errors; `code` is the stable upper-case word for machines."""
+    """The root of the programs' own errors."""
 
     code: ClassVar[str]
 
@@ -124,7 +129,6 @@ class OutOfMemory(StructuredError):
     """`limit` is that of the process in bytes, None without one."""
 
     limit: int | None
-    code = "OUT_OF_MEMORY"
     sentence = "The system gives this program no more memory{at_limit}."
     hint = "Close other programs, or raise the limit: 1 GB (`ulimit -v 1000000`) is enough for most memories."
 

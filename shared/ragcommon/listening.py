@@ -31,7 +31,6 @@ class AddressUnusable(StructuredError):
     host: str
     port: int
     reason: str
-    code = "ADDRESS_UNUSABLE"
     sentence = "The server cannot listen at {host}, port {port}: {reason}."
     hint = "Choose another with --host or --port; port 0 takes any free one."
 

@@ -53,6 +53,7 @@ class BadFunction(LocalProtocolError):
 
     name: str
     reason: str
+    code: ClassVar[str] = "INTERNAL_ERROR"
     sentence = "{name} cannot be a tool: {reason}."
 
 
@@ -61,6 +62,7 @@ class NotEncodable(LocalProtocolError):
 
     what: str
     reason: str
+    code: ClassVar[str] = "INTERNAL_ERROR"
     sentence = "{what} cannot be written as JSON: {reason}."
 
 
@@ -78,7 +80,6 @@ class MessageTooLarge(RemoteProtocolError):
 
     size: int
     limit: int
-    code = "MESSAGE_TOO_LARGE"
     sentence = "The message of {size:,} bytes is over the limit of {limit:,} bytes."
     hint = "Send less at once, or raise the limit on message size on the receiving side."
 
@@ -94,7 +95,6 @@ class MethodNotFound(RemoteProtocolError):
     """A method that does not exist, or not in this revision."""
 
     method: str
-    code = "METHOD_NOT_FOUND"
     rpc_code = -32601
     sentence = "Unknown method {method!r}."
 
@@ -104,7 +104,6 @@ class InvalidParams(RemoteProtocolError):
 
     path: str
     reason: str
-    code = "INVALID_PARAMS"
     rpc_code = -32602
     sentence = "Invalid parameter {path}: {reason}."
 
@@ -116,7 +115,6 @@ class InvalidArguments(InvalidParams):
 class ToolNotFound(RemoteProtocolError):
     tool: str
     available: Sequence[str]
-    code = "TOOL_NOT_FOUND"
     rpc_code = -32602
     sentence = "Unknown tool {tool!r}; available: {available}."
 
@@ -124,14 +122,12 @@ class ToolNotFound(RemoteProtocolError):
 class PromptNotFound(RemoteProtocolError):
     prompt: str
     available: Sequence[str]
-    code = "PROMPT_NOT_FOUND"
     rpc_code = -32602
     sentence = "Unknown prompt {prompt!r}; available: {available}."
 
 
 class ResourceNotFound(RemoteProtocolError):
     uri: str
-    code = "RESOURCE_NOT_FOUND"
     rpc_code = -32602
     sentence = "There is no resource {uri!r}."
 
@@ -179,7 +175,6 @@ class UnreadableAnswer(RemoteProtocolError):
 
     method: str
     reason: str
-    code = "UNREADABLE_ANSWER"
     rpc_code = -32603
     sentence = "The answer to {method} is not usable: {reason}."
 
@@ -249,7 +244,6 @@ class RequestTimedOut(RagMcpError):
 
     method: str
     seconds: float
-    code: ClassVar[str] = "REQUEST_TIMED_OUT"
     sentence = "The server did not answer {method} within {seconds:g} s."
 
 
@@ -258,7 +252,6 @@ class ServerNotStarted(RagMcpError):
 
     command: Sequence[str]
     reason: str
-    code: ClassVar[str] = "SERVER_NOT_STARTED"
     sentence = "The server `{line}` did not start: {reason}."
 
     @property
@@ -272,5 +265,4 @@ class ServerUnreachable(RagMcpError):
     url: str
     reason: str
     hint: str = "Check that the server is running and that the address is right."
-    code: ClassVar[str] = "SERVER_UNREACHABLE"
     sentence = "The server at {url} cannot be reached: {reason}."

@@ -48,6 +48,21 @@ def test_a_sentence_is_filled_from_the_fields(kind: type[Lost | LostOnTheWire]) 
     assert str(kind(name="key")) == "'key' is not in none."
 
 
+def test_the_code_is_the_name_of_the_class_unless_it_states_one() -> None:
+    class HTTPLost(Lost):
+        sentence = "Nothing came."
+
+    class LostAgain(Lost):
+        code = "LOST"
+        sentence = "It was lost again."
+
+    class LostTwice(LostAgain):
+        pass
+
+    assert (Lost.code, LostForGood.code, HTTPLost.code) == ("LOST", "LOST_FOR_GOOD", "HTTP_LOST")
+    assert (LostAgain.code, LostTwice.code) == ("LOST", "LOST")
+
+
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_a_blank_value_is_quoted_once(blank: str) -> None:
     assert str(Lost(blank)) == f"'{blank}' is not in none."

@@ -59,7 +59,6 @@ class ModelUnreachable(ModelError):
     base_url: str
     reason: str
     is_temporary = True
-    code = "MODEL_UNREACHABLE"
     sentence = "{base_url} cannot be reached: {reason}."
     hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline."
 
@@ -182,7 +181,6 @@ class ModelTimedOut(ModelError):
     base_url: str
     seconds: float
     is_temporary = True
-    code = "MODEL_TIMED_OUT"
     sentence = "{base_url} sent nothing for {seconds:g} s."
     hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
 
@@ -193,7 +191,6 @@ class ModelLoading(ModelError):
     base_url: str
     seconds: float
     is_temporary = True
-    code = "MODEL_LOADING"
     sentence = "{base_url} is still loading its model."
     hint = "Ask again in a while; a large model may need a larger model.timeout_seconds."
 
@@ -204,7 +201,6 @@ class ModelRefused(ModelError):
     base_url: str
     status: int
     message: str
-    code = "MODEL_REFUSED"
     sentence = "{base_url} refused the request ({status}): {message}."
 
 
@@ -215,7 +211,6 @@ class ModelBroken(ModelError):
     message: str
     retry_after: float | None = None
     is_temporary = True
-    code = "MODEL_BROKEN"
     sentence = "{base_url} failed: {message}."
     hint = "Ask again; if it fails again, look at the server's own log."
 

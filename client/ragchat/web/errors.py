@@ -44,7 +44,6 @@ class ForeignUser(WebError):
 
 
 class NotSignedIn(WebError):
-    code = "NOT_SIGNED_IN"
     status = 401
     sentence = "This browser is not signed in."
     hint = "Press Enter where `ragchat web` runs: it prints a new address."
@@ -61,7 +60,6 @@ class ForeignRequest(WebError):
 
 class TokenNeeded(WebError):
     reason: str
-    code = "TOKEN_NEEDED"
     status = 401
     sentence = "Other programs need the token of this server: {reason}."
     hint = "Set the API key of the program to the token in the file that `ragchat web` names."
@@ -87,7 +85,6 @@ class NoSuchModel(WebError):
 
 class TooManyTurns(WebError):
     limit: int
-    code = "TOO_MANY_TURNS"
     status = 429
     sentence = "{limit} questions are being answered already, which is the limit."
     hint = "Ask again when one of them is done."
@@ -95,13 +92,11 @@ class TooManyTurns(WebError):
 
 class BadRequest(WebError):
     reason: str
-    code = "BAD_REQUEST"
     sentence = "The request cannot be read: {reason}."
 
 
 class NotFound(WebError):
     what: str
-    code = "NOT_FOUND"
     status = 404
     sentence = "There is no {what}."
 
@@ -122,7 +117,6 @@ class Busy(WebError):
 
 
 class Stopped(WebError):
-    code = "STOPPED"
     status = 409
     sentence = "Stopped."
 
@@ -137,7 +131,6 @@ class NotAccepted(WebError):
     """An answer to an open question that cannot be used; the question stays open."""
 
     reason: str
-    code = "NOT_ACCEPTED"
     status = 422
     sentence = "{reason}"
 
@@ -145,7 +138,6 @@ class NotAccepted(WebError):
 class TooLarge(WebError):
     what: str
     limit: str
-    code = "TOO_LARGE"
     status = 413
     sentence = "{what} is larger than {limit}."
 
@@ -154,7 +146,6 @@ class NotAdded(WebError):
     """`reason` is the sentence."""
 
     reason: str
-    code = "NOT_ADDED"
     status = 409
     sentence = "{reason}"
 
@@ -163,7 +154,6 @@ class CopyFailed(WebError):
     name: str
     folder: str
     reason: str
-    code = "COPY_FAILED"
     status = 507
     sentence = "{name} cannot be copied to {folder}: {reason}."
     hint = "Is the disk full, or read-only?"
@@ -173,7 +163,6 @@ class WebRefused(WebError):
     """Starting the page without what protects it."""
 
     reason: str
-    code = "WEB_REFUSED"
     sentence = "The page cannot be served: {reason}."
 
 

@@ -28,7 +28,6 @@ class PageUnusable(WebError):
 
     name: str
     reason: str
-    code = "PAGE_UNUSABLE"
     status = 409
     sentence = "{name} {reason}."
     hint = "Its text is shown."

@@ -30,12 +30,14 @@ MCP_PATH = "/mcp"
 class InvalidAddress(SettingsError):
     url: str
     reason: str
+    code = "SETTINGS_INVALID"
     sentence = "{url} is not the address of a server: {reason}."
     hint = "One is http://127.0.0.1:8765/mcp."
 
 
 class SpawnElsewhere(SettingsError):
     host: str
+    code = "SETTINGS_INVALID"
     sentence = "--spawn starts a server on this machine, but {host} is another machine."
 
 

@@ -62,6 +62,7 @@ class UnknownMemory(SettingsError):
 
     name: str
     file: str
+    code = "SETTINGS_INVALID"
     sentence = "There is no memory {name!r} in {file}."
     hint = 'Add it there first: a line [{name}], and below it path = "{name}.db".'
 
@@ -72,6 +73,7 @@ class NotInserted(SettingsError):
     owner: str
     file: str
     memory: str
+    code = "SETTINGS_INVALID"
     sentence = "The token of {owner!r} cannot be put into {file}."
     hint = (
         "An owner has letters, digits, _ and -. "

@@ -18,7 +18,6 @@ class RateLimited(HttpError):
     """Too many requests from one address."""
 
     retry_after: int
-    code = "RATE_LIMITED"
     status = 429
     sentence = "Too many requests; try again in {retry_after} s."
 

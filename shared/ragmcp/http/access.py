@@ -40,7 +40,6 @@ class HostNotAllowed(HttpError):
     """A foreign `Host`, as in DNS rebinding: a web page binds its own name to our address."""
 
     host: str
-    code = "HOST_NOT_ALLOWED"
     status = 403
     sentence = "The host {host!r} is not allowed."
     hint = "Add the name to the allowed hosts of the server."
@@ -50,7 +49,6 @@ class OriginNotAllowed(HttpError):
     """A web page of an origin that is not on the list."""
 
     origin: str
-    code = "ORIGIN_NOT_ALLOWED"
     status = 403
     sentence = "Pages from {origin!r} may not use this server."
     hint = "Add the origin to the allowed origins of the server."

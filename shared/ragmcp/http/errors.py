@@ -25,7 +25,6 @@ class HeaderMismatch(HttpError):
 
     header: str
     reason: str
-    code = "HEADER_MISMATCH"
     rpc_code = HEADER_MISMATCH
     sentence = "Header mismatch: {header} {reason}."
 
@@ -33,7 +32,6 @@ class HeaderMismatch(HttpError):
 class HttpMethodNotAllowed(HttpError):
     method: str
     allowed: Sequence[str]
-    code = "HTTP_METHOD_NOT_ALLOWED"
     status = 405
     sentence = "{method} is not allowed here; allowed: {allowed}."
 
@@ -45,7 +43,6 @@ class NotAcceptable(HttpError):
     """The client does not accept the types of the response."""
 
     required: Sequence[str]
-    code = "NOT_ACCEPTABLE"
     status = 406
     sentence = "The Accept header must list {required}."
 
@@ -54,7 +51,6 @@ class UnsupportedMediaType(HttpError):
     """A body that is not declared as plain JSON."""
 
     given: str
-    code = "UNSUPPORTED_MEDIA_TYPE"
     status = 415
     sentence = "The body must be application/json, uncompressed; this one is {given}."
 
@@ -63,7 +59,6 @@ class HeadersTooLarge(HttpError):
     """More headers, or longer ones, than the limit."""
 
     reason: str
-    code = "HEADERS_TOO_LARGE"
     status = 431
     sentence = "The headers are too large: {reason}."
 
@@ -72,7 +67,6 @@ class BodyTooLarge(HttpError):
     """A body over the limit; the rest of it is not read."""
 
     limit: int
-    code = "BODY_TOO_LARGE"
     status = 413
     sentence = "The body is over the limit of {limit:,} bytes."
     hint = "Send less at once, or raise the limit on message size of the server."
@@ -83,7 +77,6 @@ class BodyTooSlow(HttpError):
     """A body that did not arrive in time."""
 
     seconds: float
-    code = "BODY_TOO_SLOW"
     status = 408
     sentence = "The body did not arrive within {seconds:g} s."
     own_headers = {"connection": "close"}
@@ -93,7 +86,6 @@ class SessionRequired(HttpError):
     """A legacy request without a session."""
 
     method: str
-    code = "SESSION_REQUIRED"
     sentence = "{method} needs the header Mcp-Session-Id, which initialize returns."
     hint = "Send initialize first, or the headers and _meta of a revision that has no sessions."
 
@@ -101,7 +93,6 @@ class SessionRequired(HttpError):
 class SessionNotFound(HttpError):
     """A session that has ended or never existed. The sentence omits its id, which is a secret."""
 
-    code = "SESSION_NOT_FOUND"
     status = 404
     sentence = "The session does not exist or has ended."
     hint = "Start a new one with initialize."
@@ -112,7 +103,6 @@ class TooManyOpen(HttpError):
 
     what: str
     limit: int
-    code = "TOO_MANY_OPEN"
     rpc_code = -32603
     status = 503
     sentence = "The limit of {limit:,} {what} is reached; try again later."
@@ -120,7 +110,6 @@ class TooManyOpen(HttpError):
 
 
 class ServerLeaving(HttpError):
-    code = "SERVER_LEAVING"
     rpc_code = -32603
     status = 503
     sentence = "The server is shutting down."

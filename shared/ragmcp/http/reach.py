@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from enum import IntEnum
 from socket import SOCK_STREAM
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import anyio
 import httpcore2  # a part of httpx2
@@ -66,7 +66,6 @@ class AddressRefused(RagMcpError):
     target: str
     address: str
     place: str
-    code: ClassVar[str] = "ADDRESS_REFUSED"
     sentence = (
         "The server at {server} leads to {target} ({address}), which is {place}. "
         "The server itself is not there, so nothing was sent."

@@ -17,7 +17,6 @@ class Unauthorized(HttpError):
     reason: str
     # Where the resource metadata says who gives tokens (RFC 9728); "" if there is no such metadata.
     metadata: str = ""
-    code = "UNAUTHORIZED"
     status = 401
     sentence = "This server requires its token: {reason}."
     hint = "Send the server's token as `Authorization: Bearer …`."
@@ -33,7 +32,6 @@ class InsufficientScope(HttpError):
     what: str
     scope: str
     metadata: str = ""
-    code = "INSUFFICIENT_SCOPE"
     status = 403
     sentence = "This token may not use {what}, which needs the right {scope!r}."
     hint = "Ask for a token with that right."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ragmcp.errors import RagMcpError
 
 
@@ -13,7 +11,6 @@ class AuthorizationFailed(RagMcpError):
     url: str
     reason: str
     hint: str = ""
-    code: ClassVar[str] = "AUTHORIZATION_FAILED"
     sentence = "Access to {url} was not granted: {reason}."
 
 
@@ -22,5 +19,4 @@ class LoginRequired(RagMcpError):
 
     url: str
     hint: str = ""
-    code: ClassVar[str] = "LOGIN_REQUIRED"
     sentence = "The server at {url} wants you to log in."

@@ -42,6 +42,7 @@ _IMPORT = "import_documents"
 class UnknownToolset(SettingsError):
     name: str
     known: Sequence[str]
+    code = "SETTINGS_INVALID"
     sentence = "There is no toolset {name!r}."
     hint = "memory.toolsets may name: {known}."
 
