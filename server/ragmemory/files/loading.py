@@ -223,9 +223,9 @@ class Loading:
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
             if isinstance(content, FileText):
-                if content.is_own_export and not file.named:
-                    return refused(Refusal(file.path, OWN_EXPORT, failed=False))
-                return await self._inject(file, content)
+                if file.named or not content.is_own_export:
+                    return await self._inject(file, content)
+                content = NoText(OWN_EXPORT)
             return await self._refuse(file, content)
         except RagMemoryError as error:
             if error.code in FATAL:

@@ -163,7 +163,7 @@ def find_files(
     `image_refusal` is why images in a folder are refused, a thousand photos perhaps; "": they are not.
     """
     found = FoundFiles()
-    seen: set[Path] = set()
+    seen: dict[Path, int] = {}  # places in `found.files`
     for word in paths:
         if not os.fspath(word):
             found.refusals.append(Refusal(None, MISSING))
@@ -197,8 +197,10 @@ def find_files(
             if isinstance(item, Refusal):
                 found.refusals.append(item)
             elif item.path not in seen:
-                seen.add(item.path)
+                seen[item.path] = len(found.files)
                 found.files.append(item)
+            elif item.named:  # It is in a folder that was walked before.
+                found.files[seen[item.path]] = item
     return found
 
 

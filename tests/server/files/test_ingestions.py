@@ -590,13 +590,23 @@ async def test_an_exported_conversation_is_skipped_in_a_folder_and_read_if_it_is
     talk = "# What is tea?\n\n## What is tea?\n\nTea is a drink. [1]\n"
     own = write(folder / "talk.md", f"{talk}\n<!-- exported by ragchat -->\n")
     write(folder / "other.md", talk)
+    session = (
+        '{"session_id":"a","title":"Tea","created_at":"","turns":[{"answer":"> Tea.\\n"}],"notebook":""}'
+    )
+    write(folder / "talk.json", session)
     write(folder / "talk.html", "<h1>Tea</h1><p>It is a drink.</p>\n<!-- exported by ragchat -->\n")
     skipped = ("skipped", "is an exported conversation with ragchat, and is read only if you name it")
     async with memory_in(tmp_path) as memory:
         found = await reasons(memory, folder)
-        assert found.pop("talk.md") == found.pop("talk.html") == skipped
+        assert found.pop("talk.md") == found.pop("talk.html") == found.pop("talk.json") == skipped
         assert found == dict.fromkeys(("0.txt", "other.md"), ("added", ""))
         assert await reasons(memory, own) == {"talk.md": ("added", "")}
+        assert await reasons(memory, folder, own) == dict.fromkeys(
+            ("0.txt", "other.md", "talk.md"), ("unchanged", "")
+        ) | dict.fromkeys(("talk.html", "talk.json"), skipped)
+        # A text of the user's that was replaced by an export leaves memory.
+        write(folder / "other.md", f"{talk}\n<!-- exported by ragchat -->\n", OLD + 5)
+        assert (await reasons(memory, folder))["other.md"] == ("removed", skipped[1])
 
 
 async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:

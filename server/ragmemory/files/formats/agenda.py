@@ -10,7 +10,9 @@ from quopri import decodestring
 from typing import NamedTuple
 
 from ragcommon.files.decoding import decode, decode_as
+from ragcommon.text.rules import FENCE
 from ragmemory.files.formats.file_text import (
+    INDENTED,
     FileText,
     TextBuilder,
     TooMuchText,
@@ -25,7 +27,7 @@ ENTRIES = frozenset(("VEVENT", "VTODO", "VJOURNAL", "VCARD"))
 FOLDED = re.compile(r"\r?\n[ \t]")
 QUOTED = "QUOTED-PRINTABLE"
 LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"\n]*\"|[^\":\n])*)?):(.*)")
-PARAMETER = re.compile(r";([\w-]+)=(\"[^\"]*\"|[^;]*)")
+PARAMETER = re.compile(r";([\w-]+)(?:=(\"[^\"]*\"|[^;]*))?")
 ESCAPED = re.compile(r"\\([\\;,nN])")
 DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?).*)?")
 # What is shown of an entry, and how it is called.
@@ -37,6 +39,7 @@ NAMES = {
     **{"RELATED": "Related", "URL": "URL", "CATEGORIES": "Tags", "NOTE": "Note"},
 }
 DATES = frozenset(("DTSTART", "DTEND", "DUE", "COMPLETED", "BDAY", "ANNIVERSARY"))
+NO_KINDS = frozenset(("", "pref", "internet", "voice", "x-internet", "quoted-printable"))
 PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
 
 
@@ -74,15 +77,24 @@ def _entries(text: str) -> Iterator[Sequence[Property]]:
             if opened and opened.pop() in ENTRIES:
                 yield entry
         elif opened and opened[-1] in ENTRIES:
-            stated = {key.upper(): one.strip('"') for key, one in PARAMETER.findall(found[2])}
+            stated = _parameters(found[2])
             is_quoted = QUOTED in found[2].upper()
             entry.append(Property(name, stated, _unquoted(value, stated) if is_quoted else value))
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """The parameters of a property. Its types may be stated one by one, in old contacts without "TYPE="."""
+    stated: dict[str, str] = {}
+    for key, value in PARAMETER.findall(text):
+        name, one = (key.upper(), value.strip('"')) if value else ("TYPE", key)
+        stated[name] = f"{stated[name]},{one}" if name in stated else one
+    return stated
 
 
 def _lines(text: str) -> Iterator[str]:
     """The lines; those of older contacts go on after a "=" at the end."""
     parts: list[str] = []
-    for line in text.splitlines():
+    for line in re.split(r"\r\n?|\n", text):
         parts.append(line)
         if not (line.endswith("=") and QUOTED in parts[0].partition(":")[0].upper()):
             yield "".join(part.removesuffix("=") for part in parts[:-1]) + line
@@ -110,7 +122,10 @@ def _parts(entry: Sequence[Property]) -> Iterator[str]:
         facts.pop("Until", None)
     yield "\n".join(f"{label}: {', '.join(dict.fromkeys(found))}" for label, found in facts.items())
     description = clean(values.get("DESCRIPTION", ""))
-    yield "\n".join(not_a_heading(line) for line in description.splitlines())
+    # A fence that is not closed would take in the entries below.
+    yield "\n".join(
+        INDENTED + line if FENCE.match(line) else not_a_heading(line) for line in description.split("\n")
+    )
 
 
 def _name(entry: Sequence[Property]) -> str:
@@ -122,7 +137,7 @@ def _name(entry: Sequence[Property]) -> str:
 def _kind(one: Property) -> str:
     """The kinds of a phone number or address: "home", "work" …"""
     kinds = one.parameters.get("TYPE", "").lower().split(",")
-    return ", ".join(kind for kind in kinds if kind not in ("", "pref", "internet", "voice", "x-internet"))
+    return ", ".join(kind for kind in kinds if kind not in NO_KINDS)
 
 
 def _shown(one: Property) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.decoding import decode
@@ -43,6 +44,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str)
 # One value a line.
 LINES = frozenset((".jsonl", ".ndjson"))
+# What a conversation that ragchat exported has besides its turns.
+OWN_EXPORT = {"session_id", "title", "created_at", "notebook"}
 # Notes of Obsidian, which are prose with or without escapes.
 CANVAS = ".canvas"
 # Where a note is on the canvas, how it looks, and what joins it.
@@ -99,7 +102,8 @@ def read(path: Path, data: bytes) -> FileText:
             if len(section) > MAX_GROWTH * max(len(raw), MAX_LINE):
                 section = bytes(raw).decode()
             builder.add(section, f"record {number}")
-        return builder.build(_name(outer)[1] or path.name, decoded.note)
+        built = builder.build(_name(outer)[1] or path.name, decoded.note)
+        return replace(built, is_own_export=outer.keys() >= OWN_EXPORT)
     except (*DECODE_ERRORS, ValueError, TooMuchText):
         return FileText(decoded.text, path.name, decoded.note)
 

@@ -93,7 +93,7 @@ def test_contacts_are_read_also_of_old_phones_and_without_their_pictures() -> No
         "# Viktor Kessler\n\nOrganization: Kessler & Sohn, Workshop\nPhone (cell): +49 30 5550199\n"
         "E-mail (work): info@kessler.example\nAddress (home): Gneisenaustr. 5, Berlin, 10961, Germany\n"
         "Birthday: 1970-01-02\nNote: plumber, only mornings\n\n"
-        "# Jörg Müller\n\nPhone: 0170 1\n"
+        "# Jörg Müller\n\nPhone (cell): 0170 1\n"
     )
 
 
@@ -128,3 +128,17 @@ def test_odd_lines_are_read_in_linear_time(line: str) -> None:
     started = time.monotonic()
     read(Path("a.vcf"), f"BEGIN:VCARD\n{line}\nNOTE:{line}\nEND:VCARD\n".encode())
     assert time.monotonic() - started < 5
+
+
+def test_the_kinds_of_a_number_may_be_stated_one_by_one() -> None:
+    card = (
+        "BEGIN:VCARD\nFN:Ada\nTEL;type=CELL;type=VOICE;type=pref:1\nTEL;WORK;QUOTED-PRINTABLE:2\nEND:VCARD\n"
+    )
+    assert "Phone (cell): 1\nPhone (work): 2\n" in read(Path("a.vcf"), card.encode()).text
+
+
+def test_separators_and_fences_in_a_description_belong_to_it() -> None:
+    entry = "BEGIN:VEVENT\nSUMMARY:{}\nDESCRIPTION:{}\nEND:VEVENT\n"
+    events = entry.format("One", "a\u2028b\x85c\\n```") + entry.format("Two", "d")
+    text = read(Path("a.ics"), f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n".encode()).text
+    assert all(part in text for part in ("a\nb", "c", "\n    ```", "# Two\n\nd\n"))
