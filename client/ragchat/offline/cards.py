@@ -39,6 +39,8 @@ W_EARLY = 0.3  # the best piece is in the first half, so that what follows is vi
 W_RANK = 0.3  # divided by the rank of the passage in memory's order
 # The share of the window size that is filled before neighbours are added.
 CORE = 0.85
+# The share of its score that a header of a mail has: the body answers more often.
+MAIL = 0.9
 # The minimum score of a card relative to the best one to be shown at once.
 MIN_SHARE = 0.6
 # A card repeats an earlier one if it shares more than this part of its terms.
@@ -129,27 +131,26 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
 # A passage whose best window turns out too long is searched again for a shorter one.
 @lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
-    """How likely each piece is the answer, also by the headings or the question above it, which have 0."""
-    scores, above, was_title = list[float](), list[Piece](), False
+    """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
+    scores, above, was_title, hit = list[float](), list[Piece](), False, evidence.hit
     for place, piece in enumerate(evidence.pieces):
-        text = evidence.hit.full_text[piece.start : piece.end].rstrip()
+        text = hit.full_text[piece.start : piece.end].rstrip()
+        is_mail = bool(hit.places) and _MAIL.match(f"{hit.places[0][1]}\n{text}") is not None
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
-        if is_title:
-            above = [*above, piece] if was_title else [piece]
-        was_title = is_title
+        above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
+        was_title = is_title or is_mail
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
         own += W_NUMBER * (evidence.question.asks_number and any(map(str.isdigit, text)))
-        scores.append(0.0 if is_title else evidence.late([piece, *above]) + own)
+        scores.append(0.0 if is_title else (MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
-    """Whether a piece is the header of a table, the line below it, a header of a mail, or its salutation."""
+    """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
     hit = evidence.hit
     lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
     is_first = place == 0 and hit.start_line == 1 and hit.is_csv
-    is_mail = bool(hit.places) and _MAIL.match(f"{hit.places[0][1]}\n{lines[0]}") is not None
-    return is_mail or is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
+    return is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:

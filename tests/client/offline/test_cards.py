@@ -409,6 +409,7 @@ async def test_messages_slides_and_records_that_follow_one_another_are_cards_of_
 MAIL = """\
 From: Anna Lind <anna@example.org>
 To: me@example.org
+Cc: Zora Klein <zora@example.org>
 Date: Thu, 14 Mar 2024 21:10:00 +0100
 Subject: The boiler
 
@@ -419,12 +420,14 @@ it hums because of a worn bearing of the pump, which costs 189 euros.
 
 
 @pytest.mark.parametrize("first", ["headers", "message 3"])
-async def test_the_headers_of_a_mail_name_its_text_and_are_not_the_answer(first: str) -> None:
-    places = [(1, first), (6, "¶ 1"), (8, "¶ 2")]
-    mail = replace(place(MAIL), places=places, end_line=8)
+async def test_the_headers_of_a_mail_name_its_text_and_rarely_are_the_answer(first: str) -> None:
+    places = [(1, first), (7, "¶ 1"), (9, "¶ 2")]
+    mail = replace(place(MAIL), places=places, end_line=9)
     [card], [citation] = await cards_for("What did Anna Lind write about the boiler?", mail)
     assert card.text.startswith("From: Anna Lind")
     assert (card.location, citation.quote) == ("a.md ¶ 2", MAIL.splitlines()[-1])
+    _, [citation] = await cards_for("Who is in Cc?", mail)
+    assert citation.quote == "Cc: Zora Klein <zora@example.org>"
     # In a note, such a line is a fact of its own.
     _, [citation] = await cards_for("From whom is the letter?", hit("From: Anna Lind\nPages: 2"))
     assert citation.quote == "From: Anna Lind"
