@@ -123,7 +123,10 @@ def test_dates_that_are_none_are_shown_as_they_are() -> None:
     "line",
     [
         *("QUOTED-PRINTABLE" * 20_000, "A" + ";" * 300_000, "=\n" * 150_000, "\\" * 300_000),
-        *("X;QUOTED-PRINTABLE" + "a" * 100_000 + "=\n" + "=\n" * 100_000, "BEGIN:VEVENT\n" * 30_000),
+        *(
+            "X;QUOTED-PRINTABLE" + "a" * 100_000 + "=\n" + "=\n" * 100_000,
+            "BEGIN:X\n" * 100_000 + "END:Y\n" * 100_000,
+        ),
     ],
 )
 def test_odd_lines_are_read_in_linear_time(line: str) -> None:
@@ -145,7 +148,7 @@ def test_components_that_are_nested_or_not_ended_lose_no_entry() -> None:
         assert sorted(headings(f"BEGIN:VCALENDAR\n{text}END:VCALENDAR\n")) == ["# One", "# Two"]
     agent = "BEGIN:VCARD\nFN:Boss\nAGENT:\nBEGIN:VCARD\nFN:Helper\nEND:VCARD\nTEL:1\nEND:VCARD\n"
     assert sorted(headings(agent)) == ["# Boss", "# Helper"]
-    assert len(headings(one + "BEGIN:VEVENT\n" * 1000 + "END:VEVENT\n" * 1001)) == 1
+    assert len(headings("BEGIN:VCALENDAR\n" + one + "BEGIN:VEVENT\n" * 1000 + "END:VEVENT\n" * 1001)) == 1
 
 
 def fact(line: str) -> str:
