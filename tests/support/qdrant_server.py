@@ -52,6 +52,7 @@ class Collection:
         from qdrant_edge import EdgeShard
 
         folder.mkdir()
+        self.settings = settings
         self.shard: EdgeShard = EdgeShard.create(str(folder), _config(settings))
         self._lock = threading.Lock()
         self._written = 0

@@ -134,7 +134,8 @@ async def _document(
 def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
     folders = len(re.findall(r"[^/]*\w[^/]*", name))
     file = "/".join(PurePosixPath(unquote(urlsplit(one.uri).path)).parts[-folders:])
-    titles = one.title, one.title.partition(":")[0], bare(one.title)  # "Lecture 2: Estimation", "The Road"
+    title = bare(one.title)  # "The Road"
+    titles = one.title, title, title.partition(":")[0]  # "Lecture 2: Estimation"
     return any(is_name(name, other) for other in (*titles, file, file.rpartition(".")[0], one.uri))
 
 

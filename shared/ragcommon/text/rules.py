@@ -21,9 +21,10 @@ MARKS = (
 # Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
 PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 
-# Markdown's lines: a fence of code, the item of a list, the row of a table.
 # Ends exported conversations. Memory does not take them from folders: old answers would become sources.
 EXPORT_MARK = "<!-- exported by ragchat -->"
+
+# Markdown's lines: a fence of code, the item of a list, the row of a table.
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 # Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".

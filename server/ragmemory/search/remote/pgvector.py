@@ -15,7 +15,7 @@ import numpy as np
 
 from ragmemory.errors import DatabaseUnavailable, IndexUnavailable, MemoryDamaged
 from ragmemory.search.remote.vector_store import EDGES, EF_CONSTRUCTION, EF_SEARCH, Held, nothing
-from ragmemory.stores.postgres.connection import READ_SECONDS, WRITE_SECONDS
+from ragmemory.stores.postgres.connection import READ_SECONDS
 
 if TYPE_CHECKING:
     from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought, SoughtTerm, StoredChunk
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ragmemory.types.changes import Checkpoint
 
 _SEARCH = {"hnsw.ef_search": str(EF_SEARCH), "hnsw.iterative_scan": "relaxed_order"}
+# The graph of ten million chunks takes five hours.
+GRAPH_SECONDS = 86_400
 # PostgreSQL overestimates how many chunks contain rare terms, and would read all until it has enough.
 _BY_WORDS = {"enable_seqscan": "off"}
 # Chunks that are ranked by their words. Each takes about 10 µs.
@@ -101,7 +103,7 @@ class PgVector:
         # Faster for all vectors at once than one by one. Not in a `transaction`, whose end the program would
         # wait for when it stops.
         schema = await self._extension()
-        async with self._engine.session({}, WRITE_SECONDS) as connection:
+        async with self._engine.session({}, GRAPH_SECONDS) as connection:
             await connection.execute(
                 "CREATE INDEX IF NOT EXISTS remote_chunks_vectors ON remote_chunks"
                 f" USING hnsw (vector {schema}.halfvec_ip_ops)"

@@ -65,9 +65,15 @@ def connect(settings: IndexSettings, key: str) -> AsyncQdrantClient:
     except ImportError as error:
         reason = "qdrant-client is not installed"
         raise IndexUnavailable(settings.url, reason, "Try: pip install 'ragchat[qdrant]'") from error
-    seconds = max(1, round(settings.timeout_seconds))
     # It would ask for the server's version at once.
-    return AsyncQdrantClient(settings.url, api_key=key or None, timeout=seconds, check_compatibility=False)
+    return AsyncQdrantClient(
+        settings.url, api_key=key or None, timeout=_seconds(settings), check_compatibility=False
+    )
+
+
+def _seconds(settings: IndexSettings) -> int:
+    """Qdrant takes whole seconds only."""
+    return max(1, round(settings.timeout_seconds))
 
 
 class Qdrant:
@@ -105,15 +111,17 @@ class Qdrant:
         """The client; its errors are mapped."""
         opened = await self._open()
         from httpx import TimeoutException
+        from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
-        url, seconds = self._settings.url, self._settings.timeout_seconds
         try:
             yield opened
-        except (ApiException, OSError) as error:
+        # ValueError: an answer that is not JSON, such as the page of a proxy.
+        except (ApiException, QdrantException, ValueError, OSError) as error:
+            reason = first_line(error)
             if isinstance(error, ResponseHandlingException) and isinstance(error.source, TimeoutException):
-                raise IndexUnavailable(url, f"it did not answer within {seconds:g} s") from error
-            raise IndexUnavailable(url, first_line(error)) from error
+                reason = f"it did not answer within {_seconds(self._settings)} s"
+            raise IndexUnavailable(self._settings.url, reason) from error
 
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         async with self._client() as client:

@@ -19,8 +19,10 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
+from starlette.responses import HTMLResponse
 
 from ragcommon.contract.search import Hit
+from ragmcp.http.exchange import Receive, Scope, Send
 from ragmemory.errors import IndexUnavailable
 from ragmemory.search.remote import remote_index
 from ragmemory.search.remote.qdrant import Qdrant
@@ -29,6 +31,7 @@ from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
 from ragmemory.service import MemoryService
 from ragmemory.stores import leases
 from ragmemory.stores.postgres.connection import numbered
+from tests.support.http_server import served
 from tests.support.memories import (
     FOX,
     LONG,
@@ -40,6 +43,7 @@ from tests.support.memories import (
     service_for,
     uris,
 )
+from tests.support.qdrant_server import Collections, application
 from tests.support.remote import catch_up, qdrant_url
 from tests.support.remote import remote_index as index_of
 
@@ -333,17 +337,41 @@ async def test_a_qdrant_that_is_away_costs_the_vectors_not_the_answer(tmp_path: 
             )
 
 
-@pytest.mark.parametrize("kind", ["qdrant"])
-@pytest.mark.parametrize("settings", [{"quantization": "int8"}, {"on_disk": True}])
-async def test_vectors_that_are_quantized_or_on_a_disk_are_found_alike(
-    tmp_path: Path, index_url: str, settings: dict[str, Any]
-) -> None:
-    flags = {f"index__{name}": value for name, value in settings.items()}
-    async with service_for(tmp_path, index=index_url, **flags) as memory, service_for(tmp_path) as other:
+async def test_vectors_that_are_quantized_and_on_a_disk_are_found_alike(tmp_path: Path) -> None:
+    collections = Collections(tmp_path)
+    flags: dict[str, Any] = {"index__quantization": "int8", "index__on_disk": True}
+    async with AsyncExitStack() as stack:
+        stack.callback(collections.close)
+        url = await stack.enter_async_context(served(application(collections)))
+        memory = await stack.enter_async_context(service_for(tmp_path, index=url, **flags))
+        other = await stack.enter_async_context(service_for(tmp_path))
         for number in range(24):
             await put(memory, f"Animal{number % 5} jumps over word{number}.", uri=f"file:///{number}")
         await catch_up(memory)
         assert_alike(await answers(memory), await answers(other))
+        [collection] = collections.named.values()
+        vectors = collection.settings["vectors"]["meaning"]
+        assert vectors["quantization_config"]["scalar"] == {"type": "int8", "always_ram": True}
+        assert vectors["on_disk"]
+        assert collection.settings["sparse_vectors"]["words"]["index"]["on_disk"]
+
+
+@pytest.mark.parametrize("status", [200, 429])
+async def test_a_proxy_that_answers_for_a_qdrant_costs_the_vectors_not_the_answer(
+    tmp_path: Path, status: int
+) -> None:
+    async def proxy(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {"retry-after": "5"}
+        await HTMLResponse("<h1>Please sign in</h1>", status, headers)(scope, receive, send)
+
+    async with AsyncExitStack() as stack:
+        memory = await stack.enter_async_context(
+            service_for(tmp_path, index=await stack.enter_async_context(served(proxy)))
+        )
+        await put(memory, FOX, uri="fox")
+        with pytest.raises(IndexUnavailable):
+            await catch_up(memory)
+        assert await uris(memory, "fox") == ["fox"]
 
 
 async def test_a_qdrant_that_does_not_answer_in_time_is_named_with_the_seconds(tmp_path: Path) -> None:
