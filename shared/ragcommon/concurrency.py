@@ -28,7 +28,10 @@ async def gathered(function: Callable[[T], Awaitable[R]], items: Iterable[T]) ->
 
 
 async def first_of(*functions: Callable[[], Awaitable[R]]) -> R:
-    """The result of the function that ends first; the others are cancelled."""
+    """The result of the function that ends first; the others are cancelled.
+
+    Raises ExceptionGroup with the error of a function, unless another one has ended before.
+    """
     results: list[R] = []
 
     async def add(function: Callable[[], Awaitable[R]]) -> None:

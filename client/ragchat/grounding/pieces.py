@@ -18,7 +18,7 @@ FULL = 0.8
 # another mark, a key, or the first word again; in both lines a date or time at the beginning.
 _NO_PROSE = re.compile(
     r"\S {4,}\S|\S\t|[{}=<>|\\]|(?:[,;]\S.*){3}|[:;]\n|\n\s*\n|\n\s*+(?![\"'“„«(\[]?[^\W_])"
-    r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 |^\W*\d+[-./:]\d.*\n\W*\d+[-./:]\d"
+    r"|\n\s*[\w ]{1,25}: |^\s*(\S+) .*\n\s*\1 |^\W*\d+(?:[-./]\d+[-./]|:)\d.*\n\W*\d+[-./:]\d"
 )
 
 # A sentence ends at a full stop before white space and a capital, and at any full-width stop.

@@ -70,7 +70,7 @@ def _check(path: str, value: Any, depth: int) -> None:
                     raise BadArgument(path, f"has the key {key!r}, which is not a string")
                 _check_text(path, key, "has a key that ")
                 _check(f"{path}.{key}", item, depth + 1)
-        case list():
+        case list() | tuple():
             for index, item in enumerate(value):
                 _check(f"{path}[{index}]", item, depth + 1)
 

@@ -166,13 +166,12 @@ def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -
     first, *parameters = signature.parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
         raise errors.BadFunction(name, "its first parameter is not the call")
-    # In a method `self` comes first, and the call second.
-    if hints.get(first.name, Call) is not Call or Call in [hints.get(one.name) for one in parameters]:
+    if hints.get(first.name, Call) not in (Call, Any):
         raise errors.BadFunction(name, f"its first parameter, {first.name}, is not the call")
     members: list[tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise errors.BadFunction(name, f"its parameter {parameter} cannot be given by name")
+            raise errors.BadFunction(name, f"its parameter {parameter.name} cannot be given by name")
         if parameter.name not in hints:
             raise errors.BadFunction(name, f"its argument {parameter.name} has no type hint")
         default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default

@@ -352,8 +352,8 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
 
     cases: list[tuple[Any, str]] = [
         (without_call, "its first parameter, a, is not the call"),
-        (many, r"parameter \*a: .*cannot be given by name"),
-        (any_name, r"parameter \*\*a: .*cannot be given by name"),
+        (many, "its parameter a cannot be given by name"),
+        (any_name, "its parameter a cannot be given by name"),
         (
             foreign,
             "foreign cannot be a tool: its type hints have no JSON form: type .*Path.* is not supported",
@@ -361,7 +361,7 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
         (ambiguous, "its type hints have no JSON form: If a type union contains multiple"),
         (undefined, "its type hints have no JSON form: name 'Nowhere' is not defined"),
         (opaque, "its type hints have no JSON form: type .*Path.* is not supported"),
-        (Things.method, "method cannot be a tool: its first parameter, self, is not the call"),
+        (Things.method, "method cannot be a tool: its type hints have no JSON form"),
         (Things(), "Things object .* cannot be a tool: it is not an async function"),
         (partial(find.function, top_k=3), r"partial\(.*\) cannot be a tool: it is not an async function"),
         (undocumented, "docstring"),

@@ -188,8 +188,9 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     marked = [place for place, row in enumerate(rows) if row.is_best] or [0]
     # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
-    # Of a long part, the row with most words of the question is best.
-    best = marked[0] if len(marked) <= shown else max(marked, key=lambda place: _matches(rows[place]))
+    # In a long part, the row with most words of the question is best.
+    is_long = len(marked) > shown - shown // 3
+    best = max(marked, key=lambda place: _matches(rows[place])) if is_long else marked[0]
     first = max(0, min(best - shown // 3, len(rows) - shown))
     if header := [row for row in rows[:first] if row.is_header][: room // 3]:
         shown = max(1, shown - len(header))

@@ -113,7 +113,7 @@ def bold(file: PyteFile) -> str:
 
 
 @pytest.mark.parametrize("columns", [44, 80])
-def test_of_a_long_part_without_a_full_stop_the_words_of_the_question_are_on_the_screen(columns: int) -> None:
+def test_a_long_part_without_full_stops_shows_the_words_of_the_question(columns: int) -> None:
     text = f"{'and so we walked on ' * 90}to the mushroom spot behind the chapel {'and on ' * 200}"
     _, lines, _ = shown(card(text, text), question="Where is the mushroom spot?", columns=columns)
     assert "mushroom spot behind the chapel" in " ".join(" ".join(lines).split())

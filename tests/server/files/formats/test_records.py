@@ -184,7 +184,7 @@ def test_many_short_values_with_long_keys_stay_as_they_are() -> None:
     assert json.dumps(value[0]) in text_of(value)
 
 
-def test_of_a_canvas_what_is_said_is_read_and_not_where_it_is() -> None:
+def test_a_canvas_is_read_without_positions_and_colours() -> None:
     looks = {"id": "a", "x": 0, "y": -120, "width": 250, "height": 60, "color": "4"}
     nodes = [
         {"type": "text", "text": "Packing\n1. Books", **looks},
