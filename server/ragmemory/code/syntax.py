@@ -150,7 +150,7 @@ class Code:
         stack: list[Definition] = []
         above: _Above | None = None
         for node in self._nodes:
-            if node.type in _LEADING or node.type in _WRAPPERS:
+            if node.type in _LEADING or node.type in _WRAPPERS or self._only_names_again(node):
                 above = _above(self.data, above, node)
                 continue
             while stack and stack[-1].end < node.end_byte:
@@ -161,6 +161,18 @@ class Code:
                 stack.append(definition)
                 above = None
         return found
+
+    def _only_names_again(self, node: Node) -> bool:
+        """Whether it is a `typedef struct store {…} store` in C, which defines nothing but the struct."""
+        inner = node.child_by_field_name("type") if node.type == "type_definition" else None
+        alias, name = (one and _name_node(one) for one in (node, inner))
+        return (
+            alias is not None
+            and name is not None
+            and inner is not None
+            and _kind_of(inner, in_function=False) == "class"
+            and self.text_of(alias) == self.text_of(name)
+        )
 
     def _definition(self, node: Node, outer: Definition | None, above: _Above | None) -> Definition | None:
         in_function = outer is not None and (outer.in_function or outer.kind == "function")
@@ -205,7 +217,7 @@ class _Above(Struct, frozen=True):
 
 
 def _above(data: bytes, above: _Above | None, node: Node) -> _Above | None:
-    wrapped = node.end_byte if node.type in _WRAPPERS else 0
+    wrapped = 0 if node.type in _LEADING else node.end_byte
     end = node.start_byte if wrapped else node.end_byte
     if above is not None and above.reaches(data, node.start_byte):
         return _Above(above.start, end, max(wrapped, above.wrapped))

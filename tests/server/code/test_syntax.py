@@ -113,6 +113,15 @@ def test_deep_nesting_and_endless_lines_end(text: str, monkeypatch: pytest.Monke
         assert time.thread_time() - began < 3
 
 
+def test_a_struct_and_its_alias_of_the_same_name_are_one_definition() -> None:
+    skip_without_grammar("a.c")
+    text = (
+        "/* What is stored. */\ntypedef struct store\n{\n    int size;\n} store;\n\n"
+        "typedef struct node { int n; } Node;\ntypedef struct other other;\n"
+    )
+    assert lines("a.c", text) == {"store": (1, 5), "Node": (7, 7), "Node.node": (7, 7), "other": (8, 8)}
+
+
 def test_without_its_grammar_a_language_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     go = language_of("a.go")
     assert go is not None
