@@ -13,9 +13,14 @@ from ragcommon.text.places import Place, within
 from ragcommon.text.rules import is_row
 
 CODE = re.compile(
-    r".*\.(?:toml|ini|cfg|conf|env|ya?ml|json|py|sh|bash|jsx?|tsx?|c|h|[ch]pp|cs|java|kt|go|rs|rb|php|pl|lua|sql|r"
-    r"|swift|scala|css|xml|log)",
+    r".*\.(?:toml|ini|cfg|conf|env|ya?ml|jsonc?|py|sh|bash|zsh|fish|ps1|bat|[cm]?[jt]s|[jt]sx|c|h|[ch]h|cc|[ch]pp|cs"
+    r"|java|kts?|go|rs|rb|php|pl|lua|sql|r|jl|ex|exs|swift|scala|dart|css|s[ac]ss|less|xml|log|proto|graphql|gradle"
+    r"|groovy|properties|tf|hcl|nix|cmake|mk|j2|jinja2?|vue|svelte|diff|patch|dockerfile)"
+    r"|(?:.*/)?(?:(?:Docker|Container|Make|GNUmake|Jenkins|Vagrant|Proc|Rake|Gem|Just)file(?:\.[\w-]+)?|CMakeLists\.txt)",
     re.IGNORECASE,
+)
+_TESTS = re.compile(
+    r".*/(?:tests?|__tests__|spec)/.*|.*/(?:test_[^/]*|[^/]*[._-](?:tests?|spec))\.\w+", re.IGNORECASE
 )
 RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 
@@ -68,6 +73,11 @@ class Hit(Struct, frozen=True):
     def is_code(self) -> bool:
         """Whether it is code, settings or a log, by the suffix of its file."""
         return CODE.fullmatch(self.format_uri) is not None
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is code that tests other code, by its name or folder."""
+        return self.is_code and _TESTS.fullmatch(self.format_uri) is not None
 
     @property
     def is_csv(self) -> bool:

@@ -18,7 +18,7 @@ from ragchat.memory.client import REPEATABLE
 from ragcommon.contract import documents, files, history, maintenance
 from ragcommon.contract.code import TracePage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
-from ragcommon.contract.search import Comparison, QueryResult
+from ragcommon.contract.search import Comparison, Hit, QueryResult
 from ragmemory import errors
 from ragmemory.mcp.toolsets import make_tools
 
@@ -123,3 +123,27 @@ def test_all_the_chat_reads_is_asked_for_again_when_the_server_died_over_it() ->
     called: set[str] = set().union(*TOOLS_BY_TOOLSET.values())
     tools = [tool.info for tool in make_tools(no_memory, list(TOOLS_BY_TOOLSET)) if tool.name in called]
     assert {tool.name for tool in tools if tool.annotations and tool.annotations.read_only_hint} <= REPEATABLE
+
+
+@pytest.mark.parametrize(
+    ("name", "is_code", "is_test"),
+    [
+        ("src/store.py", True, False),
+        ("tests/store.py", True, True),
+        ("src/store_test.go", True, True),
+        ("src/store.spec.ts", True, True),
+        ("src/contest.py", True, False),
+        ("test_plan.md", False, False),
+        ("Dockerfile", True, False),
+        ("Dockerfile.dev", True, False),
+        ("Makefile", True, False),
+        ("CMakeLists.txt", True, False),
+        ("api.proto", True, False),
+        ("index.mjs", True, False),
+        ("notes.txt", False, False),
+        ("my makefile notes.md", False, False),
+    ],
+)
+def test_code_and_its_tests_are_known_by_their_names(name: str, is_code: bool, is_test: bool) -> None:
+    found = Hit(1, 0.9, 1, "d", f"file:///src/app/{name}", name, "", 1, 1, "x", metadata={}, written_by="")
+    assert (found.is_code, found.is_test) == (is_code, is_test)
