@@ -43,8 +43,10 @@ async def answer_offline(
     """Answer from memory, which is searched again only if no passage has the words of the question."""
     grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
     judged, evidence = grounding.judgement, grounding.evidence
-    if found := await view_of(grounding.question.text, grounding, retrieval, memory, limits):
-        return found
+    # "Summarise" is the word of a command, also where documents have only "summaries".
+    for wording in dict.fromkeys((grounding.question.text, question)):
+        if found := await view_of(wording, grounding, retrieval, memory, limits):
+            return found
     windows: Sequence[Window] = []
     similarity = 0.0
     if evidence and max(one.coverage(one.pieces, grounding.question.judged) for one in evidence) < WEAK:

@@ -166,3 +166,8 @@ async def test_of_very_many_headings_it_says_how_to_see_the_others(memory: Memor
     await memory.inject(parts, {"uri": "file:///notes/parts.md"})
     answer = await ask("Summarise parts.md", memory)
     assert answer.text.endswith(f"{MAX_POINTS} of {MAX_POINTS + 1} shown: the source of [1] has them all.")
+
+
+async def test_the_word_of_a_command_is_not_corrected_to_one_of_the_documents(memory: MemoryClient) -> None:
+    await memory.inject("The summaries are in the barn.", {"uri": "file:///notes/barn.md"})
+    assert (await ask("summarise wren.md", memory)).text.startswith("- **The boat**: She is kept")
