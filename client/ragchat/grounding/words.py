@@ -75,7 +75,8 @@ def content_words(text: str) -> list[str]:
     A word in capitals within other words is a name: NAS is not the Portuguese "nas".
     """
     written = _WORD.findall(without_elisions(text))
-    function_words, has_capitals = _function_words(map(_plain, written)), text.upper() != text
+    languages, has_capitals = _languages(map(_plain, written)), text.upper() != text
+    function_words = frozenset[str]().union(*map(_LANGUAGES.__getitem__, languages))
     found: list[str] = []
     for word in written:
         if _UNSPACED_RUN.fullmatch(word):
@@ -102,10 +103,6 @@ def without_elisions(text: str) -> str:
 
 def _plain(word: str) -> str:
     return word.lower().replace("’", "'")
-
-
-def _function_words(plain: Iterable[str]) -> frozenset[str]:
-    return frozenset[str]().union(*map(_LANGUAGES.__getitem__, _languages(plain)))
 
 
 def _languages(plain: Iterable[str]) -> list[str]:

@@ -36,6 +36,7 @@ W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
 W_NUMBER = 0.3  # a digit in the piece, if the question asks for a number
 W_COVERAGE = 0.3  # coverage of the question's words
 W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
+W_TEST = 0.3  # subtracted from tests of code, if the question is not about tests
 W_RANK = 0.3  # divided by the rank of the passage in memory's order
 # The share of the window size that is filled before neighbours are added.
 CORE = 0.85
@@ -103,11 +104,12 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
 
     `within` are the places of the pieces to choose from.
     """
-    pieces = evidence.pieces
+    hit, pieces = evidence.hit, evidence.pieces
     within = range(len(pieces)) if within is None else within
     scores = _piece_scores(evidence)
     names, *weighed = [evidence.weigh(piece, W_COVERAGE) for piece in (evidence.names, *pieces)]
-    of_rank = W_RANK / max(1, evidence.hit.rank)
+    is_unasked = hit.is_test and "test" not in evidence.question.text.lower()
+    of_rank = W_RANK / max(1, hit.rank) - W_TEST * is_unasked
     best: Window | None = None
     for first in within:
         start, highest, top = pieces[first].start, names, first

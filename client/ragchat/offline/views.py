@@ -64,21 +64,12 @@ def bare(name: str) -> str:
 
 def is_name(name: str, other: str) -> bool:
     """Whether two names have the same words, ignoring order, case and endings."""
-    words = name_terms(name)
-    return bool(words) and words == name_terms(other)
+    return name_terms(name) == name_terms(other) != frozenset()
 
 
 def name_terms(name: str) -> frozenset[str]:
     """The terms of a name; any sign separates words, as in file names."""
     return frozenset(index_terms(re.sub(r"[\W_]+", " ", name)))
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The lines of a list or table as spans of the document, and the number of those left out."""
-
-    shown: Sequence[Span]
-    left_out: int
 
 
 def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
@@ -91,9 +82,10 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     return None
 
 
-def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
+def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[Span], int] | None:
     """The whole list or table around a line of a document (from 1), with its header.
 
+    These are the spans of its lines in the document, and the number of those left out.
     If words of the question occur in some entries only, the other entries are left out.
     """
     lines = list(_lines(document))
@@ -117,7 +109,7 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> Listed | None:
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
     if len(kept) < 2:
         return None
-    return Listed([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS))
+    return [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
 
 
 def _is_entry(line: str) -> bool:

@@ -74,14 +74,15 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     listed = all_of_list(document, line, evidence) if len(document) <= MAX_CHARACTERS else None
     if listed is None:
         return None
+    shown, left_out = listed
     text, end = "", 0
-    for start, stop in listed.shown:
+    for start, stop in shown:
         gap = "" if not text else "\n" if not document[end:start].strip() else f"\n{ELLIPSIS}\n"
         text, end = text + gap + document[start:stop], stop
-    first, last = (document.count("\n", 0, at) + 1 for at in (listed.shown[0][0], end))
+    first, last = (document.count("\n", 0, at) + 1 for at in (shown[0][0], end))
     citation = Citation.of(1, hit, text, lines=(first, last))
-    if listed.left_out:
-        text += f"\n{ELLIPSIS} {listed.left_out:,} more"
+    if left_out:
+        text += f"\n{ELLIPSIS} {left_out:,} more"
     card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)
     return _answer(markdown_of(card), [citation], [hit], retrieval, [card])
 

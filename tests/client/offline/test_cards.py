@@ -554,3 +554,21 @@ async def test_the_nearest_are_windows_of_few_documents() -> None:
     windows = [window for one in evidence for window in runs(one, 200)]
     best = nearest(scored(windows, [n / 10 for n in range(8)]))
     assert [window.hit.chunk_id for window in best] == [7, 6, 5]
+
+
+async def test_tests_come_after_the_code_unless_they_are_asked_for() -> None:
+    tests = place("limit = 4  # the default\n", uri="file:///src/tests/test_a.py", chunk_id=1)
+    code = place("limit = 4  # the default of it\n", uri="file:///src/a.py", chunk_id=2)
+    for question, first in (
+        ("What is the default limit?", "a.py"),
+        ("Which limit has the test?", "test_a.py"),
+    ):
+        cards, _ = make_cards(ranked(await evidence_in(question, tests, code)))
+        assert cards[0].location.startswith(first)
+
+
+async def test_a_table_of_contents_is_no_answer() -> None:
+    contents = place("- [Scope](#scope)\n- [Limits](#limits)\n", uri="file:///a.md", chunk_id=1)
+    text = place("The limits are in the file of settings.\n", uri="file:///b.md", chunk_id=2)
+    cards, _ = make_cards(ranked(await evidence_in("What are the limits?", contents, text)))
+    assert cards[0].location.startswith("b.md")

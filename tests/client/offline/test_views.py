@@ -117,7 +117,7 @@ async def listed(question: str, document: str) -> tuple[list[str], int] | None:
         return None
     evidence, place = found
     lists = all_of_list(document, document.count("\n", 0, place) + 1, evidence)
-    return ([document[start:end] for start, end in lists.shown], lists.left_out) if lists else None
+    return ([document[start:end] for start, end in lists[0]], lists[1]) if lists else None
 
 
 async def test_a_list_has_all_of_its_items_with_what_is_below_them() -> None:
