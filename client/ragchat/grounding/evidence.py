@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 # What says nothing itself: links to the notes before and after, `<< [[2024-04-04]] | [[2024-04-06]] >>`, and
 # an item of a table of contents, `- [Scope](#scope)`.
 _NEIGHBOURS = r"(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}"
-_CONTENTS = r"(?:[-*+]|\d{1,9}[.)])\s+\[[^\n]*\]\(#[^\s()]*\)\s*"
-_said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|{_CONTENTS})\Z").sub, "")
+_said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z").sub, "")
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 

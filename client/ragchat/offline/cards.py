@@ -33,6 +33,7 @@ MIN_NEAREST_SHARE = 0.5
 W_BEST = 0.3  # score of its best piece
 W_OWN = 0.3  # coverage by the piece alone, without the title and headings
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
+W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks where that is
 W_NUMBER = 0.3  # a digit in the piece, if the question asks for a number
 W_COVERAGE = 0.3  # coverage of the question's words
 W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
@@ -55,6 +56,7 @@ _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|�
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 # The place of the headers of a mail, and such a line of it or a salutation.
 _MAIL = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
+_DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
@@ -134,7 +136,9 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
 @lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
-    scores, above, was_title, hit = list[float](), list[Piece](), False, evidence.hit
+    hit, question = evidence.hit, evidence.question
+    scores, above, was_title = list[float](), list[Piece](), False
+    names = [word.text for word in question.words if hit.is_code and _DEFINED.search(question.text)]
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip()
         is_mail = bool(hit.places) and _MAIL.match(f"{hit.places[0][1]}\n{text}") is not None
@@ -142,16 +146,17 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
-        own += W_NUMBER * (evidence.question.asks_number and any(map(str.isdigit, text)))
+        symbols = re.split(r"\W+", _path(evidence, place)) if names else ()
+        own += W_DEFINES * any(name in text and name in symbols for name in names)
+        own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
         scores.append(0.0 if is_title else (MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:
     """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
-    hit = evidence.hit
-    lines = [hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
-    is_first = place == 0 and hit.start_line == 1 and hit.is_csv
+    lines = [evidence.hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
+    is_first = place == 0 and evidence.hit.start_line == 1 and evidence.hit.is_csv
     return is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
 
 
@@ -228,21 +233,17 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
         return True
     if text.count("\n", above.end, below.start) > 1:
         return False
-    if _OPTION.match(upper) and _indent(lower) > _indent(upper):
+    if _OPTION.match(upper) and len(lower) - len(lower.lstrip()) > len(upper) - len(upper.lstrip()):
         return True
     if upper.count("(") > upper.count(")") or (evidence.hit.is_code and _COMMENT.match(upper) is not None):
         return True
     return FENCE.match(upper) is not None and not FENCE.match(lower)
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 def ranked(evidence: Sequence[Evidence]) -> list[Window]:
     """The best window of each passage, best first."""
-    windows = [window for one in evidence if (window := best_window(one, SIZES[0]))]
-    return sorted(windows, key=lambda window: -window.score)
+    found = (best_window(one, SIZES[0]) for one in evidence)
+    return sorted(filter(None, found), key=lambda window: -window.score)
 
 
 def with_seconds(windows: Sequence[Window]) -> list[Window]:

@@ -572,3 +572,16 @@ async def test_a_table_of_contents_is_no_answer() -> None:
     text = place("The limits are in the file of settings.\n", uri="file:///b.md", chunk_id=2)
     cards, _ = make_cards(ranked(await evidence_in("What are the limits?", contents, text)))
     assert cards[0].location.startswith("b.md")
+
+
+@pytest.mark.parametrize("question", ["Where is the class Store defined?", "Wo ist Store definiert?"])
+async def test_the_definition_of_a_symbol_is_the_answer_where_that_is_asked(question: str) -> None:
+    uses = "store = Store()\nStore.find(Store)\nassert Store(Store)\n"
+    code = "import os\n\nlimit = 4\n\n\nclass Store:\n    pass\n"
+    passages = (
+        replace(place(uses, uri="file:///src/use.py", chunk_id=1), heading="check"),
+        replace(place(code, uri="file:///src/store.py", chunk_id=2), heading="Store"),
+    )
+    cards, _ = make_cards(ranked(await evidence_in(question, *passages)))
+    assert cards[0].location.startswith("store.py")
+    assert cards[0].text[slice(*cards[0].best)] == "class Store:"
