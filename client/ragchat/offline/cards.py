@@ -41,8 +41,8 @@ W_TEST = 0.3  # subtracted from tests of code, if the question is not about test
 W_RANK = 0.3  # divided by the rank of the passage in memory's order
 # The share of the window size that is filled before neighbours are added.
 CORE = 0.85
-# The share of its score that a header of a mail has: the body answers more often.
-MAIL = 0.9
+# The share of its score that a header of a mail keeps: the body answers more often.
+W_MAIL = 0.9
 # The minimum score of a card relative to the best one to be shown at once.
 MIN_SHARE = 0.6
 # A card repeats an earlier one if it shares more than this part of its terms.
@@ -55,7 +55,7 @@ _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|Â
 # Blank lines that take too much of the screen; between functions there are two.
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 # The place of the headers of a mail, and such a line of it or a salutation.
-_MAIL = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
+_MAIL_HEADER = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
 _DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # What surrounds a title in its line, or underlines it.
@@ -141,7 +141,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     names = [word.text for word in question.words if hit.is_code and _DEFINED.search(question.text)]
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip()
-        is_mail = bool(hit.places) and _MAIL.match(f"{hit.places[0][1]}\n{text}") is not None
+        is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "ï¼Ÿ"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
@@ -149,7 +149,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         symbols = re.split(r"\W+", _path(evidence, place)) if names else ()
         own += W_DEFINES * any(name in text and name in symbols for name in names)
         own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
-        scores.append(0.0 if is_title else (MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
+        scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 
 

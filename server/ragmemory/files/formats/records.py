@@ -44,8 +44,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str)
 # One value a line.
 LINES = frozenset((".jsonl", ".ndjson"))
-# What a conversation that ragchat exported has besides its turns.
-OWN_EXPORT = {"session_id", "title", "created_at", "notebook"}
+# The keys of a conversation that ragchat exported, besides its turns.
+SESSION_KEYS = {"session_id", "title", "created_at", "notebook"}
 # Notes of Obsidian, which are prose with or without escapes.
 CANVAS = ".canvas"
 # Where a note is on the canvas, how it looks, and what joins it.
@@ -103,7 +103,7 @@ def read(path: Path, data: bytes) -> FileText:
                 section = bytes(raw).decode()
             builder.add(section, f"record {number}")
         built = builder.build(_name(outer)[1] or path.name, decoded.note)
-        return replace(built, is_own_export=outer.keys() >= OWN_EXPORT)
+        return replace(built, is_own_export=outer.keys() >= SESSION_KEYS)
     except (*DECODE_ERRORS, ValueError, TooMuchText):
         return FileText(decoded.text, path.name, decoded.note)
 
