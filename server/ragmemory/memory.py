@@ -35,8 +35,7 @@ class Memory:
 
         Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """
-        if not isinstance(path, str | Path):
-            raise BadArgument("path", f"must be of type str or Path, not {type(path).__name__}")
+        _check("path", path, (str, Path), "str or Path")
         if not str(path):  # It would stand for the user's own memory.
             raise BadArgument("path", "is empty")
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
@@ -87,7 +86,7 @@ class Memory:
         `created_at` (ISO 8601), and any other keys with JSON values, which `filter` can name.
         """
         self._check_opened()
-        _check("text", text, str)
+        _check("text", text, str, "str")
         _check("metadata", metadata, Mapping, "dict", optional=True)
         return await self.service.writer.inject(text, dict(metadata or {}), Origin())
 
@@ -99,7 +98,7 @@ class Memory:
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """
         self._check_opened()
-        _check("text", text, str)
+        _check("text", text, str, "str")
         check_unicode("text", text)
         _check("top_k", top_k, Integral, "int")
         _check("filter", filter, Mapping, "dict", optional=True)
@@ -122,8 +121,10 @@ class Memory:
         return MemoryUnusable(self.service.engine.place, reason, hint="")
 
 
-def _check(name: str, value: object, kind: type, called: str = "", *, optional: bool = False) -> None:
-    """Scripts have no type checker to tell them. Raises BadArgument."""
+def _check(
+    name: str, value: object, kind: type | tuple[type, ...], called: str, *, optional: bool = False
+) -> None:
+    """Scripts have no type checker to tell them. `called` names the kind. Raises BadArgument."""
     if not isinstance(value, kind) and not (optional and value is None):
-        expected = (called or kind.__name__) + (" or None" if optional else "")
+        expected = called + (" or None" if optional else "")
         raise BadArgument(name, f"must be of type {expected}, not {type(value).__name__}")
