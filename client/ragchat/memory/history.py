@@ -63,9 +63,8 @@ async def next_sync(memory: MemoryClient, done: Restored) -> str:
     if done.next_sync == "updated":
         effect = "loads the text of its file again"
     file = str(path_of(done.uri))
-    metadata = (await memory.show(done.document_id)).metadata
-    # The text of another format would destroy its file. A plain text without a suffix is its file.
-    is_file = format_uri(done.uri, metadata) or metadata.get("media_type") == "text/plain"
+    # The text of another format would destroy its file.
+    is_file = format_uri(done.uri, (await memory.show(done.document_id)).metadata)
     target = file if is_file else f"{file}.md"
     command = f"ragchat memory show {shlex.quote(file)} > {shlex.quote(target)}"
     return f"The next sync {effect}. To keep it: {command}"

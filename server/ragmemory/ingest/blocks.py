@@ -49,6 +49,7 @@ class Block(Struct, frozen=True, gc=False):
     header: tuple[int, int] = (0, 0)  # the range of the header, if it is part of a table with one
     nearby: tuple[tuple[int, int], ...] = ()  # ranges that are embedded as context
     is_soft: bool = False  # its section may share a chunk with others
+    symbol: str = ""  # whose definition it is, if its heading names several
 
 
 def paragraphs(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]:

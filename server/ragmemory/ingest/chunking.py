@@ -386,7 +386,8 @@ def shared(paths: Sequence[Sequence[str]]) -> Iterator[str]:
 def headings_of(group: list[Piece]) -> tuple[str, list[tuple[int, str]]]:
     """The path of headings above the whole chunk, and the offsets at which paths below it begin."""
     if not group[0].block.is_soft:
-        return group[-1].block.heading, []
+        symbols = [(piece.start, piece.block.symbol) for piece in group]
+        return group[-1].block.heading, symbols if any(name for _, name in symbols) else []
     paths = [piece.block.heading.split(" > ") for piece in group if piece.tokens and not piece.block.level]
     common = list(shared(paths or [group[-1].block.heading.split(" > ")]))
     found: list[tuple[int, str]] = []

@@ -38,12 +38,14 @@ def code_blocks(text: str, language: Language) -> Iterator[Block]:
         yield from paragraphs(text)
         return
     start = at = 0
-    for number, section in enumerate(_packed(code.data, _sections(code)), 1):
-        heading = ", ".join(section.names)
-        for end in _ends(code.data, section):
-            begin, start = start, start + len(code.data[at:end].decode())
-            at = end
-            yield Block(begin, start, number, heading, "code")
+    for number, group in enumerate(_groups(code.data, _sections(code)), 1):
+        heading = _heading(group)
+        for section in group:
+            symbol = _heading([section]) if len(group) > 1 else ""
+            for end in _ends(code.data, section):
+                begin, start = start, start + len(code.data[at:end].decode())
+                at = end
+                yield Block(begin, start, number, heading, "code", symbol=symbol)
 
 
 def _sections(code: Code) -> Iterator[_Section]:
@@ -90,24 +92,23 @@ def _line_end(data: bytes, offset: int) -> int:
     return offset if data[offset:end].strip(b" \t\r\n;,)") else end
 
 
-def _packed(data: bytes, sections: Iterable[_Section]) -> Iterator[_Section]:
-    """Join small neighbours, and closing brackets with the section before them."""
-    last: _Section | None = None
+def _groups(data: bytes, sections: Iterable[_Section]) -> Iterator[list[_Section]]:
+    """Group small neighbours, and join closing brackets with the section before them."""
+    group: list[_Section] = []
     for section in sections:
-        if last is None:
-            last = section
+        if group and _CLOSING.fullmatch(data, section.start, section.end):
+            group[-1] = _Section(group[-1].start, section.end, group[-1].names)
             continue
-        names = last.names
-        is_closing = _CLOSING.fullmatch(data, section.start, section.end)
-        if not is_closing:
-            names = tuple(dict.fromkeys(last.names + section.names))
-        if is_closing or (section.end - last.start <= _SHARED and len(", ".join(names)) <= MAX_PATH):
-            last = _Section(last.start, section.end, names)
-        else:
-            yield last
-            last = section
-    if last is not None:
-        yield last
+        if group and (section.end - group[0].start > _SHARED or len(_heading([*group, section])) > MAX_PATH):
+            yield group
+            group = []
+        group.append(section)
+    if group:
+        yield group
+
+
+def _heading(group: Iterable[_Section]) -> str:
+    return ", ".join(dict.fromkeys(name for section in group for name in section.names))
 
 
 def _ends(data: bytes, section: _Section) -> Iterator[int]:

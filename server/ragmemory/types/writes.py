@@ -24,7 +24,7 @@ class Chunk(Struct, frozen=True):
     heading: str  # the path of headings above it, joined by " > "; "" if there are none
     context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
     surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never quoted
-    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
+    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`; of code its symbols
 
 
 class Document(Struct, frozen=True):

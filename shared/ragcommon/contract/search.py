@@ -26,8 +26,15 @@ RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 
 
 def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
-    """The URI whose suffix names the format of a text; "" for a document that was converted to Markdown."""
-    return "" if "media_type" in metadata else uri
+    """The URI whose suffix or name tells the format of a text; "" for one that was converted from another."""
+    # The media type of a plain text without a suffix says that it is no Markdown.
+    is_plain = metadata.get("media_type") == "text/plain" and "." not in uri.rpartition("/")[2]
+    return uri if is_plain or "media_type" not in metadata else ""
+
+
+def is_code(uri: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether a document is code, settings or a log, by the name of its file."""
+    return CODE.fullmatch(format_uri(uri, metadata)) is not None
 
 
 class Hit(Struct, frozen=True):
@@ -49,7 +56,7 @@ class Hit(Struct, frozen=True):
     places: list[Place] = []  # those of its lines
     surroundings: str = ""  # the neighbours of a turn in a conversation, by which it was found as well
     written_by: str | None = None  # the program that stored the text, as the journal names it
-    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`
+    headings: list[Place] = []  # those inside it: first lines, and paths below `heading`; of code its symbols
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
     @property
@@ -59,10 +66,9 @@ class Hit(Struct, frozen=True):
         return self.start_line - blank.count("\n")
 
     def heading_at(self, line: int) -> str:
-        """The path of headings above a line of its document."""
-        return " > ".join(
-            filter(None, [self.heading, *(name for _, name in within(self.headings, line, line))])
-        )
+        """The path of headings above a line of its document; of code the symbol that the line defines."""
+        inner = [name for _, name in within(self.headings, line, line)]
+        return " > ".join(filter(None, inner if inner and self.is_code else [self.heading, *inner]))
 
     @property
     def format_uri(self) -> str:
@@ -71,8 +77,8 @@ class Hit(Struct, frozen=True):
 
     @property
     def is_code(self) -> bool:
-        """Whether it is code, settings or a log, by the suffix of its file."""
-        return CODE.fullmatch(self.format_uri) is not None
+        """See `is_code`."""
+        return is_code(self.uri, self.metadata)
 
     @property
     def is_test(self) -> bool:

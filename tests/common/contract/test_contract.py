@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 import msgspec
 import pytest
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ragchat.memory.answers import TOOLS_BY_TOOLSET
 from ragchat.memory.client import REPEATABLE
 from ragcommon.contract import documents, files, history, maintenance
 from ragcommon.contract.code import TracePage
 from ragcommon.contract.errors import DOCUMENT_NOT_FOUND, FATAL
-from ragcommon.contract.search import Comparison, Hit, QueryResult
+from ragcommon.contract.search import Comparison, Hit, QueryResult, format_uri, is_code
 from ragmemory import errors
 from ragmemory.mcp.toolsets import make_tools
 
@@ -147,3 +148,20 @@ def test_all_the_chat_reads_is_asked_for_again_when_the_server_died_over_it() ->
 def test_code_and_its_tests_are_known_by_their_names(name: str, is_code: bool, is_test: bool) -> None:
     found = Hit(1, 0.9, 1, "d", f"file:///src/app/{name}", name, "", 1, 1, "x", metadata={}, written_by="")
     assert (found.is_code, found.is_test) == (is_code, is_test)
+
+
+def test_a_plain_text_is_code_by_the_name_of_its_file() -> None:
+    plain, converted = {"media_type": "text/plain"}, {"media_type": "text/markdown"}
+    assert is_code("file:///src/Dockerfile", plain)
+    assert is_code("file:///src/pool.go", {})
+    assert not is_code("file:///src/README", plain)
+    assert not is_code("file:///src/pool.go", converted)
+    assert format_uri("file:///log.json.gz", plain) == ""
+
+
+def test_a_line_of_code_is_in_the_definition_that_it_is_part_of() -> None:
+    symbols = [(1, ""), (3, "a"), (6, "b")]
+    hit = Hit(1, 0.5, 1, "a", "file:///a.py", "a.py", "a, b", 1, 9, "", {}, headings=symbols)
+    assert [hit.heading_at(line) for line in (1, 3, 5, 9)] == ["", "a", "a", "b"]
+    prose = replace(hit, uri="file:///a.txt", heading="Rules", headings=[(3, "Keys")])
+    assert [prose.heading_at(line) for line in (1, 3)] == ["Rules", "Rules > Keys"]

@@ -47,6 +47,13 @@ def test_small_neighbours_share_a_chunk_that_names_them_all() -> None:
     ]
 
 
+def test_a_chunk_of_several_definitions_says_where_each_begins() -> None:
+    text = "import os\n\n\ndef a(): pass\n\n\n# Counts.\ndef b(): pass\n\n\nclass C:\n    def d(self): pass\n"
+    (chunk,) = cut(text)
+    assert chunk.headings == [(1, ""), (4, "a"), (7, "b"), (11, "C"), (12, "C.d")]
+    assert not any(one.headings for one in cut(f"def main():\n{BODY * 10}"))
+
+
 def test_a_long_function_is_cut_between_its_lines_and_each_part_has_its_name() -> None:
     text = f"def main():\n{BODY * 10}"
     chunks = cut(text)
