@@ -20,12 +20,13 @@ from ragchat.grounding.words import is_german
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText
 from ragchat.offline.small_talk import small_talk
-from ragchat.offline.views import MAX_ENTRIES, highest, outline
+from ragchat.offline.views import MAX_ENTRIES, OutlineEntry, highest, outline
 from ragchat.sanitize import one_line
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import retrieve
 from ragcommon.contract.documents import MapCluster, MapPoint
+from ragcommon.contract.search import is_code
 
 SECONDS = 10.0
 # Documents on the map, and those that are read.
@@ -135,7 +136,7 @@ def _groups(
         document = next((one for one in documents if cluster_of[one.document_id] == number), None)
         if document is None:
             continue
-        headings = [one_line(one.heading) for one in highest(outline(document.text)) if one.heading]
+        headings = [one_line(one.heading) for one in highest(_outline(document)) if one.heading]
         title = one_line(document.title)
         shown = [one for one in dict.fromkeys(headings) if one != title][:4]
         yield Group(cluster.words, cluster.documents, title, [one[:MAX_HEADING] for one in shown])
@@ -196,7 +197,7 @@ def _asked(document: DocumentText) -> Iterator[_Candidate]:
 def _defined(document: DocumentText) -> Iterator[_Candidate]:
     """What the first sentences of sections define, what the document names most often first."""
     lower, found = document.text.lower(), list[tuple[int, _Candidate]]()
-    for entry in outline(document.text)[: MAX_ENTRIES * 2]:
+    for entry in _outline(document)[: MAX_ENTRIES * 2]:
         sentence = " ".join(document.text[slice(*entry.sentence)].split())
         definition = _DEFINITION.match(sentence)
         if not definition or _NO_NAME.match(definition["whole"]) or not definition["whole"][0].isupper():
@@ -229,6 +230,10 @@ def _headed(document: DocumentText) -> Iterator[_Candidate]:
             yield _Candidate(f"{about} {name}?", document.document_id, heading, "")
 
 
+def _outline(document: DocumentText) -> list[OutlineEntry]:
+    return outline(document.text, is_code=is_code(document.uri, document.metadata))
+
+
 def _headings(document: DocumentText) -> list[str]:
-    names = [one_line(one.heading) for one in highest(outline(document.text)) if one.heading]
+    names = [one_line(one.heading) for one in highest(_outline(document)) if one.heading]
     return [one for one in names if len(one) <= MAX_HEADING and not _NUMBERED.match(one)]

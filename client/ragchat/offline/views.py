@@ -38,6 +38,8 @@ _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
 _FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1[^\n]*|\Z)", re.MULTILINE | re.DOTALL)
+# The line that defines a symbol, below its comments and decorators; its parameters may take several lines.
+_DEFINITION = r"^(?!\s*(?:[@#*]|//|/\*|--)).*\b{}\b.*(?:(?<=\()(?:\n[^()\n]*)+\).*)?"
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -141,13 +143,16 @@ class OutlineEntry:
 _Heading = tuple[str, int, int, int]  # its text and level; where its line, and what follows it, begins
 
 
-def outline(document: str, places: Sequence[Place] = ()) -> list[OutlineEntry]:
+def outline(document: str, places: Sequence[Place] = (), *, is_code: bool = False) -> list[OutlineEntry]:
     """The headings of a document, each with the sentence that follows it; else its paragraphs.
 
-    `places` are the lines and paths of headings that memory found in a text that is not Markdown.
+    `places` are the lines and paths of headings that memory found in a text that is not Markdown. Those of
+    code are its symbols: their entries are the lines that define them.
     """
+    if is_code and len(places) > 1 and not any(" " in path for _, path in places):
+        return list(_symbols(document, places))
     text = blanked(document, map(re.Match.span, _FENCED.finditer(document)))
-    headings = list(_headings(text))
+    headings = [] if is_code else list(_headings(text))
     if len(headings) < 2:
         headings = list(_placed(text, places))
     if len(headings) < 2:
@@ -193,6 +198,15 @@ def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
         # Text may follow in the line of the heading.
         title = re.compile(rf".*?{re.escape(name)}[\s.:–—-]*").match(document, start, end)
         yield name, path.count(" > ") + 1, start, title.end() if title else end
+
+
+def _symbols(document: str, places: Sequence[Place]) -> Iterator[OutlineEntry]:
+    lines = list(_lines(document))
+    for line, symbol in places:
+        names = re.findall(r"\w+", symbol) or [""]
+        found = re.compile(_DEFINITION.format(names[-1]), re.MULTILINE).search(document, lines[line - 1][0])
+        start, end = found.span() if found else lines[line - 1]
+        yield OutlineEntry("", len(names), (start, min(end, start + MAX_POINT)))
 
 
 def _point(document: str, start: int, end: int) -> Span:

@@ -37,7 +37,7 @@ from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.uris import exact_glob
 from ragcommon.contract.documents import DocumentInfo
-from ragcommon.contract.search import Hit
+from ragcommon.contract.search import Hit, is_code
 from ragcommon.text.places import file_name, within
 
 # A longer document is not read.
@@ -98,13 +98,15 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     query = f"{document.title} {document.text[:QUERY_CHARACTERS]}"
     found = await memory.query(query, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
-    entries = outline(document.text, headings_in(chunks))
+    of_code = is_code(document.uri, document.metadata)
+    entries = outline(document.text, headings_in(chunks), is_code=of_code)
     if not chunks or not entries:
         return None
     shown, lines, hits, citations = highest(entries, MAX_POINTS), list[str](), list[Hit](), list[Citation]()
     levels = sorted({entry.level for entry in shown})
     for entry in shown:
         sentence = readable(document.text, entry.sentence)
+        sentence = f"`{sentence}`" if of_code else sentence
         parts = [f"**{entry.heading}**"] if entry.heading else []
         if sentence:
             hits.append(_passage(len(hits) + 1, document, entry, chunks))

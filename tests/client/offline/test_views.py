@@ -211,3 +211,22 @@ def test_headings_that_memory_found_have_the_sentences_that_follow_them() -> Non
     assert found == [(3, "§ 1 Flat"), (7, "§ 2 Rent")]
     points = [readable(text, entry.sentence) for entry in outline(text, found)]
     assert points == ["It has two rooms.", "It is 800 euros."]
+
+
+def test_an_outline_of_code_has_the_lines_that_define_its_symbols() -> None:
+    text = (
+        "# Notes.\nimport os\n\n\n@dataclass\nclass Store:\n    # Finds a note.\n    def find(\n"
+        "        self, name: str\n    ) -> int:\n        return 1\n\n\n# main\ndef main(): pass\n"
+    )
+    found = outline(text, [(5, "Store"), (7, "Store.find"), (14, "main")], is_code=True)
+    assert [(entry.level, readable(text, entry.sentence)) for entry in found] == [
+        (1, "class Store:"),
+        (2, "def find( self, name: str ) -> int:"),
+        (1, "def main(): pass"),
+    ]
+
+
+def test_comments_of_code_are_no_headings() -> None:
+    text = "# One\na = compute_it()\n\n# Two\nb = compute_it()\n"
+    assert not any(entry.heading for entry in outline(text, is_code=True))
+    assert [entry.heading for entry in outline(text)] == ["One", "Two"]

@@ -171,3 +171,15 @@ async def test_of_very_many_headings_it_says_how_to_see_the_others(memory: Memor
 async def test_the_word_of_a_command_is_not_corrected_to_one_of_the_documents(memory: MemoryClient) -> None:
     await memory.inject("The summaries are in the barn.", {"uri": "file:///notes/barn.md"})
     assert (await ask("summarise wren.md", memory)).text.startswith("- **The boat**: She is kept")
+
+
+async def test_an_outline_of_code_has_its_signatures(memory: MemoryClient) -> None:
+    code = "import os\n\n\nclass Oar:\n    def pull(self, force: float) -> None: ...\n\n\ndef row(): ...\n"
+    await memory.inject(code, {"uri": "file:///src/oar.py"})
+    answer = await ask("What is in oar.py?", memory)
+    assert answer.text.splitlines() == [
+        "- `class Oar:` [1]",
+        "  - `def pull(self, force: float) -> None: ...` [2]",
+        "- `def row(): ...` [3]",
+    ]
+    assert [one.heading for one in answer.citations] == ["Oar", "Oar.pull", "row"]
