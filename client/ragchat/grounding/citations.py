@@ -161,9 +161,8 @@ def _quotations(text: str) -> list[_Quotation]:
 
 
 def _is_term(text: str) -> bool:
-    if text.isascii() or " " in text:
-        return len(text.split()) <= TERM_WORDS
-    return len(text) <= TERM_CHARACTERS
+    has_spaces = text.isascii() or " " in text
+    return len(text.split()) <= TERM_WORDS if has_spaces else len(text) <= TERM_CHARACTERS
 
 
 def _is_within(position: int, quotations: Sequence[_Quotation]) -> bool:

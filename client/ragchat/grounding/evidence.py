@@ -15,7 +15,7 @@ from itertools import repeat
 from math import inf
 from operator import mul
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -24,10 +24,7 @@ from ragchat.errors import RagChatError
 from ragchat.grounding.pieces import Span, piece_spans
 from ragchat.grounding.question import Question, Word
 from ragchat.grounding.words import index_terms
-from ragcommon.contract.search import Hit
-
-if TYPE_CHECKING:
-    from ragcommon.contract.search import Comparison
+from ragcommon.contract.search import Comparison, Hit
 
 # What says nothing itself: links to the notes before and after, `<< [[2024-04-04]] | [[2024-04-06]] >>`, and
 # an item of a table of contents, `- [Scope](#scope)`.

@@ -100,8 +100,7 @@ def unsupported(
     if not any(n in passages for _, numbers in sentences for n in numbers):
         return []
     for sentence, numbers in sentences:
-        if any(n not in passages for n in numbers):
-            numbers = ()
+        numbers = numbers if all(n in passages for n in numbers) else ()
         if numbers not in known:
             hits = [passages[n] for n in numbers or passages]
             known[numbers] = _Known.of("\n".join([question, "" if numbers else other, *map(_all_text, hits)]))
@@ -178,21 +177,18 @@ class _Known:
         """Whether each part of a date occurs, in any order."""
         numbers = [int(digits) for digits in re.findall(r"[0-9]+", date)]
         month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date) if word in MONTHS), 0)
-        if month and month not in self.months:
-            return False
-        return all(n in self.numbers or n in self.months or self._has_year(n) for n in numbers)
+        has_parts = all(n in self.numbers or n in self.months or self._has_year(n) for n in numbers)
+        return has_parts and (not month or month in self.months)
 
     def _has_year(self, year: int) -> bool:
         """Whether a year occurs, in full or by its last two digits."""
         return any(number % 100 == year % 100 and max(number, year) > 1000 for number in self.numbers)
 
     def has_number(self, found: re.Match[str]) -> bool:
-        if ":" in (found["digits"] or "") and _SPOKEN_TIME.search(self.text):
-            return True
         values = _values(found)
-        if any(value < 100 for value in values) and _NUMBER_CHARACTERS.search(self.text):
-            return True
-        return not values.isdisjoint(self.numbers)
+        is_spoken = ":" in (found["digits"] or "") and _SPOKEN_TIME.search(self.text)
+        is_chinese = min(values, default=100) < 100 and _NUMBER_CHARACTERS.search(self.text)
+        return bool(is_spoken or is_chinese) or not values.isdisjoint(self.numbers)
 
     def has_name(self, name: str) -> bool:
         if _squeezed(name) in self.squeezed or MONTHS.get(folded(name)) in self.months:

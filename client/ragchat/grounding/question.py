@@ -12,11 +12,9 @@ from ragchat.grounding.words import (
     content_words,
     folded,
     index_terms,
-    is_acronym,
     is_general,
-    is_german,
     is_unspaced,
-    without_elisions,
+    names_in,
 )
 from ragcommon.text.rules import query_part
 from ragconfig.settings import packaged
@@ -28,7 +26,6 @@ CARRIED_FACTOR = 0.5
 # A run in a script without spaces is contained if this share of its character pairs is.
 MIN_SHARE = 0.5
 _ASKS_NUMBER = re.compile(rf"\b(?:{'|'.join(packaged('words.toml')['asks_number'])})\b", re.IGNORECASE)
-_ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Question:
 def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> list[Word]:
     """The content words of a text, each stem once."""
     found: dict[frozenset[str], Word] = {}
-    names = _names(text)
+    names = names_in(text)
     for word in content_words(text):
         known = [weights[part] for part in re.findall(r"\w+", folded(word)) if part in weights]
         weight, general = max(known, default=USUAL_WEIGHT), is_general(word) and word not in names
@@ -123,18 +120,3 @@ def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> li
         terms = frozenset(index_terms(word)[:1])
         found.setdefault(terms, Word(word, terms, USUAL_WEIGHT * factor, is_name=True))
     return list(found.values())
-
-
-def _names(text: str) -> set[str]:
-    """Words with a digit, acronyms, and words that are capitalised inside a sentence."""
-    every = {word for word in content_words(text) if any(map(str.isdigit, word))}
-    if text == text.upper() and not is_unspaced(text):
-        return every
-    every |= {word for word in content_words(text) if is_acronym(word)}
-    if not is_german(text):
-        text = without_elisions(text)
-        for found in re.finditer(r"[^\W\d_][^\W_]+(?:['’-][^\W_]+)*", text):
-            before = text[: found.start()].rstrip()
-            if found.group()[0].isupper() and before and before[-1] not in _ENDS_SENTENCE:
-                every.add(found.group())
-    return every

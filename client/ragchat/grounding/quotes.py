@@ -10,10 +10,8 @@ _WORD = re.compile(r"\w+")
 
 def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] | None:
     """The first and last line of a quotation in `text`, whose first line is `first_line`; None if absent."""
-    if (span := quoted_span(quote, text)) is None:
-        return None
-    start, end = span
-    return first_line + text.count("\n", 0, start), first_line + text.count("\n", 0, end)
+    span = quoted_span(quote, text)
+    return span and (first_line + text.count("\n", 0, span[0]), first_line + text.count("\n", 0, span[1]))
 
 
 def quoted_span(quote: str, text: str) -> tuple[int, int] | None:

@@ -35,6 +35,9 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
 
 
+_ENDS_SENTENCE = ".!?:;\"“„«»('"
+
+
 class _Lists(Struct, frozen=True):
     """See the comments in `ragconfig/words.toml`."""
 
@@ -89,6 +92,21 @@ def content_words(text: str) -> list[str]:
 def is_acronym(word: str) -> bool:
     """Whether a word or a part of it has several capitals, such as NAS, IPv6 or ISBN-13."""
     return any(part[:1].isalpha() and sum(map(str.isupper, part)) > 1 for part in word.split("-"))
+
+
+def names_in(text: str) -> set[str]:
+    """Words with a digit, acronyms, and words that are capitalised inside a sentence."""
+    every = {word for word in content_words(text) if any(map(str.isdigit, word))}
+    if text == text.upper() and not is_unspaced(text):
+        return every
+    every |= {word for word in content_words(text) if is_acronym(word)}
+    if not is_german(text):
+        text = without_elisions(text)
+        for found in re.finditer(r"[^\W\d_][^\W_]+(?:['’-][^\W_]+)*", text):
+            before = text[: found.start()].rstrip()
+            if found.group()[0].isupper() and before and before[-1] not in _ENDS_SENTENCE:
+                every.add(found.group())
+    return every
 
 
 def is_german(text: str) -> bool:

@@ -138,7 +138,6 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
     hit, question = evidence.hit, evidence.question
     scores, above, was_title = list[float](), list[Piece](), False
-    names = [word.text for word in question.words if hit.is_code and _DEFINED.search(question.text)]
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip()
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
@@ -146,11 +145,19 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
-        symbols = re.split(r"\W+", _path(evidence, place)) if names else ()
-        own += W_DEFINES * any(name in text and name in symbols for name in names)
+        own += W_DEFINES * defines(evidence, place)
         own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
+
+
+def defines(evidence: Evidence, place: int) -> bool:
+    """Whether a piece has the name of a symbol that it defines, if the question asks where that is."""
+    hit, question, piece = evidence.hit, evidence.question, evidence.pieces[place]
+    if not hit.is_code or not _DEFINED.search(question.text):
+        return False
+    text, symbols = hit.full_text[piece.start : piece.end], re.split(r"\W+", _path(evidence, place))
+    return any(word.text in text and word.text in symbols for word in question.words)
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:

@@ -36,6 +36,9 @@ class _File(Struct, frozen=True):
     replies: list[Reply]
 
 
+_FILE = msgspec.convert(packaged(FILE), _File)
+
+
 def small_talk(message: str) -> str | None:
     """The reply to a message that is only small talk; None for any other message."""
     phrases = _phrases()
@@ -49,22 +52,16 @@ def small_talk(message: str) -> str | None:
 
 def is_searched_first(message: str) -> bool:
     """Whether memory is searched before this small talk gets its reply."""
-    text = _plain(message)
-    return any(text == _plain(phrase) for reply in _file().replies for phrase in reply.searched_first)
+    return _plain(message) in (_plain(one) for reply in _FILE.replies for one in reply.searched_first)
 
 
 @cache
 def _phrases() -> Mapping[str, Reply | None]:
     """Each phrase with its reply, the longest first; fillers have none."""
-    found: dict[str, Reply | None] = {_plain(filler): None for filler in _file().fillers}
-    for reply in _file().replies:
+    found: dict[str, Reply | None] = {_plain(filler): None for filler in _FILE.fillers}
+    for reply in _FILE.replies:
         found |= {_plain(phrase): reply for phrase in (*reply.phrases, *reply.searched_first)}
     return {phrase: found[phrase] for phrase in sorted(found, key=len, reverse=True)}
-
-
-@cache
-def _file() -> _File:
-    return msgspec.convert(packaged(FILE), _File)
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,17 @@ from ragchat.grounding.evidence import Evidence, gather, names_of
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
-from ragchat.offline.cards import SIZES, WEAK_SIZE, Window, best_window, chosen, nearest, runs, with_seconds
+from ragchat.offline.cards import (
+    SIZES,
+    WEAK_SIZE,
+    Window,
+    best_window,
+    chosen,
+    defines,
+    nearest,
+    runs,
+    with_seconds,
+)
 from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
@@ -49,7 +59,8 @@ async def answer_offline(
             return found
     windows: Sequence[Window] = []
     similarity = 0.0
-    if evidence and max(one.coverage(one.pieces, grounding.question.judged) for one in evidence) < WEAK:
+    coverage = max((one.coverage(one.pieces, grounding.question.judged) for one in evidence), default=1.0)
+    if coverage < WEAK and not _has_names(grounding.windows[0]):
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     is_far = similarity < MIN_SIMILARITY or _best_match(windows) < MIN_MATCH
@@ -67,7 +78,8 @@ async def answer_offline(
 def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) -> Judgement:
     """The judgement of an answer with these windows: a name in none of their passages makes it NEAREST."""
     terms = frozenset[str]().union(*(window.evidence.terms for window in shown))
-    grounded = judged.state is Closeness.GROUNDED and not question.missing_names(terms)
+    answers = judged.state is Closeness.GROUNDED or (shown and defines(shown[0].evidence, shown[0].best))
+    grounded = answers and not question.missing_names(terms)
     state = Closeness.GROUNDED if grounded else Closeness.NEAREST
     return replace(judged, state=state, missing=question.missing(terms))
 
@@ -133,6 +145,13 @@ async def _nearest(
     ]
     scored = [replace(window, score=score) for window, score in zip(windows, scores, strict=True)]
     return nearest(scored), max(compared.similarities, default=0.0)
+
+
+def _has_names(window: Window) -> bool:
+    """Whether the best piece is code with the names of the question, which is in another language perhaps."""
+    held = zip(window.evidence.question.words, window.evidence.pieces[window.best].held, strict=False)
+    names = [share for word, share in held if word.is_name]
+    return window.hit.is_code and bool(names) and min(names) == 1
 
 
 def _of_named_documents(question: Question, evidence: Sequence[Evidence]) -> list[Evidence]:

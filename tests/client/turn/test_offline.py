@@ -250,3 +250,26 @@ async def test_a_question_in_another_language_gets_passages_of_the_document_that
         answer = await ask(asked, memory)
     assert not answer.grounded
     assert {card.location.partition(":")[0] for card in answer.cards} == {"hausordnung.md"}
+
+
+CODE = {
+    "ends.py": "import os\n\n\nclass WebSocketEndpoint:\n    scope = 4\n\n    def __await__(self): ...\n",
+    "use.py": "def run(app):\n    app.add(WebSocketEndpoint)\n",
+    "ends.md": "# Endpoints\n\nThe WebSocketEndpoint class is a wrapper for the messages of a socket.\n",
+}
+
+
+async def test_a_symbol_that_is_defined_on_the_first_card_is_grounded(tmp_path: Path) -> None:
+    async with memory_of(tmp_path, CODE) as memory:
+        answer = await ask("In which library is WebSocketEndpoint defined?", memory)
+        other = await ask("In which library is WebSocketEndpoint?", memory)
+    assert answer.grounded
+    card = answer.cards[0]
+    assert (card.text[slice(*card.best)], card.heading) == ("class WebSocketEndpoint:", "WebSocketEndpoint")
+    assert not other.grounded
+
+
+async def test_a_name_of_code_is_found_by_a_question_in_another_language(tmp_path: Path) -> None:
+    async with memory_of(tmp_path, CODE) as memory:
+        answer = await ask("In welcher Datei steht die Klasse WebSocketEndpoint?", memory)
+    assert answer.cards[0].location.startswith("ends.py")
