@@ -24,7 +24,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for
+from ragmemory.files.formats.detection import GENERATED, HIDDEN, SECRETS, Parser, parser_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -222,6 +222,8 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     is_keynote = suffix == ".key" and status.st_size > MAX_KEY_BYTES
     if not named and not is_keynote and SECRETS.fullmatch(path.name):
         return Refusal(path, SECRET, failed=False)
+    if not named and GENERATED.fullmatch(path.name):
+        return Refusal(path, "is made from other files, and is read only if you name it", failed=False)
     if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:

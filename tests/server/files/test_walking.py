@@ -64,6 +64,17 @@ def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: P
     assert names(find_files([tmp_path / "prod.env"]), tmp_path) == ["prod.env"]
 
 
+def test_files_that_are_made_from_others_are_read_only_if_they_are_named(tmp_path: Path) -> None:
+    made = ("app.min.js", "site-min.css", "app.js.map")
+    write(tmp_path, dict.fromkeys((*made, "admin.js", "map.js", "min.css"), "x"))
+    found = find_files([tmp_path])
+    assert names(found, tmp_path) == ["admin.js", "map.js", "min.css"]
+    assert reasons(found) == dict.fromkeys(
+        made, ("is made from other files, and is read only if you name it", False)
+    )
+    assert names(find_files([tmp_path / "app.min.js"]), tmp_path) == ["app.min.js"]
+
+
 @pytest.mark.parametrize("name", ["notes", "notes-wal", "link"])
 def test_a_file_of_the_memory_that_is_named_is_refused(tmp_path: Path, name: str) -> None:
     write(tmp_path, {"notes": "x", "notes-wal": "x"})
