@@ -75,7 +75,8 @@ def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
     """
     df = (counts > 0).sum(axis=0)
     idf = np.log1p((len(counts) - df + 0.5) / (df + 0.5)).astype(np.float32)
-    scores: Floats = (k1 + 1) * (counts / (counts + saturation[:, None])) @ idf
+    # Not `@`: OpenBLAS once warned of an invalid value in such a small product, which had none.
+    scores: Floats = np.vecdot((k1 + 1) * (counts / (counts + saturation[:, None])), idf)
     return scores
 
 
