@@ -147,5 +147,5 @@ def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece
 
 def names_of(hit: Hit) -> str:
     """The title and the headings of a passage, and the name of its file."""
-    file = re.sub(r"[\W_]+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
+    file = re.sub(r"(?:(?<!\d)-|-(?!\d)|[^\w-]|_)+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
     return f"{hit.title} {hit.heading} {file}"

@@ -33,16 +33,14 @@ class Highlight:
         # Texts repeat most words, and few are sought.
         sought = {word for word in set(_WORD.findall(text)) if self._is_sought(word)}
         for found in _WORD.finditer(text) if sought else ():
-            if (word := found.group()) not in sought:
-                continue
-            if not is_unspaced(word):
+            word, covered = found.group(), found.start()
+            if word in sought and not is_unspaced(word):
                 yield found.span()
-                continue
-            covered = found.start()
-            for place in range(found.start(), found.end()):
-                if text[place : place + 2] in self._terms and place + 2 > covered:
-                    yield max(place, covered), min(place + 2, found.end())
-                    covered = place + 2
+            elif word in sought:
+                for place in range(found.start(), found.end()):
+                    if text[place : place + 2] in self._terms and place + 2 > covered:
+                        yield max(place, covered), min(place + 2, found.end())
+                        covered = place + 2
 
     def _is_sought(self, word: str) -> bool:
         is_begun = bool(self._prefix) and word.lower().startswith(self._prefix)

@@ -28,8 +28,9 @@ _PART_END = re.compile(rf"{PART_END}|(?<=[^\W\d_])\.|\.(?=[^\W\d_])")
 SNAKE_CASE = re.compile(r"(?<![^\W_])[^\W_]+(?:_+[^\W_]+)+")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
-# The month of "2026-02-03" and "03.02.2026", which a question may name.
-_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])(?:-\d\d)?|\d{1,2}\.(0?[1-9]|1[0-2])\.\d{4}")
+# 2026-02-03 and 03.02.2026, whose month a question may name, have the terms of 3 February 2026.
+_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-0?(\d\d?))?|0?(\d\d?)\.(0?[1-9]|1[0-2])\.(\d{4})")
+_ORDINAL = re.compile(r"\b(\d\d?)(?:st|nd|rd|th)\b")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
@@ -149,10 +150,9 @@ def index_terms(text: str) -> list[str]:
 @functools.lru_cache(20_000)
 def _terms_of(word: str) -> Sequence[str]:
     date = _DATE.fullmatch(word)
-    month = int(date[1] or date[2]) if date else MONTHS.get(folded(word))
+    month = int(date[2] or date[5]) if date else MONTHS.get(folded(word))
     found = [f"month {month}"] if month else []
-    # 2026-05-03 and 03.05.2026 also have their year and day.
-    word = re.sub(r"^(\d+)\.\d+\.", r"\1-", word.replace(f"-{date[1]}", "", 1)) if date else word
+    word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else _ORDINAL.sub(r"\1", word)
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start

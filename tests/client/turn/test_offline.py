@@ -273,3 +273,11 @@ async def test_a_name_of_code_is_found_by_a_question_in_another_language(tmp_pat
     async with memory_of(tmp_path, CODE) as memory:
         answer = await ask("In welcher Datei steht die Klasse WebSocketEndpoint?", memory)
     assert answer.cards[0].location.startswith("ends.py")
+
+
+@pytest.mark.parametrize("day", ["2024-05-05", "5.5.2024", "05.05.2024", "5 May 2024", "May 5th, 2024"])
+async def test_a_note_that_is_named_after_a_day_answers_what_was_on_it(day: str, tmp_path: Path) -> None:
+    notes = {f"2024-{month:02}-05.md": f"Painted shed number {month}, and rested.\n" for month in range(3, 9)}
+    async with memory_of(tmp_path, notes) as memory:
+        answer = await ask(f"What was done on {day}?", memory)
+    assert answer.cards[0].location.startswith("2024-05-05.md")
