@@ -195,8 +195,12 @@ def not_a_heading(line: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """Markdown with its headings one level lower, for a section with a heading of its own."""
-    return MARKUP.sub(lambda mark: f"#{mark[0]}" if mark[3] else mark[0], text)
+    """Markdown for a section with a heading of its own: headings are one level lower, fences are closed."""
+
+    def of_section(mark: re.Match[str]) -> str:
+        return f"#{mark[0]}" if mark[3] else mark[0] if mark[2] is None else f"{mark[0].rstrip()}\n{mark[1]}"
+
+    return MARKUP.sub(of_section, text)
 
 
 def shifted(text: str, *, is_raised: bool) -> str:

@@ -19,6 +19,7 @@ from ragmemory.files.formats.file_text import (
     TextBuilder,
     TooMuchText,
     listed,
+    lowered,
     one_line,
 )
 from ragmemory.files.formats.html import markdown
@@ -129,7 +130,8 @@ def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: s
     attachments = list(_attachments(message))
     names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
     builder.add("\n".join(headers), place or "headers")
-    builder.add(_body(message).strip(), place, counted=True)
+    body = _body(message).strip()
+    builder.add(lowered(body) if place else body, place, counted=True)
     if names:
         builder.add(f"Attachments: {', '.join(names)}", place or "attachments")
     for name, part in zip(names, attachments, strict=True):
