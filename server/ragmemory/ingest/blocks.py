@@ -34,6 +34,8 @@ WINDOW = 64_000
 Kind = Literal["heading", "paragraph", "item", "table", "code", "quote"]
 # Kinds that are only cut between lines.
 LINES = frozenset(("table", "code"))
+# Of a block that begins with this character; items and code are recognised by more.
+KIND_BY_MARK: dict[str, Kind] = {"|": "table", ">": "quote"}
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -99,10 +101,11 @@ def markdown_blocks(text: str) -> Iterator[Block]:
             continue
         title = atx_heading(line) if mark == "#" else None
         underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
-        is_row = mark == "|"
         item = ITEM.match(line) if mark in "-*+0123456789" else None
         opening = FENCE.match(line, item.end() if item else 0) if item or mark in "`~" else None
-        begins = is_new or title or opening or is_row != (kind in LINES) or item
+        fence = opening[1] if opening else ""
+        is_row = mark == "|"
+        begins = is_new or title or fence or item or is_row != (kind in LINES)
         if begins and start < begin and not underlined:
             yield block(begin)
             start, header, is_continued = begin, (0, 0), False
@@ -111,16 +114,8 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         above = ""
         if start == begin:
             above, is_continued = line, is_continued and not begins
-            kind = (
-                "table" if is_row
-                else "item" if item
-                else "code" if opening
-                else "quote" if mark == ">"
-                else "paragraph"
-            )  # fmt: skip
+            kind = "item" if item else "code" if fence else KIND_BY_MARK.get(mark, "paragraph")
         is_new = False
-        if opening:
-            fence = opening[1]
         if title := title or underlined:
             path = [*(higher for higher in path if higher[0] < title[0]), title]
             heading, section = joined([name for _, name in path if name]), section + 1
