@@ -58,19 +58,8 @@ async def upload(
     pages = {one.uri for one in outcomes if is_address(one.uri)}
     files = _places(job)
     ours, theirs = await _documents(mirror.memory, files | pages), await _documents(memory, files | pages)
-    changed: dict[str, FileOutcome] = {}
-    for outcome in outcomes:
-        own, stored = ours.get(outcome.uri), theirs.get(outcome.uri)
-        if outcome.status == "missing":
-            if stored is not None and stored.machine == mirror.machine:
-                report.outcomes.append(outcome)
-        elif own is not None and outcome.document_id:
-            if stored is None or _is_changed(own, stored, mirror):
-                changed[outcome.uri] = outcome
-            else:
-                report.outcomes.append(replace(outcome, status="unchanged", chunks=stored.chunks))
-        elif outcome.status != "removed":
-            report.outcomes.append(outcome)
+    settled, changed = _compared(outcomes, ours, theirs, mirror)
+    report.outcomes += settled
     report.files, report.done = job.files, job.files - len(changed)
     report.begun = report.done
     progress = Progress(len(changed), sum(ours[uri].characters for uri in changed))
@@ -85,25 +74,54 @@ async def upload(
         progress.done_bytes += sum(ours[uri].characters for uri in batch)
         if on_progress is not None:
             on_progress(progress)
-    gone = {uri for uri, stored in theirs.items() if uri not in ours and stored.machine == mirror.machine}
-    removed = {outcome.uri: outcome for outcome in outcomes if outcome.status == "removed"}
-    if job.prune:
-        removed |= {uri: FileOutcome(uri, "removed") for uri in _lost(gone, files - pages, ours, outcomes)}
-    for uri in [uri for uri in removed if uri in gone]:
+    pruned = files - pages if job.prune else ()
+    for outcome in _removed(outcomes, ours, theirs, pruned, mirror.machine):
         with suppress(DocumentUnknown):
-            await memory.forget(uri, report.group, mirror.machine)
-        report.outcomes.append(removed[uri])
+            await memory.forget(outcome.uri, report.group, mirror.machine)
+        report.outcomes.append(outcome)
     report.outcomes.sort(key=lambda outcome: outcome.number)
 
 
-def _lost(
-    gone: Iterable[str], files: Iterable[str], ours: Documents, outcomes: Sequence[FileOutcome]
-) -> list[str]:
-    """What an interrupted sync has removed from the mirror, but not from the server."""
+def _compared(
+    outcomes: Iterable[FileOutcome], ours: Documents, theirs: Documents, mirror: Mirror
+) -> tuple[list[FileOutcome], dict[str, FileOutcome]]:
+    """The outcomes that are final, and by URI those of the documents to send; without what was removed."""
+    settled: list[FileOutcome] = []
+    changed: dict[str, FileOutcome] = {}
+    for outcome in outcomes:
+        own, stored = ours.get(outcome.uri), theirs.get(outcome.uri)
+        if outcome.status == "removed":
+            continue
+        if outcome.status == "missing":
+            if stored is not None and stored.machine == mirror.machine:
+                settled.append(outcome)
+        elif own is None or not outcome.document_id:  # The mirror did not store it.
+            settled.append(outcome)
+        elif stored is None or _is_changed(own, stored, mirror):
+            changed[outcome.uri] = outcome
+        else:
+            settled.append(replace(outcome, status="unchanged", chunks=stored.chunks))
+    return settled, changed
+
+
+def _removed(
+    outcomes: Sequence[FileOutcome], ours: Documents, theirs: Documents, places: Iterable[str], machine: str
+) -> Iterator[FileOutcome]:
+    """What the server has of this machine, and the job has removed from the mirror.
+
+    In `places`, also what an interrupted sync has removed before.
+    """
+    removed = {one.uri: one for one in outcomes if one.status == "removed"}
+    known = {one.uri for one in outcomes}
     # Not of a place of which the mirror has nothing: its disk may not be mounted, or the mirror is new.
-    read = {place for place in files if any(_is_within(uri, {place}) for uri in ours)}
-    kept = {outcome.uri for outcome in outcomes}
-    return [uri for uri in gone if _is_within(uri, read) and not _is_within(uri, kept)]
+    read = {place for place in places if any(_is_within(uri, {place}) for uri in ours)}
+    for uri, stored in theirs.items():
+        if uri in ours or stored.machine != machine:
+            continue
+        if uri in removed:
+            yield removed[uri]
+        elif _is_within(uri, read) and not _is_within(uri, known):
+            yield FileOutcome(uri, "removed")
 
 
 def _is_changed(own: DocumentInfo, stored: DocumentInfo, mirror: Mirror) -> bool:
