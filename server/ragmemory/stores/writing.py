@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ragcommon.contract.documents import Forgotten, Injected, Status
@@ -146,41 +147,55 @@ async def write_batch(
         table = await meta.require_embedder(connection, *embedder)
     stored = await find(connection, [write.document.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT coalesce(max(number), 0) FROM documents")
-    undoable = await journal.undoable(
-        connection, [write.undoes for write in writes if write.undoes is not None]
-    )
-    versions = await journal.current_versions(
-        connection, [write.document.uri for write in writes if write.edit]
-    )
+    new_numbers = count(last_number + 1)
+    conflicts = await _conflicts(connection, writes)
     steps: list[_Step] = []
     outcomes: list[Outcome] = []
     for write in writes:
         document, old = write.document, stored.get(write.document.uri)
         missing = difference(document, old)
-        undoes = write.undoes
-        if undoes is not None and undoes not in undoable:
-            outcomes.append(UndoConflict(undoes))
-        elif write.edit and write.edit.version != (current := versions.get(document.uri, 0)):
-            outcomes.append(StaleVersion(document.uri, write.edit.version, current))
+        if document.uri in conflicts:
+            outcomes.append(conflicts[document.uri])
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
         elif missing == "everything" and not await _has_chunks(connection, write):
             outcomes.append(None)
         else:
-            rewritten = missing == "everything"
-            if rewritten and write.staged:
-                number = write.staged.number
-            elif old and not (rewritten and old.is_long):
-                number = old.number
-            else:
-                number = last_number = last_number + 1
-            step = _Step(write, old, rewritten, number)
-            steps.append(step)
+            steps.append(step := _step(write, old, new_numbers, rewritten=missing == "everything"))
             outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
     if steps:
         await _write(connection, steps, table, at, undo_depth)
         await _finish_edits(connection, [step.write for step in steps])
     return outcomes
+
+
+async def _conflicts(connection: Connection, writes: Sequence[Write]) -> dict[str, Exception]:
+    """The errors of undos and edits that come too late, by uri."""
+    undone = [write.undoes for write in writes if write.undoes is not None]
+    edited = [write.document.uri for write in writes if write.edit]
+    undoable = await journal.undoable(connection, undone)
+    versions = await journal.current_versions(connection, edited)
+    conflicts: dict[str, Exception] = {}
+    for write in writes:
+        uri = write.document.uri
+        if write.undoes is not None and write.undoes not in undoable:
+            conflicts[uri] = UndoConflict(write.undoes)
+        elif write.edit and write.edit.version != (current := versions.get(uri, 0)):
+            conflicts[uri] = StaleVersion(uri, write.edit.version, current)
+    return conflicts
+
+
+def _step(
+    write: Write, stored: StoredDocument | None, new_numbers: Iterator[int], *, rewritten: bool
+) -> _Step:
+    """What to write. A long document that is rewritten gets another number; any other keeps its own."""
+    if rewritten and write.staged:
+        number = write.staged.number
+    elif stored and not (rewritten and stored.is_long):
+        number = stored.number
+    else:
+        number = next(new_numbers)
+    return _Step(write, stored, rewritten, number)
 
 
 async def _finish_edits(connection: Connection, writes: Sequence[Write]) -> None:
