@@ -49,45 +49,58 @@ async def open_source(context: ChatContext, argument: str) -> None:
 
     A web page is opened in the browser. With `--original`, the file itself, with the system's viewer.
     """
+    words = argument.split()
+    place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
+    if place.citation.uri.startswith(("http://", "https://")):
+        is_open = await _open_page(context, place.citation.uri)
+    else:
+        is_open = await _open_file(context, place, wants_original=ORIGINAL in words)
+    if not is_open:
+        await _show_text(context, place)
+
+
+async def _open_page(context: ChatContext, uri: str) -> bool:
+    from anyio import to_thread
+
+    is_open = await to_thread.run_sync(webbrowser.open, uri)
+    short = short_uri(uri)
+    context.screen.note(f"Opening {short} in the browser." if is_open else f"No browser opens {short} here.")
+    return is_open
+
+
+async def _open_file(context: ChatContext, place: CitedPlace, *, wants_original: bool) -> bool:
+    """Open the file in a viewer or the editor; False if only its text in memory can be shown."""
     from anyio import to_thread
 
     from ragchat.ui import viewer
 
-    words = argument.split()
-    place = _cited(context, " ".join(word for word in words if word != ORIGINAL))
     citation, hit = place.citation, place.hit
     short = short_uri(citation.uri)
-    if citation.uri.startswith(("http://", "https://")):
-        if await to_thread.run_sync(webbrowser.open, citation.uri):
-            context.screen.note(f"Opening {short} in the browser.")
-            return
-        context.screen.note(f"No browser opens {short} here.")
-        await _show_text(context, place)
-        return
     original = await original_of(context.memory, citation.uri)
     if original is None:
-        if ORIGINAL in words:
+        if wants_original:
             raise CommandNotPossible("open", f"{one_line(citation.uri)} is not a file on this machine")
-        await _show_text(context, place)
-        return
+        return False
     path, absence = original
-    if ORIGINAL in words:
-        if absence:
+    if absence:
+        if wants_original:
             raise CommandNotPossible("open", f"{short} {absence}")
-        if original.suffix not in _VIEWED and is_converted(hit, path):
-            raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
-    if not absence and (original.suffix in IMAGES or (original.suffix in _VIEWED and ORIGINAL in words)):
+        context.screen.note(f"{short} {absence}.")
+        return False
+    is_text = not is_converted(hit, path)
+    if wants_original and original.suffix not in _VIEWED and not is_text:
+        raise CommandNotPossible("open", f"{short} is not of a kind that is opened in a viewer")
+    if original.suffix in IMAGES or (original.suffix in _VIEWED and wants_original):
         page = page_in(place.name.removeprefix(short)) if original.suffix == ".pdf" else None
         await to_thread.run_sync(viewer.show, path, page)
-        return
-    if absence:
-        context.screen.note(f"{short} {absence}.")
-    elif not is_converted(hit, path):
-        if line := await to_thread.run_sync(line_in_file, path, citation, hit):
-            await _edit(context, path, line)
-            return
-        context.screen.note(f"{short} does not hold the passage as memory has it.")
-    await _show_text(context, place)
+        return True
+    if not is_text:
+        return False
+    if line := await to_thread.run_sync(line_in_file, path, citation, hit):
+        await _edit(context, path, line)
+        return True
+    context.screen.note(f"{short} does not hold the passage as memory has it.")
+    return False
 
 
 def _cited(context: ChatContext, number: str) -> CitedPlace:
