@@ -72,26 +72,10 @@ DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a PDF; its places are the pages. Raises NotText."""
-    if PDF_MARK not in data[:PDF_WITHIN]:
-        raise Damaged("PDF")
-    try:
-        import pypdfium2
-        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
-    except ImportError:
-        raise MissingExtra("pdf") from None
-
-    try:
-        document = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        if error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
-            raise NotText("is encrypted with a password") from None
-        raise Damaged("PDF") from None
-    count = len(document)
-    scanned = ScannedPages(data)
-    pages = [_page(document, number, scanned) for number in range(min(count, MAX_PAGES))]
-    blank = [
-        number for number, page in enumerate(pages, 1) if not page.text.strip() and number not in scanned
-    ]
+    document, scanned = _opened(data), ScannedPages(data)
+    pages = [_page(document, number, scanned) for number in range(min(len(document), MAX_PAGES))]
+    # Before the running heads are removed: a page with nothing else has text.
+    remarks = "; ".join(_remarks(pages, scanned, len(document)))
     outline = list(_outline(document))
     for number, head in running_heads([page.text for page in pages], outline):
         pages[number] = _without(pages[number], head)
@@ -105,16 +89,26 @@ def read(path: Path, data: bytes) -> FileText:
         mark = f" {OCR}" if number + 1 in scanned else ""
         parts = text.strip("\n"), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
-    unsure = [number for number, page in enumerate(pages, 1) if not page.is_sure]
-    notes = [_without_text(blank, count) + scanned.reason] if blank else []
-    if read_by_ocr := scanned.note():
-        notes.append(read_by_ocr)
-    if unsure:
-        notes.append(f"the order of columns or cells could not be told on {page_ranges(unsure)}")
-    if count > MAX_PAGES:
-        notes.append(f"only the first {MAX_PAGES:,} of its {count:,} pages were read")
     title = document.get_metadata_dict().get("Title", "")
-    return builder.build(stated_title(title) or path.name, "; ".join(notes))
+    return builder.build(stated_title(title) or path.name, remarks)
+
+
+def _opened(data: bytes) -> pypdfium2.PdfDocument:
+    """Raises NotText."""
+    if PDF_MARK not in data[:PDF_WITHIN]:
+        raise Damaged("PDF")
+    try:
+        import pypdfium2
+        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+    except ImportError:
+        raise MissingExtra("pdf") from None
+
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
+            raise NotText("is encrypted with a password") from None
+        raise Damaged("PDF") from None
 
 
 class _Page(NamedTuple):
@@ -122,6 +116,20 @@ class _Page(NamedTuple):
     is_sure: bool  # whether the reading order is known
     lines: list[Line]  # in the order of the file
     notes: Sequence[str] = ()  # of its readers, such as comments on highlights
+
+
+def _remarks(pages: Sequence[_Page], scanned: ScannedPages, count: int) -> Iterator[str]:
+    """What the user must know of how the pages were read, as ends of a sentence about the file."""
+    blank = [n for n, page in enumerate(pages, 1) if not page.text.strip() and n not in scanned]
+    if blank:
+        where = "any page: it" if len(blank) == count else f"{page_ranges(blank)}, which"
+        yield f"has no text on {where} may be scanned{scanned.reason}"
+    if read_by_ocr := scanned.note():
+        yield read_by_ocr
+    if unsure := [n for n, page in enumerate(pages, 1) if not page.is_sure]:
+        yield f"the order of columns or cells could not be told on {page_ranges(unsure)}"
+    if count > MAX_PAGES:
+        yield f"only the first {MAX_PAGES:,} of its {count:,} pages were read"
 
 
 def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -> _Page:
@@ -291,10 +299,3 @@ def _characters(page: pypdfium2.PdfTextPage) -> Iterator[tuple[str, Box]]:
     for number in range(page.count_chars()):
         FPDFText_GetLooseCharBox(page, number, box)
         yield chr(FPDFText_GetUnicode(page, number)), Box(box.left, box.bottom, box.right, box.top)
-
-
-def _without_text(numbers: Sequence[int], pages: int) -> str:
-    """ "has no text on p. 3–5, 9, which may be scanned"."""
-    if len(numbers) == pages:
-        return "has no text on any page: it may be scanned"
-    return f"has no text on {page_ranges(numbers)}, which may be scanned"
