@@ -127,6 +127,10 @@ class OpenAIEmbedder(Embedder):
                 self._down, self._down_since = failure, time.monotonic()
             raise failure from error
         self._down = None
+        return unit(np.array(self._vectors(answer, len(inputs)), np.float32))
+
+    def _vectors(self, answer: object, count: int) -> list[list[float]]:
+        """The vectors of `count` texts; the first ones set `dimensions`. Raises EmbedderUnavailable."""
         rows = vectors_in(answer)
         if rows is None:
             hint = advice(self.base_url, "Check embedder.base_url.")
@@ -134,13 +138,11 @@ class OpenAIEmbedder(Embedder):
         if any(isinstance(row[0], list) for row in rows if row):
             raise EmbedderUnavailable(self.identity, PER_TOKEN, POOLING_HINT)
         widths = {len(row) for row in rows} | ({self.dimensions} if self.dimensions else set())
-        if len(rows) != len(inputs) or len(widths) != 1 or 0 in widths:
-            reason = (
-                f"it answered {len(inputs)} texts with {len(rows)} vectors of {sorted(widths)} dimensions"
-            )
+        if len(rows) != count or len(widths) != 1 or 0 in widths:
+            reason = f"it answered {count} texts with {len(rows)} vectors of {sorted(widths)} dimensions"
             raise EmbedderUnavailable(self.identity, reason, "Check embedder.model and embedder.base_url.")
         self.dimensions = widths.pop()
-        return unit(np.array(rows, np.float32))
+        return rows
 
 
 def vectors_in(answer: object) -> list[list[Any]] | None:
