@@ -204,14 +204,7 @@ class BlockEditor:
         metadata = _metadata(stored, text)
         new = await to_thread.run_sync(complete, text, metadata)
         places = moved_places(stored.places, stored.text, text) if stored.places else []
-        rewriting: Rewriting | None = None
-        if write_back:
-            if info.machine:
-                raise NotWrittenBack(info.uri, f"its file is on {info.machine}")
-            if info.uri.startswith("file:") and not may_use(self._store.path, info.uri):
-                raise NotWrittenBack(info.uri, f"it {OUTSIDE}")
-            roots = of_stored(self._store.path, self._roots)
-            rewriting = await to_thread.run_sync(Rewriting, info.uri, roots, stored.text, text)
+        rewriting = await self._rewriting(stored, text) if write_back else None
         try:
             # An edit of memory alone keeps the stamp, so that the next sync does not revert it.
             stamp = "" if rewriting else stored.stamp
@@ -231,6 +224,16 @@ class BlockEditor:
         removed = [entry.id for entry in view.outline if entry.id not in kept]
         path = str(rewriting.path) if rewriting and done.status != "unchanged" else ""
         return await self._outcome(done, edited, version, removed, new.digest, path)
+
+    async def _rewriting(self, stored: DocumentText, text: str) -> Rewriting:
+        """Of the document's file, with its new text. Raises NotWrittenBack."""
+        info = stored.info
+        if info.machine:
+            raise NotWrittenBack(info.uri, f"its file is on {info.machine}")
+        if info.uri.startswith("file:") and not may_use(self._store.path, info.uri):
+            raise NotWrittenBack(info.uri, f"it {OUTSIDE}")
+        roots = of_stored(self._store.path, self._roots)
+        return await to_thread.run_sync(Rewriting, info.uri, roots, stored.text, text)
 
     async def note_changes(self, document_ids: Sequence[str]) -> None:
         """Call `on_change` for the blocks of documents that were rewritten or removed as a whole."""
