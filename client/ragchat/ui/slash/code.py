@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from ragchat.sanitize import sanitize
 from ragchat.uris import short_path
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ragchat.ui.context import ChatContext
     from ragcommon.contract.code import TraceStep
 
@@ -21,30 +24,13 @@ _PARTS = {"caller": "Called by", "reference": "Used in", "importer": "Imported b
 
 async def trace(context: ChatContext, name: str) -> None:
     """Show the definitions of a symbol, what calls, uses and imports it, and what it calls."""
-    from rich.table import Table
-    from rich.text import Text
-
     if not name:
         raise ArgumentMissing("trace", "the name of a function, class or constant")
     found = await context.memory.trace(name)
     context.screen.show(*(f"{one.name}  {one.kind}  {_short(one.location)}" for one in found.definitions))
     for relation, title in _PARTS.items():
-        steps = [step for step in found.steps if step.relation == relation]
-        if not steps:
-            continue
-        table = Table.grid(padding=(0, 2))
-        table.add_column(overflow="fold")
-        table.add_column(overflow="fold")
-        table.add_column()
-        if any(step.targets for step in steps[:_SHOWN]):
-            table.add_column(overflow="fold")
-        for step in steps[:_SHOWN]:
-            row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
-            what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
-            # Usually the widest column, so it shrinks first. It is cut off; names and places are folded.
-            text.no_wrap, text.overflow = True, "ellipsis"
-            table.add_row(what, place, text, *targets)
-        context.screen.show("", title, table)
+        if steps := [step for step in found.steps if step.relation == relation]:
+            context.screen.show("", title, _table(steps[:_SHOWN]))
         if len(steps) > _SHOWN:
             context.screen.show(f"  … and {len(steps) - _SHOWN:,} more")
     for notice in found.notices:
@@ -57,6 +43,26 @@ async def trace(context: ChatContext, name: str) -> None:
         )
     elif not found.definitions:
         context.screen.note(f"Memory does not hold the definition of {name}.")
+
+
+def _table(steps: Sequence[TraceStep]) -> Table:
+    """A step a row: what it is in, its place, its line, and for callees where memory has the definition."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    table.add_column()
+    if any(step.targets for step in steps):
+        table.add_column(overflow="fold")
+    for step in steps:
+        row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
+        what, place, text, *targets = (Text(sanitize(cell)) for cell in row[: len(table.columns)])
+        # Usually the widest column, so it shrinks first. It is cut off; names and places are folded.
+        text.no_wrap, text.overflow = True, "ellipsis"
+        table.add_row(what, place, text, *targets)
+    return table
 
 
 def _what(step: TraceStep) -> str:
