@@ -88,7 +88,7 @@ class Callee(Struct, frozen=True):
 def occurrences(code: Code, name: str) -> list[Occurrence]:
     """All occurrences of a name in text order, except where it is a local variable."""
     defined = {one.name: one for one in code.definitions if one.names[-1] == name}
-    found: list[tuple[Occurrence, list[Node]]] = []
+    found: list[Occurrence] = []
     hidden: list[tuple[int, int]] = []
     word = re.compile(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])")
     for match in word.finditer(code.data):
@@ -113,10 +113,10 @@ def occurrences(code: Code, name: str) -> list[Occurrence]:
         else:
             use = "call" if _is_called(path) else "reference"
         receiver = "" if definition else _receiver(code, path)
-        found.append((Occurrence(use, match.start(), receiver, around), path))
+        found.append(Occurrence(use, match.start(), receiver, around))
     return [
         one
-        for one, _ in found
+        for one in found
         if one.use in ("definition", "import")
         or one.receiver
         or not any(start <= one.start < end for start, end in hidden)
@@ -251,17 +251,8 @@ def _is_required(code: Code, path: list[Node]) -> bool:
 
 def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
     """The scope of the variable or parameter that the name declares here, if it does."""
-    scope = enclosing(code, path[-1].start_byte)
-    if scope is None or scope.kind != "function":
-        # The parameters of an anonymous function.
-        functions = [node for node in path if "function" in node.type or "lambda" in node.type]
-        if not functions:
-            return None
-        area = functions[-1].start_byte, functions[-1].end_byte
-    else:
-        area = scope.begin, scope.end
-    leaf = path[-1]
-    if path[-2].type in _MEMBERS or any(node.type == "user_type" for node in path):
+    area, leaf = _function_around(code, path), path[-1]
+    if area is None or path[-2].type in _MEMBERS or any(node.type == "user_type" for node in path):
         return None
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
         if parent.type in _PARAMETERS or _is_parameter(path, parent):
@@ -278,6 +269,15 @@ def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
         if parent.type in _CALLS:
             return None
     return None
+
+
+def _function_around(code: Code, path: list[Node]) -> tuple[int, int] | None:
+    scope = enclosing(code, path[-1].start_byte)
+    if scope is not None and scope.kind == "function":
+        return scope.begin, scope.end
+    # The parameters of an anonymous function.
+    functions = [node for node in path if "function" in node.type or "lambda" in node.type]
+    return (functions[-1].start_byte, functions[-1].end_byte) if functions else None
 
 
 def _is_parameter(path: list[Node], node: Node) -> bool:
