@@ -261,9 +261,8 @@ class _Blocks:
         self.line = []
         if not text:
             return
-        indent = "  " * (len(self.lists) - 1)
-        is_item = bool(self.lists) and bool(self.prefix)
-        block = f"{indent if self.lists else ''}{self.prefix}{text}"
+        block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
+        is_item = bool(self.lists and self.prefix)
         self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
         self.prefix = ""
 
@@ -325,11 +324,7 @@ class _Blocks:
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
-        elif not self.with_links and (
-            (tag in ("ul", "ol") and _is_navigation(node))
-            or (tag == "dl" and _is_contents(node))
-            or (tag in ("p", "div") and _is_bar(node))
-        ):
+        elif not self.with_links and _is_links(tag, node):
             return
         elif tag in ("ul", "ol"):
             self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
@@ -424,6 +419,13 @@ def _turns(block: LexborNode) -> bool:
 def _is_within(node: LexborNode, others: Container[int]) -> bool:
     """Whether a node is inside one of the others, given by their ids."""
     return node.parent is not None and (node.parent.mem_id in others or _is_within(node.parent, others))
+
+
+def _is_links(tag: str, block: LexborNode) -> bool:
+    """Whether a block leads to other pages or sections, and says nothing itself."""
+    if tag in ("ul", "ol"):
+        return _is_navigation(block)
+    return _is_contents(block) if tag == "dl" else tag in ("p", "div") and _is_bar(block)
 
 
 def _is_contents(terms: LexborNode) -> bool:
