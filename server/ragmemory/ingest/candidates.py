@@ -11,22 +11,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ragmemory.ingest.blocks import BLANK_LINES
 
-Drawn: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table", "key"]
+# The families of candidates, the most reliable first. Those of Worded are identified only by their wording.
+Distinct: TypeAlias = Literal["marked", "ruled", "underlined", "banner", "table", "key", "label", "number"]
+# fmt: off
 Worded: TypeAlias = Literal[
-    "label",
-    "number",
-    "version",
-    "date",
-    "roman",
-    "numeral",
-    "margin",
-    "capitals",
-    "emphasis",
-    "option",
-    "question",
-    "clause",
+    "version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option", "question", "clause",
 ]
-Family: TypeAlias = Drawn | Worded
+# fmt: on
+Family: TypeAlias = Distinct | Worded
 MAX_TITLE = 90
 # A longer line is not a heading; a line shorter than SHORT_LINE was not wrapped.
 MAX_LINE = 200

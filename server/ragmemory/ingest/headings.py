@@ -12,35 +12,19 @@ from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from msgspec.structs import replace
 
 from ragmemory.ingest.banners import banners
 from ragmemory.ingest.blocks import Block, joined, markdown_blocks, paragraphs
-from ragmemory.ingest.candidates import NONBLANK, Candidate, Family, candidates, next_line
+from ragmemory.ingest.candidates import NONBLANK, Candidate, Distinct, Family, Worded, candidates, next_line
 
 # Minimum headings of a kind; more are needed if only the wording identifies it.
 MIN_EQUAL = 2
 MIN_WORDED = 3
-WORDED: tuple[Family, ...] = (
-    "version",
-    "date",
-    "roman",
-    "numeral",
-    "capitals",
-    "emphasis",
-    "margin",
-    "option",
-    "question",
-    "clause",
-)
-# Families, the most reliable first.
-ORDER: tuple[Family, ...] = (
-    *("marked", "ruled", "underlined", "banner", "table", "key", "label", "number"),
-    *("version", "date", "roman", "numeral", "margin", "capitals", "emphasis", "option"),
-    *("question", "clause"),
-)
+WORDED: tuple[Family, ...] = get_args(Worded)
+ORDER: tuple[Family, ...] = (*get_args(Distinct), *WORDED)
 # Maximum kinds of one family, such as different labels.
 MAX_KINDS = 8
 # This many of one kind without text between them are a list.
