@@ -287,17 +287,9 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     created = document.created
     if created is None:
         created = datetime.fromisoformat(added_at).timestamp()
-    return (
-        *(
-            step.number,
-            document.document_id,
-            document.uri,
-            document.title,
-            document.digest,
-            document.metadata,
-        ),
-        *(step.chunks, len(document.text), created, added_at, updated_at, document.stamp, machine),
-    )
+    own = step.number, document.document_id, document.uri, document.title, document.digest, document.metadata
+    times = created, added_at, updated_at
+    return (*own, step.chunks, len(document.text), *times, document.stamp, machine)
 
 
 def _undo_data(texts: chunks.Texts, stored: StoredDocument) -> journal.UndoData:
