@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -119,50 +119,60 @@ async def _prompt_passages(conversation: Conversation, turn: Turn) -> list[Hit]:
     return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
 
-async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
-    """Judge the answer `turn` to a case; `passages` are those of its prompt."""
-    answer, seconds = turn.answer, turn.timings["total"]
-    in_prompt = [(hit.uri, hit.full_text) for hit in passages]
+class _Verdict(NamedTuple):
+    """`right`, `failures`, `screen` and `prompt` of an Outcome."""
+
+    right: bool | None
+    failures: list[str]
     screen: bool | None = None
     prompt: bool | None = None
-    right: bool | None
-    if case.expect is not None:
-        uris = [uri for uri, _ in shown(turn)]
-        failures = await unmet(case.expect, StepResult(_text(turn), uris, answer.grounded), seconds)
-        right = not failures if case.expect != Expectation() else None
-        place = Expectation(case.expect.contains, matches=case.expect.matches, cites=case.expect.cites)
-        if place != Expectation():
-            cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
-            screen = not await unmet(place, cut, seconds)
-            cites = as_list(place.cites) or ["*"]
-            found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
-            texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
-            prompt = not await unmet(place, texts, seconds)
-    elif case.answered is False:
-        right = not answer.grounded
-        failures = [] if right else ["does not decline"]
-    elif case.places:
-        failures = _failures(case, turn)
-        right = not failures
-        screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
-    else:
-        is_same = normalized(answer.text) == normalized(case.answer)
-        right, failures = (False, ["is the same bad answer"]) if is_same else (None, [])
-    sources = answer.sources
+
+
+async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
+    """Judge the answer `turn` to a case; `passages` are those of its prompt."""
+    answer, sources = turn.answer, turn.answer.sources
+    verdict = await _verdict(case, turn, [(hit.uri, hit.full_text) for hit in passages])
     return Outcome(
         case.case_id,
         case.question,
-        right,
-        screen,
-        prompt,
-        not answer.grounded,
-        failures,
+        *(verdict.right, verdict.screen, verdict.prompt, not answer.grounded, verdict.failures),
         [*map(passage_location, sources)],
         list(dict.fromkeys(one.uri for one in sources)),
         sum(answer.usage.best),
-        seconds,
+        turn.timings["total"],
         case.created_at,
     )
+
+
+async def _verdict(case: Case, turn: Turn, in_prompt: Texts) -> _Verdict:
+    if case.expect is not None:
+        return await _met(case.expect, turn, in_prompt)
+    if case.answered is False:
+        right = not turn.answer.grounded
+        return _Verdict(right, [] if right else ["does not decline"])
+    if case.places:
+        failures = _failures(case, turn)
+        screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
+        return _Verdict(not failures, failures, screen, prompt)
+    is_same = normalized(turn.answer.text) == normalized(case.answer)
+    return _Verdict(False, ["is the same bad answer"]) if is_same else _Verdict(None, [])
+
+
+async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
+    """Whether an expectation is met by the answer, its first screen, and the passages of the prompt."""
+    seconds = turn.timings["total"]
+    uris = [uri for uri, _ in shown(turn)]
+    failures = await unmet(expect, StepResult(_text(turn), uris, turn.answer.grounded), seconds)
+    right = not failures if expect != Expectation() else None
+    place = Expectation(expect.contains, matches=expect.matches, cites=expect.cites)
+    if place == Expectation():
+        return _Verdict(right, failures)
+    cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
+    cites = as_list(place.cites) or ["*"]
+    found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
+    texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
+    screen, prompt = [not await unmet(place, result, seconds) for result in (cut, texts)]
+    return _Verdict(right, failures, screen, prompt)
 
 
 def shown(turn: Turn, characters: int | None = None) -> Texts:
