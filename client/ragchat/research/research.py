@@ -193,11 +193,7 @@ class Research:
             model.most = context.settings.tokens
         findings = state.findings
         if not findings:
-            if self._failure is not None:
-                raise self._failure
-            given = sum(sub.passages for sub in state.sub_questions)
-            text = NOT_VERBATIM if any(sub.left_out for sub in state.sub_questions) else NOTHING_FOUND
-            return Answer(text.format(passages=counted(given, "passage")) if given else NOTHING)
+            return self._without_findings()
         asked, passages = self._passages(findings)
         with clock.until(deadline) as scope:
             try:
@@ -211,6 +207,14 @@ class Research:
         )
         state.usage = model.usage
         return written
+
+    def _without_findings(self) -> Answer:
+        """Raises the error of memory, if that did not answer."""
+        if self._failure is not None:
+            raise self._failure
+        given = sum(sub.passages for sub in self._state.sub_questions)
+        text = NOT_VERBATIM if any(sub.left_out for sub in self._state.sub_questions) else NOTHING_FOUND
+        return Answer(text.format(passages=counted(given, "passage")) if given else NOTHING)
 
     def _ran_out(self, limit: str, consequence: str) -> None:
         self._emit(Notice(RAN_OUT.format(limit=limit, consequence=consequence)))
