@@ -454,10 +454,9 @@ def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     below = tuple(f"{uri.rstrip('/')}/" for uri in uris if not is_address(uri))
     mine = [one for one in run.outcomes if one.uri in uris or one.uri.startswith(below)]
     error = job.error.message if job.error else ""
-    for one in mine:
-        if one.uri in uris and one.status == "failed":
-            name = one.uri if is_address(one.uri) else path_of(one.uri)
-            error = error or one.error or f"{name} {one.reason}"
+    if failed := next((one for one in mine if one.uri in uris and one.status == "failed"), None):
+        name = failed.uri if is_address(failed.uri) else path_of(failed.uri)
+        error = error or failed.error or f"{name} {failed.reason}"
     status = "failed" if error else job.status
     assert status != "running"
     return SyncOutcome(status, Counter(one.status for one in mine), error)

@@ -48,13 +48,7 @@ class Sources:
 
     async def _add(self, uri: str) -> AddedSource:
         try:
-            if is_address(uri):
-                uri = await self._final(uri)
-            else:
-                found = await to_thread.run_sync(_existing, uri)
-                if not is_within(self._ingestions.roots, found):
-                    raise PathNotAllowed(uri)
-                uri = found.as_uri()
+            uri = await self._final(uri)
         except FileNotFoundError:
             return AddedSource(uri, "refused", reason=MISSING)
         except NotText as error:
@@ -79,11 +73,19 @@ class Sources:
         await self._store.sources.change(uri, [*replaced, *(known[other] for other in covers)])
         return AddedSource(uri, "added", covers=covers)
 
-    async def _final(self, address: str) -> str:
-        """The address of a page after all redirects. Raises NotFetched, PagesNotAllowed."""
+    async def _final(self, uri: str) -> str:
+        """The address of a page after all redirects, or the URI of a path after all links.
+
+        Raises NotFetched, OSError, RuntimeError, PagesNotAllowed, PathNotAllowed.
+        """
+        if not is_address(uri):
+            found = await to_thread.run_sync(_existing, uri)
+            if not is_within(self._ingestions.roots, found):
+                raise PathNotAllowed(uri)
+            return found.as_uri()
         if self._ingestions.web is None:
-            raise PagesNotAllowed(address)
-        return await self._ingestions.web.final(address)
+            raise PagesNotAllowed(uri)
+        return await self._ingestions.web.final(uri)
 
     async def listed(self) -> list[Source]:
         """All sources, ordered by URI."""
