@@ -252,30 +252,30 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
         columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
         lengths = [median(map(len, column)) if column else 0 for column in columns]
         crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
+        unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
         if len(columns) <= MAX_COLUMNS and crossing >= MIN_LINES and min(lengths) >= LINE_LENGTH:
-            across = sum(
-                1
-                for row in band
-                for one, other in pairwise(row)
-                if one.numbers.stop == other.number and _column_of(one, gutters) < _column_of(other, gutters)
-            )
-            if across > crossing / 2:
+            if _steps_across(band, gutters) > crossing / 2:
                 yield band, "\n".join(map("\n".join, columns))
             else:  # The columns may contain tables.
                 yield band, None
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
-            continue
-        starts = _starts(band, cells)
-        if starts:
+        elif starts := _starts(band, cells):
             for start, end in pairwise([0, *starts, len(band)]):
                 yield from _found(text, band[start:end])
-            continue
-        unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-        if _is_list(columns, lengths):
+        elif _is_list(columns, lengths):
             yield band, None
         elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+
+
+def _steps_across(band: Sequence[Row], gutters: Sequence[Gutter]) -> int:
+    """How often the text of the file goes from one column to the next in the same row."""
+    return sum(
+        one.numbers.stop == other.number and _column_of(one, gutters) < _column_of(other, gutters)
+        for row in band
+        for one, other in pairwise(row)
+    )
 
 
 def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]]) -> list[int]:
