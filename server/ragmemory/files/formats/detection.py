@@ -77,6 +77,8 @@ TAR, TAR_AT = b"ustar", 257
 PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.DOTALL)
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
+# How files begin, whatever their names are.
+PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA}
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 # The headers of a message or mailbox. Hand-typed headers have no MIME version.
 MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE)
@@ -129,14 +131,11 @@ def module_of(path: Path, data: bytes) -> str:
         return "bundles"
     if data.startswith(OLE):
         return named if named == "xls" or named in MEMBERS.values() else "bundles"
-    if PDF.match(beginning) or (named == "pdf" and PDF_MARK in beginning[:PDF_WITHIN]):
+    if named == "pdf" and PDF_MARK in beginning[:PDF_WITHIN]:
         return "pdf"
-    if RTF.match(beginning):
-        return "rtf"
-    if BOOKMARKS.match(beginning):
-        return "bookmarks"
-    if AGENDA.match(beginning):
-        return "agenda"
+    for module, pattern in PATTERNS.items():
+        if pattern.match(beginning):
+            return module
     if named in KINDS:
         return _module_of_other(beginning, named)
     if path.suffix.lower() in PLAIN:
