@@ -68,18 +68,11 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
         for one in await ollama.embedders(model)
     ]
     table = settings.tables["embedder"]
-    keys = {
-        model.base_url or os.environ.get("OPENAI_BASE_URL", ""): read_key(model.key_file),
-        table["base_url"]: read_key(table["key_file"]),
-    }
-    if not any(keys) and keys[""]:
-        keys[OPENAI_URL] = keys[""]
-    for url, key in keys.items():
-        if url and url != model.ollama_url:
-            found += [
-                Choice(name, without_userinfo(url), _changes("openai", name, url))
-                for name in await _listed(url, key, model)
-            ]
+    for url, key in _endpoints(settings, model).items():
+        found += [
+            Choice(name, without_userinfo(url), _changes("openai", name, url))
+            for name in await _listed(url, key, model)
+        ]
     current = table["model"] or table.get(f"{table['kind']}_model", "")
     used = next((one for one in found if _is(one, table["kind"], current, table["base_url"])), None)
     if used is None:
@@ -88,6 +81,18 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
         found.insert(0, used)
     used.in_use = True
     return sorted(found, key=lambda one: not one.is_here)
+
+
+def _endpoints(settings: Settings, model: ModelSettings) -> dict[str, str]:
+    """The keys of the endpoints to ask, by URL: those of the settings, or else OpenAI's if there is a key."""
+    table = settings.tables["embedder"]
+    keys = {
+        model.base_url or os.environ.get("OPENAI_BASE_URL", ""): read_key(model.key_file),
+        table["base_url"]: read_key(table["key_file"]),
+    }
+    if not any(keys) and keys[""]:
+        keys[OPENAI_URL] = keys[""]
+    return {url: key for url, key in keys.items() if url and url != model.ollama_url}
 
 
 def _changes(kind: str, model: str, base_url: str = "") -> dict[str, Value]:
