@@ -41,19 +41,8 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
     Raises AttachmentUnusable.
     """
 
-    found: list[DocumentText | Path] = []
-    for mention in _MENTION.finditer(question):
-        quoted, word = mention.groups()
-        names = dict.fromkeys([quoted] if quoted else [word, word.rstrip(_PUNCTUATION)])
-        for name in names:
-            if attached := await _attached(context, name):
-                found += attached
-                break
-        else:
-            if quoted or _PATH.search(name):
-                raise AttachmentUnusable(
-                    name, "does not exist; if no file is meant, write it in `backquotes`"
-                )
+    mentions = _MENTION.finditer(question)
+    found = [one for mention in mentions for one in await _mentioned(context, *mention.groups())]
     if not found:
         return []
 
@@ -75,6 +64,17 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
         size = "an image" if document.image else counted(len(document.text), "character")
         context.screen.note(f"Attached: {short_uri(document.uri)} ({size})")
     return documents
+
+
+async def _mentioned(context: ChatContext, quoted: str | None, word: str) -> Sequence[DocumentText | Path]:
+    """What a mention names; empty if it is none. Raises AttachmentUnusable."""
+    names = [quoted] if quoted else [word, word.rstrip(_PUNCTUATION)]
+    for name in dict.fromkeys(names):
+        if attached := await _attached(context, name):
+            return attached
+    if quoted or _PATH.search(names[-1]):
+        raise AttachmentUnusable(names[-1], "does not exist; if no file is meant, write it in `backquotes`")
+    return []
 
 
 async def _attached(context: ChatContext, name: str) -> Sequence[DocumentText | Path]:
