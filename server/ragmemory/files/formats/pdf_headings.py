@@ -89,23 +89,27 @@ def running_heads(pages: Sequence[str], outline: Sequence[Bookmark]) -> Iterator
     """
     entries = Counter((entry.page, _unnumbered(entry.title)) for entry in outline[:MAX_ENTRIES])
     titles = {title for _, title in entries if title}
-    shifts = Counter[int]()
-    for page, text in enumerate(pages):
-        ends = (word for line in _edges(text) for word in (line.split()[0], line.split()[-1]))
-        numbers = {word for word in ends if PAGE.fullmatch(word)}
-        shifts.update(int(number) - page for number in numbers)
-    shift, times = max(shifts.items(), key=itemgetter(1), default=(0, 0))
-    if times < max(MIN_PAGES, REPEATED * len(pages)):
+    if (first := _first_number(pages)) is None:
         return
     for page, text in enumerate(pages):
         for line in _edges(text):
-            number, words = str(page + shift), line.split()
+            number, words = str(page + first), line.split()
             if number not in (words[0], words[-1]):
                 continue
             title = _unnumbered(" ".join(words[1:] if words[0] == number else words[:-1]))
             others = (_unnumbered(other) for other in text.split("\n") if other != line)
             if title in titles and list(others).count(title) >= entries[page, title]:
                 yield page, line
+
+
+def _first_number(pages: Sequence[str]) -> int | None:
+    """The number of the first page, by those that most pages show in their running heads, if they do."""
+    found = Counter[int]()
+    for page, text in enumerate(pages):
+        ends = (word for line in _edges(text) for word in (line.split()[0], line.split()[-1]))
+        found.update(int(number) - page for number in {word for word in ends if PAGE.fullmatch(word)})
+    first, times = max(found.items(), key=itemgetter(1), default=(0, 0))
+    return first if times >= max(MIN_PAGES, REPEATED * len(pages)) else None
 
 
 def headings(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> list[Heading]:
@@ -177,12 +181,18 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     found = [one for one in found if remarks[one[1].title] < MAX_REPEATED]
     times = Counter(size for size, _ in found)
     levels = sorted((size for size in times if times[size] >= MIN_EQUAL), reverse=True)[:MAX_LEVELS]
-    kept = [heading._replace(level=levels.index(size) + 1) for size, heading in found if size in levels]
-    numbers = [NUMBER.match(heading.title) for heading in kept]
-    if 2 * sum(map(bool, numbers)) <= len(kept):
-        yield from kept
+    yield from _with_levels_of_numbers(
+        [heading._replace(level=levels.index(size) + 1) for size, heading in found if size in levels]
+    )
+
+
+def _with_levels_of_numbers(found: Sequence[Heading]) -> Iterator[Heading]:
+    """The headings, at the levels that their numbers say if most of them have one."""
+    numbers = [NUMBER.match(heading.title) for heading in found]
+    if 2 * sum(map(bool, numbers)) <= len(found):
+        yield from found
         return
-    for heading, number in zip(kept, numbers, strict=True):
+    for heading, number in zip(found, numbers, strict=True):
         depth = number[0].rstrip(" .").count(".") + 1 if number else heading.level
         yield heading._replace(level=min(depth, MAX_LEVELS))
 
