@@ -68,24 +68,27 @@ async def use(run: Invocation) -> int:
     require_own(run, KEYS)
     if url := run.settings.tables["memory_server"]["url"]:
         raise NotOurEmbedder(url)
+    name = run.arguments.name
     async with run.memory() as memory:
         stats = await memory.stats()
-        if run.arguments.name in BACK:
-            changes = before(run, "embedder")
-        else:
-            chosen = named(
-                run.arguments.name, await choices(run.settings, await memory.embedders()), run.settings
-            )
-            if chosen.in_use:
-                done = {"embedder": chosen.name, "changed": False}
-                run.console.result(done, f"{chosen.name} is in use already.")
-                return 0
-            _describe(run, chosen, stats)
-            if chosen.needs:
-                hint = f"Run: {chosen.needs}"
-                return _refuse(run, "EXTRA_MISSING", f"{chosen.name} needs an extra of ragchat.", hint)
-            await _download(run, chosen)
-            changes = chosen.changes
+        found = [] if name in BACK else await choices(run.settings, await memory.embedders())
+    if name in BACK:
+        return await _change(run, stats, before(run, "embedder"))
+    chosen = named(name, found, run.settings)
+    if chosen.in_use:
+        done = {"embedder": chosen.name, "changed": False}
+        run.console.result(done, f"{chosen.name} is in use already.")
+        return 0
+    _describe(run, chosen, stats)
+    if chosen.needs:
+        hint = f"Run: {chosen.needs}"
+        return _refuse(run, "EXTRA_MISSING", f"{chosen.name} needs an extra of ragchat.", hint)
+    await _download(run, chosen)
+    return await _change(run, stats, chosen.changes)
+
+
+async def _change(run: Invocation, stats: Stats, changes: dict[str, Value]) -> int:
+    """Change the settings and the embeddings, after a comparison unless the user goes back."""
     settings = _with(run.settings, changes)
     async with open_memory(settings, run.config_file, verbose=run.arguments.verbose) as memory:
         with run.progress("Downloading") as on_progress:
