@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from pathlib import Path
 from urllib.parse import unquote
+from zipfile import ZipFile
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.archives import attribute, local, member, open_archive, xml
@@ -20,13 +21,26 @@ PAGES = ("application/xhtml+xml", "text/html")
 def read(path: Path, data: bytes) -> FileText:
     """The text of a book. Raises NotText."""
     archive = open_archive(data, KIND)
+    title, pages = _contents(archive)
+    builder, chapter = TextBuilder(), 0
+    for name in pages:
+        text, _ = markdown(member(archive, name, KIND).decode("utf-8", errors="replace"))
+        if text.strip():
+            chapter += 1
+            builder.add(text, f"chapter {chapter}")
+    if not chapter and ENCRYPTION in archive.namelist():
+        raise NotText("is encrypted")
+    return builder.build(title or path.name)
+
+
+def _contents(archive: ZipFile) -> tuple[str, list[str]]:
+    """The title of a book, and the names of its pages in reading order. Raises Damaged."""
     roots = [one for one in xml(archive, CONTAINER, KIND).iter() if local(one.tag) == "rootfile"]
     if not roots:
         raise Damaged(KIND)
     package_name = attribute(roots[0], "full-path")
-    package = xml(archive, package_name, KIND)
     title, files, order = "", dict[str, str](), list[str]()
-    for element in package.iter():
+    for element in xml(archive, package_name, KIND).iter():
         name = local(element.tag)
         if name == "title":
             title = title or one_line(element.text or "")
@@ -34,16 +48,6 @@ def read(path: Path, data: bytes) -> FileText:
             files[attribute(element, "id")] = unquote(attribute(element, "href"))
         elif name == "itemref":
             order.append(attribute(element, "idref"))
+    pages = [files[identifier] for identifier in dict.fromkeys(order) if identifier in files]
     folder = posixpath.dirname(package_name)
-    builder, chapter = TextBuilder(), 0
-    for identifier in dict.fromkeys(order):
-        if identifier not in files:
-            continue
-        page = member(archive, posixpath.normpath(posixpath.join(folder, files[identifier])), KIND)
-        text, _ = markdown(page.decode("utf-8", errors="replace"))
-        if text.strip():
-            chapter += 1
-            builder.add(text, f"chapter {chapter}")
-    if not chapter and ENCRYPTION in archive.namelist():
-        raise NotText("is encrypted")
-    return builder.build(title or path.name)
+    return title, [posixpath.normpath(posixpath.join(folder, page)) for page in pages]
