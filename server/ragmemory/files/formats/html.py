@@ -154,6 +154,17 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
     root = _main(tree.body) if tree.body else None
     if root is None:
         return "", ""
+    _clean(root)
+    blocks = _Blocks(len(root.text() or "") if is_page else 0, with_links)
+    blocks.walk(root, 0)
+    blocks.end()
+    first = tree.css_first("h1")
+    title = stated_title(head.text()) if head else ""
+    return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
+
+
+def _clean(root: LexborNode) -> None:
+    """Remove what a reader does not see or read, and write what has no text of its own as text."""
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
     # Links of headings to themselves: "¶" or "#".
@@ -166,12 +177,6 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
     for unseen in [*root.css("del, s, strike"), *filter(_is_unseen, root.css("[hidden], [style]"))]:
         unseen.replace_with("")
     _write_shifted(root)
-    blocks = _Blocks(len(root.text() or "") if is_page else 0, with_links)
-    blocks.walk(root, 0)
-    blocks.end()
-    first = tree.css_first("h1")
-    title = stated_title(head.text()) if head else ""
-    return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
 
 
 def _byline(tree: LexborHTMLParser) -> str:
