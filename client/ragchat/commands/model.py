@@ -42,12 +42,17 @@ async def setup(run: Invocation) -> int:
     if wanted in (AUTO, OFFLINE):
         return _write(run, {"model.name": wanted, "model.base_url": ""})
     servers = await find_servers(settings, os.environ)
-    if wanted:
-        server, name = await _named(run, wanted, servers)
-        trial = await try_model(server, name, settings, os.environ)
-        if trial.problem:
-            raise ModelFailed(trial.problem)
-        return _write(run, _changes(run, server, name), trial)
+    if not wanted:
+        return await _offer(run, servers, settings)
+    server, name = await _named(run, wanted, servers)
+    trial = await try_model(server, name, settings, os.environ)
+    if trial.problem:
+        raise ModelFailed(trial.problem)
+    return _write(run, _changes(run, server, name), trial)
+
+
+async def _offer(run: Invocation, servers: Sequence[ModelServer], settings: ModelSettings) -> int:
+    """Show what was found, and write what the user chooses. Exit code 1 if nothing answers."""
     trials = await _try_all(servers, settings)
     answering = [(server, trial) for server, trial in zip(servers, trials, strict=True) if not trial.problem]
     public = [replace(server, base_url=without_userinfo(server.base_url)) for server in servers]
