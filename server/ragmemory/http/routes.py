@@ -17,7 +17,6 @@ from ragmcp.http.access import Access, Authorize, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.oauth.bearer import SharedToken
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
-from ragmcp.server.core import Server
 from ragmemory.http import openapi, page
 from ragmemory.http.memories import METADATA, NamedMemories
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
@@ -32,7 +31,6 @@ Command = Sequence[str]
 
 def make_app(
     endpoint: Endpoint,
-    server: Server,
     metrics: Metrics,
     access: Access,
     limited: Callable[[Authorize | None], Authorize],
@@ -52,7 +50,7 @@ def make_app(
     of the key in `note`. `limited` adds the limit on requests. `why_not_ready` returns a sentence, or "".
     """
     needs_token = token is not None
-    views = _Views(endpoint, server, metrics, command, note.proof, why_not_ready, needs_token, plain_form)
+    views = _Views(endpoint, metrics, command, note.proof, why_not_ready, needs_token, plain_form)
     router = Router(
         [
             Route("/", views.home),
@@ -105,7 +103,6 @@ class _Views:
     """The answers to all requests that are not MCP."""
 
     endpoint: Endpoint
-    server: Server
     metrics: Metrics
     command: Command
     proof: Callable[[str], str]
@@ -117,13 +114,8 @@ class _Views:
         """The page for a browser; the same as JSON for a program."""
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse(self._description(request), headers={"Vary": "Accept"})
-        html = page.render(
-            self.server.info.version,
-            _url(request, MCP),
-            self.server.tools,
-            self.command,
-            token=self.needs_token,
-        )
+        server, url = self.endpoint.server, _url(request, MCP)
+        html = page.render(server.info.version, url, server.tools, self.command, token=self.needs_token)
         return HTMLResponse(html, headers=page.HEADERS)
 
     async def description(self, request: Request) -> Response:
@@ -132,17 +124,18 @@ class _Views:
 
     async def openapi(self, request: Request) -> Response:
         """The paths, and in the plain form the tools, for programs that read OpenAPI."""
+        server = self.endpoint.server
         described = openapi.describe(
-            self.server.info.version,
+            server.info.version,
             _url(request, ""),
-            self.server.tools.values(),
+            server.tools.values(),
             plain_form=self.plain_form,
             needs_token=self.needs_token,
         )
         return JSONResponse(described)
 
     def _description(self, request: Request) -> dict[str, Any]:
-        server = self.server
+        server = self.endpoint.server
         return {
             "name": server.info.name,
             "version": server.info.version,
@@ -161,7 +154,7 @@ class _Views:
 
     async def health(self, request: Request) -> Response:
         """Whether the server runs; with a challenge, which server it is."""
-        info = self.server.info
+        info = self.endpoint.server.info
         answer = {"status": "ok", "name": info.name, "version": info.version}
         if challenge := request.query_params.get(CHALLENGE):
             answer[PROOF] = self.proof(challenge)

@@ -129,7 +129,7 @@ async def _serve(
     limited = partial(RateLimit, table.requests_per_second, table.burst)
     readiness = Readiness(memory.service, stop.is_set, lambda: memory.has_warmed_up)
     app = make_app(
-        *(endpoint, server, metrics, _access(table, token), limited, token, command, owner, note),
+        *(endpoint, metrics, _access(table, token), limited, token, command, owner, note),
         readiness.why_not,
         plain_form=table.plain_form,
         memories=memories,
