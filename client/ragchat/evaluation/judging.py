@@ -135,7 +135,11 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     return Outcome(
         case.case_id,
         case.question,
-        *(verdict.right, verdict.screen, verdict.prompt, not answer.grounded, verdict.failures),
+        verdict.right,
+        verdict.screen,
+        verdict.prompt,
+        not answer.grounded,
+        verdict.failures,
         [*map(passage_location, sources)],
         list(dict.fromkeys(one.uri for one in sources)),
         sum(answer.usage.best),
