@@ -348,9 +348,8 @@ class Ingestions:
         subset = Subset(map(path_of, job.within))
         addresses = [source for source in job.sources if is_address(source)]
         paths = [_path(source) for source in job.sources if not is_address(source)]
-        found = await _find_files(
-            *(paths, self._store.path, subset, run.roots, self._ocr.image_refusal if self._ocr else NOT_READ)
-        )
+        image_refusal = self._ocr.image_refusal if self._ocr else NOT_READ
+        found = await _find_files(paths, self._store.path, subset, run.roots, image_refusal)
         held = await self._held_secrets(found)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
