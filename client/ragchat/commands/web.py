@@ -17,7 +17,6 @@ from ragchat.commands.stdin import read_line
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.memory.client import MemoryClient
-from ragchat.servers.manager import ServerManager
 from ragchat.settings import WebSettings
 from ragchat.web.access import Keys
 from ragchat.web.app import make_app
@@ -63,12 +62,9 @@ async def _serve(run: Invocation) -> None:
             run.servers(only_memory=True) as no_servers,
         ):
             memory = await servers.open_memory(run.settings)
-
-            def make(servers: ServerManager) -> Conversation:
-                return Conversation(
-                    run.settings, memory, servers, trust_read_only_hints=run.arguments.yes_read_only
-                )
-
+            make = partial(
+                Conversation, run.settings, memory, trust_read_only_hints=run.arguments.yes_read_only
+            )
             async with (
                 Chats(partial(make, servers)) as chats,
                 Programs(partial(make, no_servers)) as programs,
