@@ -176,15 +176,10 @@ class Model:
             assembly = Assembly(on_text, on_reasoning, self.settings.answer_characters)
             sent = with_images(messages, images if self.takes_images else NO_IMAGES)
             try:
-                with anyio.CancelScope(deadline=deadline):
-                    await self._receive(sent, tools, assembly)
-                    return assembly.completion().estimated([*messages, *tools])
-                raise LimitReached(self.name, f"model.turn_seconds = {self.settings.turn_seconds:g}")
-            except LimitReached as error:
-                completion = assembly.cut_off(error.setting)
-                if not completion.text.strip():
-                    raise
+                completion = await self._attempt(sent, tools, assembly, deadline)
                 return completion.estimated([*messages, *tools])
+            except LimitReached:
+                raise
             except ModelError as error:
                 if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
@@ -205,6 +200,25 @@ class Model:
                 on_retry(error, pause)
             retries -= 1
             await anyio.sleep(pause)
+
+    async def _attempt(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]],
+        assembly: Assembly,
+        deadline: float,
+    ) -> Completion:
+        """Request an answer once. One that reaches a limit is cut off; LimitReached if it has no text yet."""
+        try:
+            with anyio.CancelScope(deadline=deadline):
+                await self._receive(messages, tools, assembly)
+                return assembly.completion()
+            raise LimitReached(self.name, f"model.turn_seconds = {self.settings.turn_seconds:g}")
+        except LimitReached as error:
+            completion = assembly.cut_off(error.setting)
+            if not completion.text.strip():
+                raise
+            return completion
 
     async def _explained(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
         """Find out why the server closed the connection: it is down, its context is too small, or `error`."""
