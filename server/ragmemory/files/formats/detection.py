@@ -17,6 +17,7 @@ from ragmemory.files.formats import chats, minified, records, signal
 from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
+from ragmemory.files.formats.clippings import CLIPPINGS
 from ragmemory.files.formats.file_text import FileText
 
 # Extensions by module. All other files are text.
@@ -78,7 +79,7 @@ PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.D
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
 # How files begin, whatever their names are.
-PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA}
+PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA, "clippings": CLIPPINGS}
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 # The headers of a message or mailbox. Hand-typed headers have no MIME version.
 MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE)
