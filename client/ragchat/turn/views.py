@@ -35,7 +35,7 @@ from ragchat.offline.views import (
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.uris import exact_glob
+from ragchat.uris import exact_glob, short_names
 from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit, is_code
 from ragcommon.text.places import file_name, within
@@ -91,7 +91,11 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     name, is_certain = asks_for_outline(question)
     if not name_terms(name):
         return None
-    document = await _document(name, retrieval, memory, is_certain=is_certain)
+    same = await _documents(name, retrieval, memory, is_certain=is_certain)
+    if is_certain and len(same) > 1 and all(_has_name(one, name) for one in same):
+        names = "\n".join(f"- {one}" for one in sorted(short_names([(one.uri, one.title) for one in same])))
+        return Answer(f"{len(same)} documents are called {name}. Ask for one with its folder:\n\n{names}")
+    document = await memory.show(same[0].document_id) if len(same) == 1 else None
     if not document or len(document.text) > MAX_CHARACTERS:
         return None
     # Text from stdin has no title, and chunks without a word of the query may not be found.
@@ -119,19 +123,21 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     return _answer("\n".join(lines), citations, hits, retrieval)
 
 
-async def _document(
+async def _documents(
     name: str, retrieval: Retrieval, memory: Memory, *, is_certain: bool
-) -> DocumentText | None:
-    """The only document of that name; if an outline is certain, also one whose name contains it."""
+) -> list[DocumentInfo | Hit]:
+    """The documents of that name; if an outline is certain, else those whose names contain it."""
     named: list[DocumentInfo | Hit] = [*(await memory.query(name, NAMED_PASSAGES)).hits]
     named += [candidate.hit for candidate in retrieval.candidates]
     with suppress(NoDocumentMatches):
         named += (await match(memory, name, limit=NAMED_DOCUMENTS)).documents
-    same = {one.document_id for one in named if _has_name(one, name)}
+    same = {one.document_id: one for one in named if _has_name(one, name)}
     if not same and is_certain:
         wanted = name_terms(name)
-        same = {one.document_id for one in named if wanted <= name_terms(f"{file_name(one.uri)} {one.title}")}
-    return await memory.show(same.pop()) if len(same) == 1 else None
+        same = {
+            one.document_id: one for one in named if wanted <= name_terms(f"{file_name(one.uri)} {one.title}")
+        }
+    return list(same.values())
 
 
 def _has_name(one: DocumentInfo | Hit, name: str) -> bool:

@@ -107,6 +107,18 @@ async def test_a_name_of_two_documents_is_not_guessed(memory: MemoryClient) -> N
     assert answer.cards
 
 
+async def test_two_documents_of_one_name_are_told_apart_by_their_folders(memory: MemoryClient) -> None:
+    for folder in ("home", "work"):
+        await memory.inject(f"# In {folder}\n\nIt is in {folder}.\n", {"uri": f"file:///{folder}/todo.md"})
+    await memory.inject("# Now\n\nTo work.\n\n## Then\n\nTo rest.\n", {"uri": "file:///work/todo.md"})
+    answer = await ask("Summarise todo.md", memory)
+    assert answer.text == (
+        "2 documents are called todo.md. Ask for one with its folder:\n\n- home/todo.md\n- work/todo.md"
+    )
+    assert not answer.grounded
+    assert (await ask("Summarise work/todo.md", memory)).text.startswith("- **Now**: To work. [1]")
+
+
 async def test_a_document_outside_the_scope_has_no_outline(memory: MemoryClient) -> None:
     scope = Scope(memory)
     await scope.narrow("hut-2021.md")
