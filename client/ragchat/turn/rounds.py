@@ -341,13 +341,7 @@ def _readable(
     Passages that the model already `had` are referred to by number.
     """
     if not result.hits:
-        shown, size = tokens.beginning(result.text, budget), len(result.text)
-        text = shown or NO_TEXT
-        if len(shown) < size:
-            text = f"{shown}\n{CUT.format(shown=len(shown), size=size)}".lstrip()
-        if not result.ok and not call.refusal:
-            text = FAILED.format(text=text)
-        return text, one_line(result.text, SUMMARY_CHARACTERS)
+        return _readable_text(call, result, budget), one_line(result.text, SUMMARY_CHARACTERS)
     found = {hit.chunk_id for hit in result.hits}
     quoted = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
     new = {n: hit for n, hit in quoted.items() if hit.chunk_id not in had}
@@ -358,3 +352,12 @@ def _readable(
         parts.append(LEFT_OUT.format(more=counted(left_out, "passage")))
     text = "\n\n".join(parts) or "Memory holds nothing relevant to this."
     return text, counted(len(quoted), "passage")
+
+
+def _readable_text(call: ToolCall, result: ToolResult, budget: int) -> str:
+    """The text of a result, cut to `budget` tokens."""
+    shown, size = tokens.beginning(result.text, budget), len(result.text)
+    text = shown or NO_TEXT
+    if len(shown) < size:
+        text = f"{shown}\n{CUT.format(shown=len(shown), size=size)}".lstrip()
+    return text if result.ok or call.refusal else FAILED.format(text=text)
