@@ -67,7 +67,7 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
 
 
 async def _mentioned(context: ChatContext, quoted: str | None, word: str) -> Sequence[DocumentText | Path]:
-    """What a mention names; empty if it is none. Raises AttachmentUnusable."""
+    """The file or resource that a mention names; empty if it names none. Raises AttachmentUnusable."""
     names = [quoted] if quoted else [word, word.rstrip(_PUNCTUATION)]
     for name in dict.fromkeys(names):
         if attached := await _attached(context, name):

@@ -226,7 +226,7 @@ class BlockEditor:
         return await self._outcome(done, edited, version, removed, new.digest, path)
 
     async def _rewriting(self, stored: DocumentText, text: str) -> Rewriting:
-        """Of the document's file, with its new text. Raises NotWrittenBack."""
+        """The rewriting of a document's file to its new text. Raises NotWrittenBack."""
         info = stored.info
         if info.machine:
             raise NotWrittenBack(info.uri, f"its file is on {info.machine}")

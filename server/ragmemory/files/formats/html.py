@@ -329,7 +329,7 @@ class _Blocks:
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
             self._append("\n".join(table(rows)))
-        elif not self.with_links and _is_links(tag, node):
+        elif not self.with_links and _is_only_links(tag, node):
             return
         elif tag in ("ul", "ol"):
             self.lists.append(_number(node, "start") - 1 if tag == "ol" else -1)
@@ -426,11 +426,13 @@ def _is_within(node: LexborNode, others: Container[int]) -> bool:
     return node.parent is not None and (node.parent.mem_id in others or _is_within(node.parent, others))
 
 
-def _is_links(tag: str, block: LexborNode) -> bool:
+def _is_only_links(tag: str, block: LexborNode) -> bool:
     """Whether a block leads to other pages or sections, and says nothing itself."""
     if tag in ("ul", "ol"):
         return _is_navigation(block)
-    return _is_contents(block) if tag == "dl" else tag in ("p", "div") and _is_bar(block)
+    if tag == "dl":
+        return _is_contents(block)
+    return tag in ("p", "div") and _is_bar(block)
 
 
 def _is_contents(terms: LexborNode) -> bool:
