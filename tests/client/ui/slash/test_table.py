@@ -361,6 +361,11 @@ async def test_trace_shows_the_uses_of_a_name_in_source_code(room: Room, tmp_pat
     assert lines[lines.index("Calls") + 1] == "open disk.py:2 return open(name)"
     lines = [" ".join(line.split()) for line in (await room.run("/trace find")).splitlines()]
     assert lines[lines.index("Calls") + 1] == "load store.py:5 return load(1) defined in disk.py:1"
+    for name in ("tape", "cloud"):
+        (tmp_path / f"{name}.py").write_text("def load(name):\n    return name\n", "utf-8")
+    (tmp_path / "store.py").write_text("def find(disk):\n    return disk.load(1)\n", "utf-8")
+    await room.run("/inject tape.py cloud.py store.py")
+    assert "defined in 3 places" in await room.run("/trace find")
     assert "Memory does not hold the definition of open." in await room.run("/trace open")
     assert "no source code with a symbol nothing" in await room.run("/trace nothing")
     with pytest.raises(ArgumentMissing):
