@@ -12,7 +12,7 @@ from ragchat.offline.cards import Window, make_cards
 from ragcommon.text.rules import FENCE, is_row
 
 NO_MODEL = "No language model is in use: answers are the best parts of your documents."
-NEAREST = "Not answered directly. The nearest:"
+NEAREST = "No certain answer. The nearest:"
 NOTHING = "Nothing in your documents is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
 
