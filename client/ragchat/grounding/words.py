@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from string import ascii_lowercase
 from typing import Any
@@ -45,6 +45,7 @@ class _Lists(Struct, frozen=True):
     general: str
     german_verbs: str
     ambiguous: str
+    apart: str
     function_runs: str
     function_words: dict[str, str]
 
@@ -62,6 +63,8 @@ _LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in 
 # The function words that identify a language, with their accents: fur is not für.
 _NO_SIGNS = {*_LISTS.ambiguous.split(), *ascii_lowercase}
 _SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS.function_words.items()}
+# Words that share their stem with words of other meanings: note with "not", Seite with "seit".
+_APART = {*_LISTS.apart.split(), *(_SIGNS["english"] | _SIGNS["german"]).difference(_LISTS.general.split())}
 _SIGNS["german"] |= {*_LISTS.german_verbs.split()}
 _NAMES_OF_MONTHS = packaged("words.toml")["numbers"]["months"]
 MONTHS = {folded(word): at for names in _NAMES_OF_MONTHS for at, word in enumerate(names.split(), 1)}
@@ -79,9 +82,8 @@ def content_words(text: str) -> list[str]:
     A word in capitals within other words is a name: NAS is not the Portuguese "nas".
     """
     written = _WORD.findall(without_elisions(text))
-    languages, has_capitals = _languages(map(_plain, written)), text.upper() != text
-    function_words = frozenset[str]().union(*map(_LANGUAGES.__getitem__, languages))
-    found: list[str] = []
+    function_words = frozenset[str]().union(*map(_LANGUAGES.__getitem__, _languages([*map(_plain, written)])))
+    found, has_capitals = list[str](), text.upper() != text
     for word in written:
         if _UNSPACED_RUN.fullmatch(word):
             found += [part for part in _FUNCTION_RUNS.split(word) if part]
@@ -124,10 +126,9 @@ def _plain(word: str) -> str:
     return word.lower().replace("’", "'")
 
 
-def _languages(plain: Iterable[str]) -> list[str]:
+def _languages(plain: Sequence[str]) -> list[str]:
     """The languages with the most identifying words among these; ties included."""
-    known = list(plain)
-    counts = {name: sum(word in signs for word in known) for name, signs in _SIGNS.items()}
+    counts = {name: sum(word in signs for word in plain) for name, signs in _SIGNS.items()}
     return [name for name, count in counts.items() if 0 < count == max(counts.values())]
 
 
@@ -178,14 +179,15 @@ def is_unspaced(text: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    return _stemmer()(folded(word).removesuffix("'s"))
+    stem = _stemmer()(folded(word).removesuffix("'s"))
+    return f"{stem}'" if stem in _APART and _plain(word).removesuffix("'s") not in _APART else stem
 
 
 @functools.cache
 def _stemmer() -> Callable[[str], str]:
     """English stems, then German ones; names rarely inflect in other languages.
 
-    Memory uses the English stems, so words that match there also match here.
+    Memory uses the English stems, so words that match there also match here, except for function words.
     """
     make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
     english, german = make("english").stemWord, make("german").stemWord

@@ -84,8 +84,7 @@ def _with_shown(candidates: Sequence[Candidate], windows: Sequence[Window]) -> l
 
 def _judged(candidate: Candidate, numbers: Mapping[int, int]) -> Candidate:
     """The candidate as used if it is shown."""
-    n = numbers.get(candidate.hit.chunk_id, 0)
-    if not n:
+    if not (n := numbers.get(candidate.hit.chunk_id, 0)):
         reason = f"{candidate.reason}, but others come closer" if candidate.used else candidate.reason
         return Candidate(candidate.hit, False, reason)
     reason = "shown" if candidate.used else f"shown, though {candidate.reason}"

@@ -70,6 +70,31 @@ def test_forms_of_a_word_are_one_term() -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "form", "other"),
+    [
+        *[
+            ("note", "notes", "not"),
+            ("owner", "owned", "own"),
+            ("offers", "offered", "off"),
+            ("due", "dues", "du"),
+        ],
+        *[("Seite", "Seiten", "seit"), ("Sicherheit", "sicher", "sich"), ("nächste", "nächsten", "nach")],
+        *[
+            ("due", "dues", "du"),
+            ("schön", "schöne", "schon"),
+            ("UPS", "ups", "up"),
+            ("founded", "founder", "found"),
+        ],
+    ],
+)
+def test_a_word_is_no_function_word_with_the_same_stem(word: str, form: str, other: str) -> None:
+    assert index_terms(word) == index_terms(form) != index_terms(other)
+    assert not is_general(word)
+    assert index_terms("wars") == index_terms("war")
+    assert index_terms("Kinder") == index_terms("Kind")
+
+
+@pytest.mark.parametrize(
     "text", ["Schlüssel für die Käferöle", "l'été, qu'Éva", "กุญแจสำรอง", "दरवाज़े की कीमत"]
 )
 def test_combining_marks_belong_to_their_words(text: str) -> None:
