@@ -103,9 +103,8 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     header = entries[:2] if has_header else []
     entries = entries[len(header) :]
     rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
-    intro = document[slice(*lines[first - 1])] if first else ""
-    columns = document[slice(*header[0])] if header else ""
-    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro} {columns}"))
+    intro = document[lines[max(0, first - 1)][0] : header[0][1] if header else lines[first][0]]
+    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]

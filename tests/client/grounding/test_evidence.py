@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.grounding.evidence import gather
@@ -78,6 +79,22 @@ async def test_the_rows_of_a_table_are_compared_one_by_one() -> None:
     (prose,) = await gather(question, [hit("It is S3 at dawn.\nS4 is at noon.\n")], Unavailable())
     assert table.late(table.pieces) == pytest.approx(0.5)
     assert prose.late(prose.pieces) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Daily allowance:\n\n| Absence | Norway |\n| --- | --- |\n| 24 hours | 75 |\n| 8 hours | 50 |\n",
+        "Daily;Allowance;Norway\n24 hours;75;34\n",
+    ],
+)
+async def test_the_header_of_a_table_and_its_introduction_hold_words_for_all_rows(text: str) -> None:
+    question = Question.of("What is the daily allowance in Norway for 24 hours?")
+    uri = "file:///rates.csv" if ";" in text else "file:///rates.docx"
+    (evidence,) = await gather(question, [replace(hit(text), uri=uri)], Unavailable())
+    (row,) = (one for one in evidence.pieces if text[one.start : one.end].strip("| ").startswith("24"))
+    assert evidence.coverage([row]) == 1
+    assert evidence.coverage([row], named=False) < 1
 
 
 async def test_a_part_of_a_number_or_date_matches_less_than_its_share() -> None:
