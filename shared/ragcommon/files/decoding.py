@@ -30,6 +30,7 @@ WORD = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
 MIN_CONFIDENCE, MAX_SHARE = 0.05, 0.99
 # Control characters in ISO 8859.
 CONTROLS = re.compile(rb"[\x80-\x9f]")
+WIDER = {"iso8859-1": "cp1252", "iso8859-9": "cp1254"}
 # Python's codecs that no text is in; the first takes quadratic time.
 NO_CHARSETS = frozenset(("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape"))
 # The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
@@ -79,10 +80,16 @@ def decode(data: bytes) -> Text:
 
 
 def decode_as(data: bytes, charset: str) -> str | None:
-    """The text in the charset that a message or a page names; None if that is wrong or no charset."""
+    """The text in the charset that a message or a page names; None if that is wrong or no charset.
+
+    As in browsers, ISO 8859-1 and -9 are the encodings of Windows: many texts that name them have € and „".
+    """
     if charset.lower().replace("-", "_") not in NO_CHARSETS:
         with suppress(LookupError, UnicodeError, ValueError):
-            return data.decode(charset)
+            name = codecs.lookup(charset).name
+            with suppress(UnicodeError):
+                return data.decode(WIDER.get(name, name))
+            return data.decode(name)
     return None
 
 

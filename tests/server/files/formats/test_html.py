@@ -180,6 +180,14 @@ def test_the_encoding_is_the_stated_one_or_detected(data: bytes) -> None:
     assert read(PAGE, data).text == "緑茶\n"
 
 
+@pytest.mark.parametrize("charset", ["ISO-8859-1", "latin1", "iso-8859-9"])
+def test_a_page_that_states_latin_1_is_in_the_encoding_of_windows_as_in_browsers(charset: str) -> None:
+    assert (
+        read(PAGE, f"<meta charset={charset}><p>„Kaffee“ – 3 €".encode("cp1252")).text == "„Kaffee“ – 3 €\n"
+    )
+    assert read(PAGE, f"<meta charset={charset}><p>caf\xe9 \x81".encode("latin-1")).text.startswith("café")
+
+
 def test_elements_nested_without_end_are_read() -> None:
     assert "deep" in text_of("<div>" * 5_000 + "deep")
 
