@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -38,6 +38,8 @@ MAX_NUMBER = 999_999
 # Upper limit of the styles that one is based on.
 MAX_INHERITED = 10
 STYLES = frozenset(("styles", "automatic-styles"))
+# The style of the title of a document.
+TITLE = "Title"
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
 BULLET = "-"
 BOLD = frozenset(("bold", "600", "700", "800", "900"))
@@ -65,8 +67,12 @@ def read(path: Path, data: bytes) -> FileText:
         first = _add_slides(document, hidden, lists, builder, notes)
     else:
         builder = TextBuilder(by_paragraph=True, notes=_notes(content))
-        bold = _bold_styles([*named, content])
-        for block, is_bold in _blocks(document, lists, bold):
+        styles = _styles([*named, content])
+        titles = {
+            TITLE,
+            *(name for name, one in styles.items() if attribute(one, "parent-style-name") == TITLE),
+        }
+        for block, is_bold in _blocks(document, lists, _bold_styles(styles), titles):
             first = first or (block.lstrip("# ") if HEADING.match(block) else "")
             builder.add(block, is_bold=is_bold)
     title = ""
@@ -259,10 +265,14 @@ def _level(heading: Element) -> str:
     return "#" * min(int(level) if level.isdecimal() else 1, 6)
 
 
-def _bold_styles(parts: Iterable[Element]) -> dict[str, bool]:
-    """Whether each style that has a weight, its own or an inherited one, is bold."""
+def _styles(parts: Iterable[Element]) -> dict[str, Element]:
+    """The styles by their names."""
     groups = (group for part in parts for group in part if local(group.tag) in STYLES)
-    styles = {attribute(one, "name"): one for group in groups for one in group}
+    return {attribute(one, "name"): one for group in groups for one in group}
+
+
+def _bold_styles(styles: Mapping[str, Element]) -> dict[str, bool]:
+    """Whether each style that has a weight, its own or an inherited one, is bold."""
     own = {name: (_own_weight(one), attribute(one, "parent-style-name")) for name, one in styles.items()}
     weights = {name: _weight(name, own) for name in own}
     return {name: weight in BOLD for name, weight in weights.items() if weight}
@@ -290,7 +300,11 @@ def _is_bold(paragraph: Element, styles: Mapping[str, bool]) -> bool:
 
 
 def _blocks(
-    parent: Iterable[Element], lists: _Lists, bold: Mapping[str, bool] = {}, depth: int = 0
+    parent: Iterable[Element],
+    lists: _Lists,
+    bold: Mapping[str, bool] = {},
+    titles: Container[str] = (),
+    depth: int = 0,
 ) -> Iterator[tuple[str, bool]]:
     """The headings, paragraphs, lists and tables of an element as Markdown, and whether they are bold."""
     for element in parent:
@@ -300,6 +314,9 @@ def _blocks(
         if name == "h":
             if _text(element, 0).strip():
                 yield lists.heading(element), False
+        elif name == "p" and attribute(element, "style-name") in titles:
+            if title := one_line(_text(element, 0)):
+                yield f"# {title}", False
         elif name == "p":
             yield _text(element, 0), _is_bold(element, bold)
         elif name == "list":
@@ -307,7 +324,7 @@ def _blocks(
         elif name == "table":
             yield "\n".join(table(spread(map(_cells, _own_rows(element))))), False
         else:
-            yield from _blocks(element, lists, bold, depth + 1)
+            yield from _blocks(element, lists, bold, titles, depth + 1)
 
 
 def _cells(row: Element) -> Iterator[Cell]:

@@ -214,6 +214,20 @@ def test_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
     )
 
 
+def test_a_paragraph_in_the_style_of_titles_is_the_title() -> None:
+    centred = '<style:style style:name="P1" style:parent-style-name="Title"/>'
+    body = (
+        '<text:p text:style-name="{}">Rules of<text:line-break/>the House</text:p>'
+        '<text:p text:style-name="Title"/>'
+        '<text:h text:outline-level="1">Dogs</text:h><text:p>On a lead.</text:p>'
+    )
+    for style in ("Title", "P1"):
+        text = f"<office:text>{body.format(style)}</office:text>"
+        found = read(Path("a.odt"), archive(odf_members("text", text, centred)))
+        assert found.text == "# Rules of the House\n\n# Dogs\n\nOn a lead.\n"
+        assert found.title == "Rules of the House"
+
+
 def test_styles_that_inherit_in_a_circle_have_no_weight() -> None:
     fonts = "".join(
         f'<style:style style:name="P{number}" style:parent-style-name="P{(number + 1) % 3}"/>'
