@@ -33,6 +33,7 @@ from ragmemory.files.formats.pdf_headings import (
     headings,
     repeated,
     running_heads,
+    title_of,
     with_headings,
     without_repeated,
 )
@@ -89,8 +90,10 @@ def read(path: Path, data: bytes) -> FileText:
         mark = f" {OCR}" if number + 1 in scanned else ""
         parts = text.strip("\n"), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
-    title = document.get_metadata_dict().get("Title", "")
-    return builder.build(stated_title(title) or path.name, remarks)
+    stated = stated_title(document.get_metadata_dict().get("Title", ""))
+    title = title_of([page.lines for page in pages])
+    own = title.title if title and title in found else path.name
+    return builder.build(stated or own, remarks)
 
 
 def _opened(data: bytes) -> pypdfium2.PdfDocument:

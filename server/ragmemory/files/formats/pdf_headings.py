@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
+from ragcommon.text.rules import is_row
 from ragmemory.files.formats.file_text import not_a_heading
 from ragmemory.ingest.candidates import COUNTED, is_title, squeezed
 from ragmemory.ingest.headings import DIGITS, ENDED, MAX_REPEATED, numbered_titles
@@ -113,11 +114,22 @@ def _first_number(pages: Sequence[str]) -> int | None:
 
 
 def headings(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> list[Heading]:
-    """The headings of all pages, in order."""
+    """The headings of all pages, in order, and the title above them."""
     found = list(_of_outline(pages, outline))
-    if len(found) >= max(MIN_EQUAL, MIN_FOUND * len(outline)):
-        return sorted(found)
-    return list(_of_sizes(pages)) or list(_of_words(pages))
+    if len(found) < max(MIN_EQUAL, MIN_FOUND * len(outline)):
+        found = list(_of_sizes(pages)) or list(_of_words(pages))
+    title = title_of(pages)
+    are_below = title and found and all((title.page, title.line) < (one.page, one.line) for one in found)
+    return sorted([title, *found] if title and are_below else found)
+
+
+def title_of(pages: Sequence[Sequence[Line]]) -> Heading | None:
+    """The title of the document: the only lines in the largest size, at the top of its first page."""
+    sizes = Counter(line.size for lines in pages for line in lines)
+    largest = max(sizes, default=0.0)
+    found = next((one for _, one in _blocks(0, pages[0], {largest})), None) if sizes else None
+    is_only = found is not None and found.line < EDGE and found.lines == sizes[largest] < sizes.total()
+    return found._replace(level=1) if found and is_only else None
 
 
 def with_headings(text: str, found: Sequence[Heading], lines: Sequence[Line]) -> str:
@@ -129,7 +141,12 @@ def with_headings(text: str, found: Sequence[Heading], lines: Sequence[Line]) ->
         place = next((row for row in range(at, len(rows)) if squeezed(rows[row]) == first), None)
         if place is None:
             continue
-        rows[place : place + heading.lines] = [f"{'#' * heading.level} {heading.title}"]
+        # The header of a table below it may be in the same font.
+        below = enumerate(rows[place + 1 : place + heading.lines], 1)
+        count = next((n for n, row in below if not row.strip() or is_row(row)), heading.lines)
+        own = " ".join(line.text for line in lines[heading.line : heading.line + count])
+        title = heading.title if count == heading.lines else squeezed(own)
+        rows[place : place + count] = [f"{'#' * heading.level} {title}"]
         at = place + 1
     return "\n".join(rows)
 

@@ -173,17 +173,51 @@ def sized(*lines: tuple[float, str], bold: str = "") -> bytes:
 SAID = "It is written down here, in a line of the usual size."
 
 
-def test_large_lines_are_headings_if_their_size_recurs() -> None:
+def test_large_lines_are_headings_if_their_size_recurs_and_the_title_above_them() -> None:
     pages = [
         sized((30, "On kites"), (18, "Flying"), (10, SAID), (14, "In a strong"), (14, "wind"), (10, SAID)),
         sized((14, "In no wind"), (10, SAID), (18, "Building"), (10, SAID), (10, "# no heading"), (10, "#")),
     ]
     paper = read(PAPER, pdf(pages))
     assert [line for line in paper.text.split("\n") if line and line != SAID] == [
-        *("On kites", "# Flying", "## In a strong wind", "## In no wind", "# Building"),
+        *("# On kites", "# Flying", "## In a strong wind", "## In no wind", "# Building"),
         *("    # no heading", "    #"),
     ]
     assert paper.places == [(1, "p. 1"), (paper.text[: paper.text.index("## In no")].count("\n") + 1, "p. 2")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        (
+            [(30, "Rules of"), (30, "the House"), (10, SAID), (10, "Dogs"), (10, SAID), (10, "Cats")],
+            "Rules of the House",
+        ),
+        ([(10, "Dogs"), (10, SAID), (30, "Rules of the House"), (10, SAID), (10, "Cats")], ""),
+        ([(30, "Rules"), (10, "Dogs"), (10, SAID), (10, "Cats"), (30, "More rules"), (10, SAID)], ""),
+        ([(30, "Rules of the House"), (10, SAID)], ""),
+    ],
+)
+def test_the_title_is_the_only_line_in_the_largest_size_above_other_headings(
+    lines: list[tuple[float, str]], title: str
+) -> None:
+    paper = read(PAPER, pdf([sized(*lines, (10, SAID), bold="Dogs\nCats")]))
+    assert paper.title == (title or "paper.pdf")
+    assert paper.text.startswith(f"# {title}\n") == bool(title)
+
+
+def test_the_bold_header_of_a_table_is_no_part_of_the_heading_above_it() -> None:
+    lines = [(2, "Talk", ""), (1, SAID, ""), (1, SAID, ""), (2, "Tasks", "")]
+    lines += [(2, "Task", "Who"), (1, "Order it", "Ann"), (1, "Pay it", "Ben")]
+    shown = [
+        f"BT /F{font} 10 Tf {x} {740 - 14 * row} Td ({cell}) Tj ET"
+        for row, (font, *cells) in enumerate(lines)
+        for x, cell in zip((72, 200), cells, strict=True)
+        if cell
+    ]
+    text = read(PAPER, pdf(["\n".join(shown).encode()])).text
+    assert text.startswith("# Talk\n")
+    assert "\n# Tasks\n\n| Task | Who |\n| --- | --- |\n| Order it | Ann |\n| Pay it | Ben |\n" in text
 
 
 def test_bold_lines_in_the_size_of_the_text_are_headings_but_no_remarks() -> None:
