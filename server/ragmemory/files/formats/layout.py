@@ -44,6 +44,8 @@ MIN_UPRIGHT = 4
 # Markers of list items, and numbers of lines.
 BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]")
 NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
+# An amount, also with its unit; below another one it is that of the next row, such as the tax below a sum.
+AMOUNT = re.compile(r"[^\d\s]{0,3} ?\d[\d.,'’ ]*[^\d\s]{0,3}")
 
 
 class Box(NamedTuple):
@@ -330,8 +332,10 @@ def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:
         distance = band[number - 1][0].middle - band[number][0].middle if number else 0.0
         is_next = 0 < distance < NEXT_LINE * band[number][0].height
         is_part = len(line) == 2 or sum(map(bool, line)) < len(line) - 1
-        goes_on = all(before or not cell for before, cell in zip(above, line, strict=False))
-        if rows and is_next and is_part and goes_on and not line[0]:
+        columns = list(zip(above, line, strict=False))
+        goes_on = all(before or not cell for before, cell in columns)
+        are_sums = any(AMOUNT.fullmatch(before) and AMOUNT.fullmatch(cell) for before, cell in columns)
+        if rows and is_next and is_part and goes_on and not are_sums and not line[0]:
             rows[-1] = [f"{one} {other}".strip() for one, other in zip(rows[-1], line, strict=True)]
         else:
             rows.append(line)

@@ -113,6 +113,17 @@ def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does
     assert "| Black | for guests | 5 |\n|  | for the cold | 6 |\n" in found
 
 
+def test_the_sums_below_a_table_are_rows_of_their_own() -> None:
+    table = rows(
+        *(("1", "Boards", "2", "6,870.00 EUR"), ("", "", "Subtotal", "6,870.00 EUR")),
+        *(("", "", "VAT 19 %", "1,305.30 EUR"), ("", "", "Total", "8,175.30 EUR")),
+        columns=(50, 100, 250, 350),
+    )
+    found = text_of(*table)
+    assert found is not None
+    assert "|  |  | VAT 19 % | 1,305.30 EUR |\n|  |  | Total | 8,175.30 EUR |\n" in found
+
+
 def test_a_table_that_the_file_holds_column_by_column_is_read_by_rows() -> None:
     table = rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5"))
     found = text_of(*sorted(table, key=lambda line: line[0]))
