@@ -139,7 +139,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     hit, question = evidence.hit, evidence.question
     scores, above, was_title = list[float](), list[Piece](), False
     for place, piece in enumerate(evidence.pieces):
-        text = hit.full_text[piece.start : piece.end].rstrip()
+        text = hit.full_text[piece.start : piece.end].rstrip("*_ \t\n")
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above

@@ -283,6 +283,17 @@ async def test_the_line_below_a_question_is_marked_and_not_the_question() -> Non
     assert citation.quote == "Jonas: I do."
 
 
+@pytest.mark.parametrize("form", ["**{}**", "*{}*", "__{}__", "{}"])
+async def test_the_line_below_a_question_in_bold_is_marked_and_not_the_question(form: str) -> None:
+    asked = (
+        ("May I bring guests?", "Yes, up to three."),
+        ("Is there a wireless network?", "Yes, called Quay."),
+    )
+    text = "\n".join(f"{form.format(question)}\n{answer}\n" for question, answer in asked)
+    _, [citation] = await cards_for("Is there a wireless network?", place(text, uri="file:///faq.md"))
+    assert citation.quote == "Yes, called Quay."
+
+
 async def test_a_card_begins_with_a_heading_unless_its_location_shows_it() -> None:
     [card], _ = await cards_for("Who keeps the deposit in a bank?", lease(LEASE[:2]))
     assert (card.heading, card.text.split("\n")[0]) == ("§ 4 Deposit", "§ 3 Rent")
