@@ -106,8 +106,7 @@ def is_verbatim(quote: str, text: str) -> bool:
 
 def _parts(quote: str) -> list[str]:
     """The parts of a quotation between its ellipses, normalized."""
-    parts = [_normalized(part).strip(_STOPS) for part in ELLIPSIS.split(quote)]
-    return [part for part in parts if part]
+    return [part for one in ELLIPSIS.split(quote) if (part := _normalized(one).strip(_STOPS))]
 
 
 def _occur(parts: Sequence[str], text: str) -> bool:

@@ -232,8 +232,7 @@ def _is_claim(found: re.Match[str], unit: re.Match[str] | None) -> bool:
         return True
     if found["word"] or ("." not in found.group() and _ORDINAL.match(text, found.end())):
         return False
-    is_introduction = text.rstrip().endswith(":")  # "Here are 15 examples:"
-    is_small = is_introduction or min(values) <= MAX_COUNT
+    is_small = text.rstrip().endswith(":") or min(values) <= MAX_COUNT  # "Here are 15 examples:"
     if is_small and float(min(values)).is_integer() and "." not in found.group():
         before = text[max(0, found.start() - LOOK_BACK) : found.start()]
         is_counted = _COUNTED.match(text, found.end()) or _LISTED.search(before)

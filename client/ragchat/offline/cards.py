@@ -52,6 +52,8 @@ ELLIPSIS = "…"
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 # Places whose texts do not go on in the next one.
 _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|¶ \d+))?$")
+# The heading of a file in an archive or of an attachment.
+_FILE = re.compile(r".*\S\.\w{2,5}")
 # Blank lines that take too much of the screen; between functions there are two.
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 # The place of the headers of a mail, and such a line of it or a salutation.
@@ -323,7 +325,9 @@ def _is_adjacent(window: Window, other: Window) -> bool:
     """Whether two windows are from adjacent passages of one document, or from the same passage."""
     one, two = window.hit, other.hit
     are_near = one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
-    are_parted = one is not two and any(_PARTED.match(name) for _, name in one.places)
+    tops = {hit.heading.partition(" > ")[0] for hit in (one, two) if not hit.format_uri}
+    are_files = len(tops) > 1 and any(map(_FILE.fullmatch, tops))
+    are_parted = are_files or (one is not two and any(_PARTED.match(name) for _, name in one.places))
     return one.document_id == two.document_id and are_near and not are_parted
 
 
@@ -399,8 +403,7 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
     else:
         left_out = hit.full_text[end:] + "\n" + other.full_text[len(other.context) : start]
         left_out += "?" * (other.start_line - hit.end_line > 2)  # passages between them
-    bare = left_out.strip()
-    if bare and (hit.is_code or "\n" in bare or not atx_heading(bare)):
+    if (bare := left_out.strip()) and (hit.is_code or "\n" in bare or not atx_heading(bare)):
         return _left_out(hit, last, first)
     return left_out if hit is other else f"\n\n{bare}\n\n" if bare else "\n" * max(1, first - last)
 

@@ -417,6 +417,21 @@ async def test_messages_slides_and_records_that_follow_one_another_are_cards_of_
     assert len(cards) == 1
 
 
+async def test_the_files_of_an_archive_that_follow_one_another_are_cards_of_their_own() -> None:
+    about = {"media_type": "application/zip"}
+    one, two = (
+        replace(place(text, chunk_id=line, start_line=line), heading=heading, metadata=about)
+        for line, heading, text in (
+            (1, "claims/2024.docx > Boiler", "The boiler was insured for 900."),
+            (2, "claims/2025.txt", "The boiler was damaged."),
+        )
+    )
+    assert len((await cards_for("boiler", one, two))[0]) == 2
+    assert len((await cards_for("boiler", one, replace(two, heading="claims/2024.docx > Damage")))[0]) == 1
+    chapters = replace(one, heading="1. Boiler"), replace(two, heading="2. Damage")
+    assert len((await cards_for("boiler", *chapters))[0]) == 1
+
+
 MAIL = """\
 From: Anna Lind <anna@example.org>
 To: me@example.org
