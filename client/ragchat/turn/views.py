@@ -69,7 +69,8 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
         return None
     evidence, place = found
     hit = evidence.hit
-    document = (await memory.show(hit.document_id)).text
+    whole = await memory.show(hit.document_id)
+    document = whole.text
     line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
     listed = all_of_list(document, line, evidence) if len(document) <= MAX_CHARACTERS else None
     if listed is None:
@@ -79,8 +80,11 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     for start, stop in shown:
         gap = "" if not text else "\n" if not document[end:start].strip() else f"\n{ELLIPSIS}\n"
         text, end = text + gap + document[start:stop], stop
-    first, last = (document.count("\n", 0, at) + 1 for at in (shown[0][0], end))
-    citation = Citation.of(1, hit, text, lines=(first, last))
+    starts = [document.count("\n", 0, start) + 1 for start, _ in shown]
+    # The list may begin and end outside of the passage.
+    places = dict.fromkeys(place for one in starts for place in within(whole.places, one, one))
+    last = document.count("\n", 0, end) + 1
+    citation = Citation.of(1, replace(hit, places=[*places]), text, lines=(starts[0], last))
     if left_out:
         text += f"\n{ELLIPSIS} {left_out:,} more"
     card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)

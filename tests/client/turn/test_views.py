@@ -139,6 +139,23 @@ async def test_a_list_is_one_card_with_all_of_its_rows(memory: MemoryClient) -> 
     assert answer.grounded
 
 
+async def test_a_list_is_at_the_rows_that_are_shown_though_they_are_in_several_passages(
+    tmp_path: Path, memory: MemoryClient
+) -> None:
+    rows = "".join(
+        f"<tr><td>R-{n:03}<td>Customer number {n} in the harbour<td>{'open' if n % 20 == 4 else 'paid'}"
+        for n in range(1, 61)
+    )
+    (tmp_path / "sales.html").write_text(
+        f"<h1>Invoices</h1><table><tr><th>No.<th>Name<th>State{rows}</table>"
+    )
+    await load_files(memory, [tmp_path / "sales.html"])
+    answer = await ask("List all open invoices", memory)
+    [card], [citation] = answer.cards, answer.citations
+    assert [line[2:7] for line in card.text.splitlines() if "open" in line] == ["R-004", "R-024", "R-044"]
+    assert card.location == citation.location == "sales.html Invoices table 1 rows 1–45"
+
+
 async def test_items_of_a_list_are_shown_as_they_were_written(memory: MemoryClient) -> None:
     answer = await ask("Which tools are there in the shed?", memory)
     [card] = answer.cards
