@@ -282,6 +282,30 @@ async def test_a_session_of_40_mb_is_shown_in_pages_and_takes_little_memory(
         await expect(page.locator(".turn").last.get_by_role("button", name="Edit")).to_be_visible()
 
 
+async def test_a_conversation_opens_at_its_newest_answer(browser: Browser, program: Program) -> None:
+    async with store_of(program) as store:
+        for number in range(20):
+            text = "Long words without end. " * (2_000 if number == 15 else 2)
+            await store.save_turn(turn(f"Question {number}?", text, turn_id=f"{number}", session_id="abc"))
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with (
+            serving(with_model(program, model)) as web,
+            visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+        ):
+            await page.goto(f"{web.origin}/sessions/abc")
+            await expect(page.get_by_role("heading", name="Question 19?", level=2)).to_be_in_viewport()
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            asked = page.get_by_role("heading", name="What is tea?", level=2)
+            await expect(page.locator(".answer").last).to_contain_text("One")
+            await page.reload()
+            await expect(asked).to_be_in_viewport()
+            slow.go.set()
+            await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+            await expect(asked).to_be_in_viewport()
+
+
 async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: Program) -> None:
     async with serving(program) as web, visiting(browser, web) as page:
         await page.get_by_label("Question").fill("What is tea?")

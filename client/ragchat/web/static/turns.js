@@ -7,6 +7,17 @@ import { mark, turnElement, turnId } from "./turn.js";
 // Turns that are in the document at once.
 const MAX_SHOWN = 60;
 
+// Turns far out of sight have guessed heights, which move the others as they become known: until nothing moves.
+export async function scrollToTurn(article) {
+  for (let before = NaN, tries = 10; article?.isConnected && tries; tries -= 1) {
+    article.scrollIntoView({ block: "start", behavior: "instant" });
+    await new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)));
+    const { top } = article.getBoundingClientRect();
+    if (top === before) return;
+    before = top;
+  }
+}
+
 // `path()` is the address of the conversation, `view` what `turnElement` takes; `guarded` and `fail` show errors.
 export function turnList({ path, view, signal, guarded, fail }) {
   const element = h("div", { class: "turns" });

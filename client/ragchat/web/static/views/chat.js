@@ -7,7 +7,7 @@ import { counted, errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
 import { judge, LiveTurn, turnElement, turnId } from "../turn.js";
-import { turnList } from "../turns.js";
+import { scrollToTurn, turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
 const chosen = { scope: "", model: "" };
@@ -115,7 +115,8 @@ export async function show(main, { params, query, signal, navigate }) {
       const last = turnId(turns.lastElementChild);
       if (replaced) replaced.hidden = true;
       turns.append(live.element);
-      live.element.scrollIntoView({ block: "nearest" });
+      if (kind === "answer") scrollToTurn(live.element);
+      else live.element.scrollIntoView({ block: "nearest" });
       id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
       // The address says which conversation this is, so that one can come back to its answer.
       const here = `/sessions/${id}`;
@@ -133,6 +134,7 @@ export async function show(main, { params, query, signal, navigate }) {
       }
       if (kind === "answer" && !failed) {
         await shown.showNewest(); // The answer may have replaced another one, or have ended before it was asked for.
+        scrollToTurn(turns.lastElementChild);
         settle();
         return;
       }
@@ -253,8 +255,8 @@ export async function show(main, { params, query, signal, navigate }) {
     notebook = page.notebook;
     isStored = page.turns.length > 0;
     showHead(page.title);
-    turns[asked ? "firstElementChild" : "lastElementChild"]?.scrollIntoView({ block: "start" });
     if (page.asked && !asked) run("answer", page.asked);
+    else scrollToTurn(turns[asked ? "firstElementChild" : "lastElementChild"]);
   }
   question.focus({ preventScroll: true });
   list.refresh();
