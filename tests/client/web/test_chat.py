@@ -215,6 +215,22 @@ async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, p
         await expect(page.get_by_label("Question")).to_have_value("//help me")
 
 
+async def test_a_failed_answer_leaves_the_last_one_to_be_asked_again(
+    browser: Browser, program: Program
+) -> None:
+    with OpenAIServer([Reply("Hot."), Reply(""), Reply("Cold.")]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await page.get_by_role("button", name="Retry").click()
+            await expect(page.locator(".failed")).to_contain_text("empty answer")
+            await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+            await page.get_by_label("Question").fill("/retry")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer").last).to_contain_text("Cold.")
+            await expect(page.locator(".turn")).to_have_count(1)
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:

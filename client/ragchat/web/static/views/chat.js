@@ -53,7 +53,8 @@ export async function show(main, { params, query, signal, navigate }) {
   const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
   const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
   const action = (text) => {
-    const found = [...(turns.lastElementChild?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
+    const answered = [...turns.querySelectorAll(".turn:not(.failed)")].at(-1);
+    const found = [...(answered?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
     if (!found) throw { message: `The last answer has no “${text}”.` };
     return found;
   };
