@@ -40,6 +40,7 @@ class MissingKey(ModelError):
     code = "MODEL_KEY_MISSING"
     sentence = "The model {model} needs a key, and none is set."
     hint = "Set OPENAI_API_KEY, name a key file in model.key_file, or use --offline."
+    chat_hint = "Set OPENAI_API_KEY, name a key file in model.key_file, or choose /model offline."
 
 
 class KeyRejected(ModelError):
@@ -61,6 +62,7 @@ class ModelUnreachable(ModelError):
     is_temporary = True
     sentence = "{base_url} cannot be reached: {reason}."
     hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or use --offline."
+    chat_hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or choose /model offline."
 
 
 class ServerHungUp(ModelError):
@@ -138,7 +140,7 @@ class QuestionTooLong(ModelError):
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The question has about {tokens} tokens; there is room for {room}."
     hint = "Shorten it, put the text into memory with `ragchat inject`, or use a larger context."
-    chat_hint = "Shorten it, put the text into memory with /inject, or use a larger context."
+    chat_hint = "Shorten it, load the text into memory and ask about it, or use a larger context."
 
 
 class ContextTooSmall(ModelError):
@@ -175,6 +177,7 @@ class QuotaUsedUp(ModelError):
     code = "MODEL_QUOTA_USED_UP"
     sentence = "The quota of your key at {base_url} is used up: {message}."
     hint = "Waiting does not help: check the account's plan and billing, use another model, or --offline."
+    chat_hint = "Waiting does not help: check the account's plan and billing, or choose another /model."
 
 
 class ModelTimedOut(ModelError):

@@ -8,8 +8,9 @@ from typing import ClassVar
 import msgspec
 from starlette.responses import Response
 
-from ragchat.console import describe
+from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError
+from ragchat.llm.errors import ModelError
 
 log = logging.getLogger(__name__)
 
@@ -167,11 +168,20 @@ class WebRefused(WebError):
 
 
 def error_document(error: BaseException) -> dict[str, dict[str, str]]:
-    """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged."""
+    """`{error: {code, message, hint}}`, as `--json` prints it. The traceback of a surprise is logged.
+
+    The hints about models are those of the chat, whose commands the page has, too.
+    """
+    failure = _described(error)
+    hint = (isinstance(error, ModelError) and error.chat_hint) or failure.hint
+    return {"error": {"code": failure.code, "message": failure.message, "hint": hint}}
+
+
+def _described(error: BaseException) -> Failure:
     failure = describe(error)
     if failure.code == "INTERNAL_ERROR":
         log.error("a request failed", exc_info=error)
-    return {"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}}
+    return failure
 
 
 def error_status(error: BaseException) -> int:
@@ -194,12 +204,12 @@ _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rat
 
 def openai_error(error: BaseException) -> dict[str, dict[str, str | None]]:
     """The error in OpenAI's form: `{error: {message, type, param, code}}`."""
-    described = error_document(error)["error"]
-    status, code = _openai_status(error, described["code"])
+    failure = _described(error)
+    status, code = _openai_status(error, failure.code)
     kind = "server_error" if status >= 500 else "invalid_request_error"
     return {
         "error": {
-            "message": f"{described['message']} {described['hint']}".rstrip(),
+            "message": f"{failure.message} {failure.hint}".rstrip(),
             "type": _OPENAI_TYPES.get(status, kind),
             "param": getattr(error, "param", None),
             "code": code,

@@ -19,9 +19,13 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.routing import Route
 
+from ragchat.console import describe
 from ragchat.conversation import Conversation
 from ragchat.ingest.loading import load_text
+from ragchat.llm.discovery import AUTO
+from ragchat.llm.errors import ModelError
 from ragchat.llm.selection import ModelSelection
+from ragchat.llm.types import OFFLINE
 from ragchat.markdown import split_finished
 from ragchat.sanitize import one_line, sanitize, visible_json
 from ragchat.sessions.document import report_as_document
@@ -122,10 +126,14 @@ async def answer_dialog(site: Site, request: Request) -> dict[str, Any]:
 
 
 async def models(site: Site, _: Request) -> dict[str, Any]:
-    """The models to choose from, and the configured one."""
+    """The models to choose from, and the configured one; `failed`: why the server lists none."""
     settings = site.settings.table("model", ModelSettings)
     async with aclosing(ModelSelection(settings, os.environ)) as selection:
-        return {"choices": [*map(one_line, await selection.choices())], "name": one_line(selection.name)}
+        try:
+            choices, failed = await selection.choices(), ""
+        except ModelError as error:  # One can still be asked without a model.
+            choices, failed = [AUTO, OFFLINE], describe(error).message
+        return {"choices": [*map(one_line, choices)], "name": one_line(selection.name), "failed": failed}
 
 
 async def scope(site: Site, request: Request) -> dict[str, Any]:

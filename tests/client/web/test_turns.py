@@ -170,6 +170,20 @@ async def test_a_second_question_at_once_is_refused_with_a_sentence(program: Pro
                 assert [*stream][-1]["type"] == "turn"
 
 
+async def test_without_the_model_s_server_one_can_ask_offline(program: Program) -> None:
+    with OpenAIServer([]) as model:
+        program = with_model(program, model)
+    async with serving(program) as web:
+        with web.signed_in() as client:
+            known = client.get("/api/models").json()
+            assert known["choices"] == ["auto", "offline"]
+            assert "cannot be reached" in known["failed"]
+            session = new_session(client)
+            failed = last_event(client, session, "How hot is green tea?")
+            assert "/model offline" in failed["error"]["hint"]
+            assert ask(client, session, "How hot is green tea?", model="offline")["cards"]
+
+
 async def test_the_scope_and_the_model_are_those_of_the_request(program: Program) -> None:
     with OpenAIServer([Reply("Yes [1].")], models=("test-model", "other-model")) as model:
         async with serving(with_model(program, model)) as web:
@@ -177,6 +191,7 @@ async def test_the_scope_and_the_model_are_those_of_the_request(program: Program
                 assert client.get("/api/models").json() == {
                     "choices": ["test-model", "other-model", "auto", "offline"],
                     "name": "test-model",
+                    "failed": "",
                 }
                 assert client.get("/api/scope", params={"name": "tea.md"}).json() == {"name": "tea.md"}
                 assert client.get("/api/scope", params={"name": "nothing.md"}).status_code == 409

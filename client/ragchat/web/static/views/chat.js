@@ -267,6 +267,7 @@ export async function show(main, { params, query, signal, navigate }) {
   try {
     const known = await get("/api/models", signal);
     model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));
+    model.title = known.failed;
     model.firstElementChild.textContent = found?.model ? `${found.model} (of the notebook)` : `${known.name} (as configured)`;
   } catch (error) {
     if (error.name !== "AbortError") model.title = error.message;
