@@ -25,7 +25,7 @@ from ragchat.errors import RagChatError
 from ragchat.llm.selection import ModelSelection
 from ragchat.sanitize import sanitize
 from ragchat.settings import ModelSettings
-from ragchat.turn.events import Delta, Emit, Event, Reasoning, Shown, ignore
+from ragchat.turn.events import Delta, Emit, Event, Reasoning, Shown
 from ragchat.turn.types import Turn
 from ragchat.web.errors import NoSuchModel, NotFound, openai_error, openai_response
 from ragchat.web.programs import listed_models
@@ -141,10 +141,18 @@ class CompletionResponse(Response):
                 await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
     async def _whole(self, tell: Tell) -> None:
-        turn = await self._take(ignore)
+        thoughts: list[str] = []
+
+        def emit(event: Event) -> None:
+            if isinstance(event, Reasoning):
+                thoughts.append(sanitize(event.text))
+
+        turn = await self._take(emit)
         text = sanitize(turn.answer.text)
         cited = url_citations(turn.answer, text)
         message = {"role": "assistant", "content": text, "refusal": None, "annotations": cited}
+        if thoughts:
+            message["reasoning_content"] = "".join(thoughts)
         choice = {"message": message, "finish_reason": finish_reason(turn)}
         fields = {"usage": usage(turn.answer), "ragchat": own_fields(turn)}
         tell(self._document("chat.completion", choice, **fields))

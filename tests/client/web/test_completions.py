@@ -107,6 +107,13 @@ async def test_without_a_model_the_answer_is_the_cards_with_annotations(tmp_path
     assert (answered.choices[0].finish_reason, answered.usage) != ("stop", None)
 
 
+async def test_an_answer_in_one_piece_has_the_thoughts_of_the_model(tmp_path: Path) -> None:
+    with OpenAIServer([Reply("It scatters [1].", reasoning="Let me see.")]) as model:
+        async with door(tmp_path, model) as opened:
+            answered = await opened.openai.chat.completions.create(model="ragchat", messages=ASKED)
+    assert getattr(answered.choices[0].message, "reasoning_content", "") == "Let me see."
+
+
 async def test_a_stream_of_a_models_answer_has_its_citations_and_usage(tmp_path: Path) -> None:
     reply = Reply("It scatters [1]. `x[1]` is code [7].", reasoning="Let me see.")
     with OpenAIServer([reply], models=["test-model", "other-model"]) as model:
