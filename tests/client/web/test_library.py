@@ -317,6 +317,31 @@ async def test_the_library_begins_empty_and_is_used_by_keyboard(browser: Browser
         assert not await scrolls_sideways(page)
 
 
+async def test_chosen_files_that_are_not_loaded_are_named(browser: Browser, program: Program) -> None:
+    held: list[Any] = []
+
+    async def hold(route: Any) -> None:
+        held.append(route)
+
+    def file(name: str) -> Any:
+        return {"name": name, "mimeType": "text/markdown", "buffer": TEA.encode()}
+
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/library")
+        chosen = page.locator("input[type=file]").first
+        await chosen.set_input_files([file(".hidden.md")])
+        zone = page.get_by_role("region", name="Load files")
+        await expect(zone).to_contain_text(".hidden.md is not loaded")
+        await page.route("**/api/library/files?*", hold)
+        await chosen.set_input_files([file("tea.md")])
+        await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        await chosen.set_input_files([file("cups.md")])
+        await expect(page.get_by_role("alert")).to_contain_text("Wait until the files are sent")
+        for route in held:
+            await route.continue_()
+        await expect(page.get_by_role("list", name="Loads")).to_contain_text("1 added")
+
+
 async def test_a_long_name_stays_within_the_dialog_on_a_phone(browser: Browser, program: Program) -> None:
     program("inject", "-", "--uri", f"note:{'w' * 120}", stdin=TEA)
     phone = {"width": 360, "height": 740}

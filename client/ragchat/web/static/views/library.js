@@ -94,8 +94,12 @@ function loading(site) {
   let busy = null;
 
   async function send(files) {
-    files = files.filter(([name]) => !name.split("/").some((part) => part.startsWith(".")));
-    if (!files.length || busy) return;
+    if (busy) return site.fail({ message: "Wait until the files are sent, or stop that: these are not loaded." });
+    const isHidden = ([name]) => name.split("/").some((part) => part.startsWith("."));
+    // Those within folders are left out everywhere, without a word.
+    const failed = files.filter((one) => isHidden(one) && !one[0].includes("/"))
+      .map(([name]) => `${name} is not loaded: its name begins with a dot, as those of hidden files do.`);
+    files = files.filter((one) => !isHidden(one));
     if (files.length > MOST_FILES) {
       return site.fail({ message: `These are ${number(files.length)} files; at most ${number(MOST_FILES)} are sent at once.`,
                          hint: "Add the folder by its path, under Folders." });
@@ -104,10 +108,9 @@ function loading(site) {
     site.signal.addEventListener("abort", () => busy?.abort());
     const stop = h("button", { type: "button", onclick: () => busy.abort() }, "Stop");
     const names = [];
-    const failed = [];
     try {
-      for (const [name, file] of files) {
-        sending.replaceChildren(`Sending ${number(names.length + failed.length + 1)} of ${counted(files.length, "file")}: ${name} `, stop);
+      for (const [index, [name, file]] of files.entries()) {
+        sending.replaceChildren(`Sending ${number(index + 1)} of ${counted(files.length, "file")}: ${name} `, stop);
         if (file.size > library.upload_bytes) {
           failed.push(`${name} is larger than ${number(library.upload_bytes)} bytes.`);
           continue;
@@ -169,7 +172,8 @@ function loading(site) {
 
 // The files of a dropped entry, with their paths in it.
 async function collect(entry, found) {
-  if (found.length > MOST_FILES || entry.name.startsWith(".")) return;
+  const isInFolder = entry.fullPath.lastIndexOf("/") > 0;
+  if (found.length > MOST_FILES || (entry.name.startsWith(".") && (isInFolder || entry.isDirectory))) return;
   if (entry.isFile) {
     found.push([entry.fullPath.slice(1), await new Promise((done, failed) => entry.file(done, failed))]);
     return;
