@@ -298,6 +298,31 @@ async def test_a_session_of_40_mb_is_shown_in_pages_and_takes_little_memory(
         await expect(page.locator(".turn").last.get_by_role("button", name="Edit")).to_be_visible()
 
 
+async def test_waiting_and_stopping_are_said_and_leave_the_focus_in_the_question(
+    browser: Browser, program: Program
+) -> None:
+    slow, reloaded = Reply("One two three.", hold_after=2), Reply("Four five six [9].", hold_after=2)
+    with OpenAIServer([slow, reloaded]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            question, status = page.get_by_label("Question"), page.locator("#status")
+            await question.fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer")).to_contain_text("One")
+            await question.fill("And coffee?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("form.ask").get_by_role("alert")).to_be_visible()
+            await page.get_by_role("button", name="Stop").press("Enter")
+            await expect(status).to_contain_text("The answer was stopped.")
+            await expect(page.get_by_role("alert")).to_have_count(0)
+            await expect(question).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer").last).to_contain_text("Four")
+            await page.reload()
+            await expect(page.locator(".answer").last).to_contain_text("Four")
+            reloaded.go.set()
+            await expect(status).to_contain_text("The answer cites [9], but no such passage was given.")
+
+
 async def test_a_conversation_opens_at_its_newest_answer(browser: Browser, program: Program) -> None:
     async with store_of(program) as store:
         for number in range(20):

@@ -1,6 +1,6 @@
 // The commands of the field for questions, offered while one types a slash.
 
-import { h, say } from "./dom.js";
+import { counted, h, say } from "./dom.js";
 
 // `commands` are {name: [what it does, action(words)]}; a description that begins in capitals needs words, in [capitals]
 // it takes them. `hint` shows a remark, "" none. Returns the list, and `run`, which takes a line that begins with a slash.
@@ -30,7 +30,7 @@ export function commandMenu(question, commands, { guarded, hint }) {
     element.hidden = !names.length;
     element.replaceChildren(...names.map((name) => h("li", {},
       h("button", { type: "button", onclick: () => choose(name) }, h("strong", {}, `/${name}`), ` ${commands[name][0]}`))));
-    if (isNew && names.length) say(`${names.length} commands: press the down arrow.`);
+    if (isNew && names.length) say(`${counted(names.length, "command")}: press the down arrow.`);
     hint(typed?.[1] && !names.length ? `/${typed[1]} is not on this page; it may be a command of the terminal.` : "");
   }
 

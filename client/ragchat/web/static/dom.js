@@ -24,7 +24,7 @@ export function build(nodes, cite) {
   });
 }
 
-// Say something to screen readers, and show it for a while.
+// Say something to screen readers alone.
 export function say(text) {
   document.getElementById("status").textContent = text;
 }

@@ -101,9 +101,14 @@ export async function show(main, { params, query, signal, navigate }) {
     }
   }
 
+  const wait = () => problems.replaceChildren(errorBox({ message: "Wait for the answer, or stop it." }));
+
+  // What a screen reader is told of the answer that has just come.
+  const tell = (turn) => say([`The answer is there, with ${counted(turn.sources.length, "source")}.`, ...turn.notices].join(" "));
+
   // Ask; of `kind` "answer": show the answer that goes on since this conversation was left.
   async function run(kind, asked) {
-    if (running) return say("Wait for the answer, or stop it.");
+    if (running) return wait();
     [running, button.disabled, stop.hidden, stop.disabled] = [true, true, false, true];
     problems.replaceChildren();
     for (const failed of turns.querySelectorAll(".failed")) failed.remove();
@@ -134,7 +139,9 @@ export async function show(main, { params, query, signal, navigate }) {
         else live.show(event);
       }
       if (kind === "answer" && !failed) {
-        await shown.showNewest(); // The answer may have replaced another one, or have ended before it was asked for.
+        // The answer may have replaced another one, or have ended before it was asked for.
+        const newest = (await shown.showNewest()).turns.at(-1);
+        if (newest) tell(newest);
         scrollToTurn(turns.lastElementChild);
         settle();
         return;
@@ -144,7 +151,7 @@ export async function show(main, { params, query, signal, navigate }) {
       const element = turnElement(finished, view);
       live.finish(element);
       element.scrollIntoView({ block: "nearest" });
-      say(`The answer is there, with ${counted(finished.sources.length, "source")}.`);
+      tell(finished);
       settle();
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
@@ -154,9 +161,14 @@ export async function show(main, { params, query, signal, navigate }) {
       if (error.code === "SESSION_CHANGED") {
         [draft, failure] = [question.value, error];
         navigate(location.pathname, { replace: true });
-      } else live.fail(error.code === "STOPPED" ? h("p", { class: "dim" }, error.message) : errorBox(error));
+      } else if (error.code === "STOPPED") {
+        live.fail(h("p", { class: "dim" }, error.message));
+        say(error.message);
+      } else live.fail(errorBox(error));
     } finally {
       questions.close();
+      problems.replaceChildren(); // One need not wait any more.
+      if (document.activeElement === stop) question.focus({ preventScroll: true });
       [running, button.disabled, stop.hidden] = [false, false, true];
     }
   }
@@ -191,7 +203,7 @@ export async function show(main, { params, query, signal, navigate }) {
     const asked = question.value.trim();
     if (!asked) return;
     if (/^\/[\w-]*(\s|$)/.test(asked)) return guarded(commands.run)(asked);
-    if (running) return say("Wait for the answer, or stop it.");
+    if (running) return wait();
     question.value = "";
     run(mode.value, asked.replace(/^\/\//, "/")); // Two slashes begin a question that begins with one.
   });
