@@ -249,7 +249,7 @@ class Model:
             if stream.response.headers.get("content-type", "").startswith("application/json"):
                 await self._take(assembly, assembly.add_whole(await self._whole(stream)))
             else:
-                while (chunk := await self._next(stream)) is not None:
+                while (chunk := await self._next(stream, assembly)) is not None:
                     await self._take(assembly, assembly.add(chunk))
         except NoApi as error:
             if assembly.is_empty:
@@ -276,11 +276,13 @@ class Model:
         if assembly.is_full:
             raise LimitReached(self.name, f"model.answer_characters = {self.settings.answer_characters}")
 
-    async def _next(self, stream: Chunks) -> ChatCompletionChunk | None:
+    async def _next(self, stream: Chunks, assembly: Assembly) -> ChatCompletionChunk | None:
         """The next chunk; None after the last one."""
         try:
             return await anext(stream, None)
         except Exception as error:
+            if assembly.finish_reason is not None:  # The answer is whole: only the usage was still to come.
+                return None
             raise self._mapped(error, begun=True) from error
 
     async def _whole(self, stream: Chunks) -> ChatCompletion:

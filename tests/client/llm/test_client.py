@@ -452,6 +452,13 @@ async def test_a_stream_that_breaks_after_words_were_shown_is_not_repeated() -> 
         assert len(server.requests) == 1
 
 
+async def test_a_stream_that_breaks_after_the_finish_reason_has_the_whole_answer() -> None:
+    last = f"data: {json.dumps({'choices': [{'index': 0, 'delta': {}, 'finish_reason': 'stop'}]})}\n\n"
+    sent = Reply(page=f"{event(content='There.')}{last}data: oops\n\n", content_type=EVENTS)
+    with OpenAIServer([sent]) as server:
+        assert (await answer(server.base_url)).text == "There."
+
+
 async def test_an_answer_without_a_finish_reason_is_complete_if_the_server_says_that_it_is_done() -> None:
     for end, error in ((b"data: [DONE]\n\n", None), (b"\n", errors.BrokenStream)):
         sent = Reply(pours=(poured(content="There."), end, b""), content_type=EVENTS)
