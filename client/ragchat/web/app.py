@@ -42,6 +42,7 @@ _SIGNED_IN = (
     '<link rel="icon" href="/static/icon.svg"><p>Signed in.'
 )
 _NOT_STORED = {"cache-control": "no-store"}
+_NO_KEY = "This address is not accepted: it has been used, is of an earlier start, or is incomplete."
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
@@ -117,7 +118,7 @@ class _Door:
             # An address that was used is still in the history of the browser.
             return HTMLResponse(_SIGNED_IN, headers=_NOT_STORED)
         if key := request.query_params.get("key", ""):
-            return self._signed_in() if keys.use(key) else self._form("This address has been used already.")
+            return self._signed_in() if keys.use(key) else self._form(_NO_KEY)
         return self._form()
 
     async def sign_out(self, request: Request) -> Response:

@@ -300,7 +300,7 @@ def test_a_key_lets_one_browser_in_once(web: Web, client: httpx2.Client) -> None
     with httpx2.Client(base_url=web.origin, timeout=LONGEST_SECONDS) as thief:
         answer = thief.get(web.url)
         assert answer.status_code == 401
-        assert "This address has been used already." in answer.text
+        assert "it has been used, is of an earlier start, or is incomplete." in answer.text
         assert not thief.cookies
         assert thief.get("/api/sessions").json()["error"]["code"] == "NOT_SIGNED_IN"
 
