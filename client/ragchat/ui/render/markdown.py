@@ -96,6 +96,8 @@ def _is_line_end(part: object) -> bool:
 
 def _styled(token: Token, highlight: Highlight) -> Iterator[Token]:
     """Split a text token so that each `[n]`, and each word that stands out, is in a styled span."""
+    if token.type == "image":  # rich shows it before its paragraph, and without its address.
+        token = Token("text", "", 0, content=f"{token.content} ({token.attrGet('src') or ''})")
     if token.type != "text":
         yield token
         return

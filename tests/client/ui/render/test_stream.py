@@ -184,6 +184,11 @@ def test_citations_stand_out_but_not_in_code() -> None:
     assert "\x1b[1;36m[1]" not in styled("`x[1]`")
 
 
+def test_an_image_is_shown_in_its_place_with_its_address() -> None:
+    shown = streamed(["The plan ![of the house](img/plan.png) is in the hall [1]."])
+    assert "The plan of the house (img/plan.png) is in the hall [1]." in " ".join(shown.split())
+
+
 def test_html_is_shown_and_a_link_says_where_it_leads() -> None:
     assert "<b>bold</b>" in styled("<b>bold</b>")
     assert "http://evil.example" in styled("[good](http://evil.example)")
