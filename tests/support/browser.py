@@ -30,6 +30,7 @@ pytest.importorskip("playwright", reason="Playwright has no wheel for this machi
 
 from playwright.async_api import Browser as Browser
 from playwright.async_api import ConsoleMessage, Request, async_playwright
+from playwright.async_api import Locator as Locator
 from playwright.async_api import Page as Page
 from playwright.async_api import expect as expect
 

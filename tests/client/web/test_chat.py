@@ -9,7 +9,7 @@ import pytest
 
 from ragchat.notebooks.definitions import Notebook, remove, save
 from tests.client.web.test_sessions import store_of
-from tests.support.browser import Browser, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.browser import Browser, Locator, axe, expect, scrolls_sideways, serving, visiting
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
@@ -345,6 +345,42 @@ async def test_a_conversation_opens_at_its_newest_answer(browser: Browser, progr
             slow.go.set()
             await expect(page.get_by_role("button", name="Retry")).to_be_visible()
             await expect(asked).to_be_in_viewport()
+
+
+async def at_rest(element: Locator) -> float:
+    """The distance of an element from the top of the window, when nothing scrolls any more."""
+    before, now = None, await element.evaluate("(one) => one.getBoundingClientRect().top")
+    while now != before:
+        await element.page.wait_for_timeout(200)
+        before, now = now, await element.evaluate("(one) => one.getBoundingClientRect().top")
+    return float(now)
+
+
+async def test_earlier_and_later_answers_leave_the_reader_where_they_are(
+    browser: Browser, program: Program
+) -> None:
+    async with store_of(program) as store:
+        for number in range(90):
+            text = "Long words without end. " * (number % 7 * 100 + 1)
+            await store.save_turn(turn(f"Question {number}?", text, turn_id=f"{number}", session_id="abc"))
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/sessions/abc")
+        for name, count, number in (
+            ("Earlier", 40, 70),
+            ("Earlier", 60, 50),
+            ("Earlier", 60, 30),
+            ("Later", 60, 69),
+        ):
+            reading = page.get_by_role("heading", name=f"Question {number}?", level=2)
+            button = page.get_by_role("button", name=name)
+            await button.scroll_into_view_if_needed()
+            await reading.scroll_into_view_if_needed()
+            before = await at_rest(reading)
+            await page.locator("#status").evaluate("(status) => status.replaceChildren()")
+            await button.evaluate("(button) => button.click()")  # without scrolling
+            await expect(page.locator("#status")).to_contain_text(f"{name.lower()} answers.")
+            await expect(page.locator(".turn")).to_have_count(count)
+            assert abs(await at_rest(reading) - before) < 2
 
 
 async def test_a_conversation_is_renamed_and_deleted(browser: Browser, program: Program) -> None:

@@ -8,14 +8,23 @@ import { mark, turnElement, turnId } from "./turn.js";
 const MAX_SHOWN = 60;
 
 // Turns far out of sight have guessed heights, which move the others as they become known: until nothing moves.
-export async function scrollToTurn(article) {
+async function settled(article, scroll) {
   for (let before = NaN, tries = 10; article?.isConnected && tries; tries -= 1) {
-    article.scrollIntoView({ block: "start", behavior: "instant" });
+    scroll();
     await new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)));
     const { top } = article.getBoundingClientRect();
     if (top === before) return;
     before = top;
   }
+}
+
+export const scrollToTurn = (article) => settled(article, () => article.scrollIntoView({ block: "start", behavior: "instant" }));
+
+// Change the list without moving a turn that the user may be reading.
+async function keeping(article, change) {
+  const { top } = article.getBoundingClientRect();
+  change();
+  await settled(article, () => scrollBy({ top: article.getBoundingClientRect().top - top, behavior: "instant" }));
 }
 
 // `path()` is the address of the conversation, `view` what `turnElement` takes; `guarded` and `fail` show errors.
@@ -58,26 +67,29 @@ export function turnList({ path, view, signal, guarded, fail }) {
 
   async function showEarlier() {
     const first = element.firstElementChild;
-    const top = first.getBoundingClientRect().top;
     const page = await get(address(path(), { before: turnId(first) }), signal);
-    element.prepend(...made(page));
-    while (element.childElementCount > MAX_SHOWN) {
-      element.lastElementChild.remove();
-      later.hidden = false;
-    }
-    earlier.hidden = !page.has_more;
-    scrollBy(0, first.getBoundingClientRect().top - top);
+    await keeping(first, () => {
+      element.prepend(...made(page));
+      while (element.childElementCount > MAX_SHOWN) {
+        element.lastElementChild.remove();
+        later.hidden = false;
+      }
+      earlier.hidden = !page.has_more;
+    });
     say(`${page.turns.length} earlier answers.`);
   }
 
   async function showLater() {
-    const page = await get(address(path(), { start: turnId(element.lastElementChild) }), signal);
-    element.append(...made(page).slice(1)); // the first one is shown already
-    while (element.childElementCount > MAX_SHOWN) {
-      element.firstElementChild.remove();
-      earlier.hidden = false;
-    }
-    later.hidden = !page.has_more;
+    const last = element.lastElementChild;
+    const page = await get(address(path(), { start: turnId(last) }), signal);
+    await keeping(last, () => {
+      element.append(...made(page).slice(1)); // the first one is shown already
+      while (element.childElementCount > MAX_SHOWN) {
+        element.firstElementChild.remove();
+        earlier.hidden = false;
+      }
+      later.hidden = !page.has_more;
+    });
     say(`${page.turns.length - 1} later answers.`);
   }
 
