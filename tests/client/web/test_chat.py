@@ -231,6 +231,32 @@ async def test_a_failed_answer_leaves_the_last_one_to_be_asked_again(
             await expect(page.locator(".turn")).to_have_count(1)
 
 
+async def test_a_question_that_was_typed_is_there_when_one_comes_back(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        question = page.get_by_label("Question")
+        await question.fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+        await question.fill("And what is")
+        await page.get_by_role("link", name="Library").click()
+        await page.go_back()
+        await expect(question).to_have_value("And what is")
+        await page.get_by_role("link", name="New conversation").click()
+        await expect(page.get_by_role("heading", name="New conversation")).to_be_visible()
+        await expect(question).to_have_value("")
+        await page.go_back()
+        await expect(question).to_have_value("And what is")
+        await expect(page.locator(".turn")).to_have_count(1)
+        await question.press("Enter")
+        await expect(page.locator(".turn:not([aria-busy])")).to_have_count(2)
+        await page.get_by_role("link", name="Library").click()
+        await page.go_back()
+        await expect(page.locator(".turn")).to_have_count(2)
+        await expect(question).to_have_value("")
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:

@@ -9,10 +9,11 @@ import { openSource } from "../source.js";
 import { judge, LiveTurn, turnElement, turnId } from "../turn.js";
 import { scrollToTurn, turnList } from "../turns.js";
 
-// Of this tab, for every conversation of the notebook `place`; `draft` is a question that has no answer yet.
+// Of this tab, for every conversation of the notebook `place`.
 const chosen = { scope: "", model: "" };
 let place = "";
-let draft = "";
+// Questions that were typed and not asked, by the address of their conversation.
+const drafts = new Map();
 let failure = null;
 
 export async function show(main, { params, query, signal, navigate }) {
@@ -125,7 +126,7 @@ export async function show(main, { params, query, signal, navigate }) {
       else live.element.scrollIntoView({ block: "nearest" });
       id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
       // The address says which conversation this is, so that one can come back to its answer.
-      const here = `/sessions/${id}`;
+      const here = home();
       const isOther = location.pathname.startsWith("/sessions/") && location.pathname !== here;
       if (location.pathname + location.search !== here) history[isOther ? "pushState" : "replaceState"](null, "", here);
       let failed = null;
@@ -159,7 +160,7 @@ export async function show(main, { params, query, signal, navigate }) {
       if (!question.value) question.value = asked.replace(/^\//, "//"); // as it is typed
       if (!isStored) history.replaceState(null, "", placeOf(notebook));
       if (error.code === "SESSION_CHANGED") {
-        [draft, failure] = [question.value, error];
+        failure = error;
         navigate(location.pathname, { replace: true });
       } else if (error.code === "STOPPED") {
         live.fail(h("p", { class: "dim" }, error.message));
@@ -259,7 +260,9 @@ export async function show(main, { params, query, signal, navigate }) {
   const panel = sourcePanel(question, signal);
   main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, about, shown.earlier, turns, shown.later, form), panel.element));
 
-  [question.value, draft] = [draft, ""];
+  const home = () => id && (isStored || running) ? `/sessions/${id}` : placeOf(notebook);
+  question.value = drafts.get(home()) ?? "";
+  signal.addEventListener("abort", () => drafts.set(home(), question.value));
   showHead("");
   if (id) {
     const asked = query.get("turn");
