@@ -257,6 +257,18 @@ async def test_a_question_that_was_typed_is_there_when_one_comes_back(
         await expect(question).to_have_value("")
 
 
+async def test_a_report_that_was_stopped_is_asked_again_as_a_report(
+    browser: Browser, program: Program
+) -> None:
+    with OpenAIServer([Reply("One two three.", hold_after=0)]) as model:
+        async with serving(with_model(program, model)) as web, visiting(browser, web) as page:
+            await page.get_by_label("Question").fill("/research What is tea?")
+            await page.keyboard.press("Enter")
+            await page.get_by_role("button", name="Stop").click()
+            await expect(page.locator(".failed")).to_contain_text("Stopped.")
+            await expect(page.get_by_label("Question")).to_have_value("/research What is tea?")
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:

@@ -157,7 +157,8 @@ export async function show(main, { params, query, signal, navigate }) {
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
-      if (!question.value) question.value = asked.replace(/^\//, "//"); // as it is typed
+      const typed = kind === "research" && mode.value !== kind ? `/research ${asked}` : asked.replace(/^\//, "//");
+      question.value ||= typed;
       if (!isStored) history.replaceState(null, "", placeOf(notebook));
       if (error.code === "SESSION_CHANGED") {
         failure = error;
