@@ -269,6 +269,20 @@ async def test_a_report_that_was_stopped_is_asked_again_as_a_report(
             await expect(page.get_by_label("Question")).to_have_value("/research What is tea?")
 
 
+async def test_in_a_low_window_the_question_leaves_room_to_read(browser: Browser, program: Program) -> None:
+    async with store_of(program) as store:
+        await store.save_turn(turn("What is tea?", "Leaves. " * 200, turn_id="1", session_id="abc"))
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 320, "height": 256}) as page,
+    ):
+        await page.goto(f"{web.origin}/sessions/abc")
+        await expect(page.get_by_role("heading", name="What is tea?", level=2)).to_be_in_viewport()
+        await expect(page.get_by_label("Question")).not_to_be_in_viewport()
+        await page.get_by_label("Question").fill("And coffee?")
+        await expect(page.get_by_label("Question")).to_be_in_viewport()
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:
