@@ -82,7 +82,7 @@ def decode(data: bytes) -> Text:
 def decode_as(data: bytes, charset: str) -> str | None:
     """The text in the charset that a message or a page names; None if that is wrong or no charset.
 
-    As in browsers, ISO 8859-1 and -9 are the encodings of Windows: many texts that name them have € and „".
+    As in browsers, ISO 8859-1 and -9 are the encodings of Windows: many texts that name them have € and „“.
     """
     if charset.lower().replace("-", "_") not in NO_CHARSETS:
         with suppress(LookupError, UnicodeError, ValueError):

@@ -79,7 +79,7 @@ PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.D
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
 # How files begin, whatever their names are.
-PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA, "clippings": CLIPPINGS}
+PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA}
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 # The headers of a message or mailbox. Hand-typed headers have no MIME version.
 MAIL = re.compile(rb"(?:From [^\n]*\n)?(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE)
@@ -170,6 +170,8 @@ def _module_of_other(beginning: bytes, named: str) -> str:
 def _module_of_plain(data: bytes) -> str:
     if HTML.match(data[:BEGINNING]):
         return "html"
+    if CLIPPINGS.match(data[:MAIL_WITHIN]):
+        return "clippings"
     return "mail" if MAIL.match(data[:MAIL_WITHIN]) else TEXT
 
 

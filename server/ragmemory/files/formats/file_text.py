@@ -196,11 +196,13 @@ def not_a_heading(line: str) -> str:
 
 def lowered(text: str) -> str:
     """Markdown for a section with a heading of its own: headings are one level lower, fences are closed."""
+    return MARKUP.sub(lambda mark: f"#{mark[0]}" if mark[3] else mark[0], closed(text))
 
-    def of_section(mark: re.Match[str]) -> str:
-        return f"#{mark[0]}" if mark[3] else mark[0] if mark[2] is None else f"{mark[0].rstrip()}\n{mark[1]}"
 
-    return MARKUP.sub(of_section, text)
+def closed(text: str) -> str:
+    """Markdown with its last code fence closed: an open one would take in what is below."""
+    fence = next((mark[1] for mark in MARKUP.finditer(text) if mark[2] is not None), "")
+    return f"{text.rstrip()}\n{fence}" if fence else text
 
 
 def shifted(text: str, *, is_raised: bool) -> str:

@@ -46,6 +46,7 @@ BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]")
 NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
 # An amount, also with its unit; below another one it is that of the next row, such as the tax below a sum.
 AMOUNT = re.compile(r"[^\d\s]{0,3} ?\d[\d.,'’ ]*[^\d\s]{0,3}")
+MONEY = re.compile(r"[€$£¥%]|[A-Z]{3}|[.,]\d\d(?!\d)")
 
 
 class Box(NamedTuple):
@@ -334,7 +335,8 @@ def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:
         is_part = len(line) == 2 or sum(map(bool, line)) < len(line) - 1
         columns = list(zip(above, line, strict=False))
         goes_on = all(before or not cell for before, cell in columns)
-        are_sums = any(AMOUNT.fullmatch(before) and AMOUNT.fullmatch(cell) for before, cell in columns)
+        sums = (before + cell for before, cell in columns if all(map(AMOUNT.fullmatch, (before, cell))))
+        are_sums = any(map(MONEY.search, sums))
         if rows and is_next and is_part and goes_on and not are_sums and not line[0]:
             rows[-1] = [f"{one} {other}".strip() for one, other in zip(rows[-1], line, strict=True)]
         else:

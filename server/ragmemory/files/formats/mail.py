@@ -18,8 +18,8 @@ from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
     TooMuchText,
+    closed,
     listed,
-    lowered,
     one_line,
 )
 from ragmemory.files.formats.html import markdown
@@ -130,8 +130,7 @@ def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: s
     attachments = list(_attachments(message))
     names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
     builder.add("\n".join(headers), place or "headers")
-    body = _body(message).strip()
-    builder.add(lowered(body) if place else body, place, counted=True)
+    builder.add(closed(_body(message).strip()), place, counted=True)
     if names:
         builder.add(f"Attachments: {', '.join(names)}", place or "attachments")
     for name, part in zip(names, attachments, strict=True):

@@ -34,12 +34,30 @@ def test_highlights_are_below_their_books_with_their_places() -> None:
     assert found.text == (
         f"# Walden (Thoreau)\n\nI went to the woods.\n\nYour Highlight on page 9{added}\n"
         f"Simplify.\n\nYour Highlight on page 12{added}\n"
-        f"# Range (Epstein)\n\n    # try this\n\nsoon\n\nIhre Notiz auf Seite 4{added}"
+        f"# Range (Epstein)\n\n    # try this\nsoon\n\nIhre Notiz auf Seite 4{added}"
     )
     names = {found.text.split("\n")[line - 1]: name for line, name in found.places}
     assert names["I went to the woods."] == "record 1"
     assert names["Simplify."] == "record 4"
     assert names["    # try this"] == "record 2"
+
+
+def test_what_was_typed_between_the_highlights_is_kept_and_no_fence_takes_in_others() -> None:
+    first = clipping("Walden (Thoreau)", "Your Highlight on page 9", "```\r\nI went.")
+    typed = "My own remark\r\nwhich I typed below.\r\n==========\r\n"
+    last = clipping("Range (Epstein)", "Your Note on page 4", "Soon.").removesuffix("\r\n")
+    text = detection.read(Path("My Clippings.txt"), f"{first}{typed}{last}".encode()).text
+    assert "```\nI went.\n```\n\nYour Highlight on page 9" in text
+    assert "My own remark\nwhich I typed below.\n" in text
+    assert "# Range (Epstein)\n\nSoon.\n" in text
+    assert "==========" not in text
+
+
+def test_only_plain_texts_are_clippings() -> None:
+    text = clipping("Shopping", "milk", "For Sunday").encode()
+    assert detection.module_of(Path("My Clippings.txt"), text) == "clippings"
+    assert detection.module_of(Path("shopping.md"), text) == detection.TEXT
+    assert detection.module_of(Path("shopping.rst"), text) == "rst"
 
 
 def test_bookmarks_alone_have_no_text() -> None:
