@@ -27,8 +27,8 @@ RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 
 def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
     """The URI whose suffix or name tells the format of a text; "" for one that was converted from another."""
-    # The media type of a plain text without a suffix says that it is no Markdown.
-    is_plain = metadata.get("media_type") == "text/plain" and "." not in uri.rpartition("/")[2]
+    # The media type of a plain text, such as a Makefile, says that it is no Markdown.
+    is_plain = metadata.get("media_type") == "text/plain" and not uri.lower().endswith((".gz", ".bz2", ".xz"))
     return uri if is_plain or "media_type" not in metadata else ""
 
 
@@ -66,9 +66,10 @@ class Hit(Struct, frozen=True):
         return self.start_line - blank.count("\n")
 
     def heading_at(self, line: int) -> str:
-        """The path of headings above a line of its document; of code the symbol that the line defines."""
+        """The path of headings above a line of its document; of code the symbol whose definition has it."""
         inner = [name for _, name in within(self.headings, line, line)]
-        return " > ".join(filter(None, inner if inner and self.is_code else [self.heading, *inner]))
+        is_symbol = bool(inner) and {"", *self.heading.split(", ")}.issuperset(inner)
+        return " > ".join(filter(None, inner if is_symbol else [self.heading, *inner]))
 
     @property
     def format_uri(self) -> str:
@@ -77,7 +78,7 @@ class Hit(Struct, frozen=True):
 
     @property
     def is_code(self) -> bool:
-        """See `is_code`."""
+        """Whether it is code, settings or a log: see the function."""
         return is_code(self.uri, self.metadata)
 
     @property

@@ -154,6 +154,7 @@ def test_a_plain_text_is_code_by_the_name_of_its_file() -> None:
     plain, converted = {"media_type": "text/plain"}, {"media_type": "text/markdown"}
     assert is_code("file:///src/Dockerfile", plain)
     assert is_code("file:///src/pool.go", {})
+    assert is_code("file:///src/Dockerfile.dev", plain)
     assert not is_code("file:///src/README", plain)
     assert not is_code("file:///src/pool.go", converted)
     assert format_uri("file:///log.json.gz", plain) == ""
@@ -163,5 +164,5 @@ def test_a_line_of_code_is_in_the_definition_that_it_is_part_of() -> None:
     symbols = [(1, ""), (3, "a"), (6, "b")]
     hit = Hit(1, 0.5, 1, "a", "file:///a.py", "a.py", "a, b", 1, 9, "", {}, headings=symbols)
     assert [hit.heading_at(line) for line in (1, 3, 5, 9)] == ["", "a", "a", "b"]
-    prose = replace(hit, uri="file:///a.txt", heading="Rules", headings=[(3, "Keys")])
-    assert [prose.heading_at(line) for line in (1, 3)] == ["Rules", "Rules > Keys"]
+    settings = replace(hit, uri="file:///a.ini", heading="Network", headings=[(3, "client")])
+    assert [settings.heading_at(line) for line in (1, 3)] == ["Network", "Network > client"]
