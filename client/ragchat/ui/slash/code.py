@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
     from ragcommon.contract.code import TraceStep
 
-# Lines of each part, and definitions of a name; of more they are only counted.
+# Maximum lines of each part.
 _SHOWN = 20
+# Maximum definitions that are named; more are only counted.
 _TARGETS = 2
 # The relations that are shown, in this order, with their titles.
 _PARTS = {"caller": "Called by", "reference": "Used in", "importer": "Imported by", "callee": "Calls"}
@@ -71,7 +72,7 @@ def _what(step: TraceStep) -> str:
 
 
 def _definitions(step: TraceStep) -> str:
-    """Where a callee is defined, if memory holds that; "in 5 places" for a name that many things have."""
+    """Where a callee is defined, if memory holds that; "defined in 5 places" for a name that many have."""
     if len(step.targets) > _TARGETS:
         return f"defined in {len(step.targets):,} places"
     return f"defined in {', '.join(map(_short, step.targets))}" if step.targets else ""
