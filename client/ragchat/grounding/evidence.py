@@ -30,8 +30,8 @@ from ragcommon.contract.search import Comparison, Hit
 # an item of a table of contents, `- [Scope](#scope)`.
 _NEIGHBOURS = r"(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}"
 _said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z").sub, "")
-# The header of a table and what introduces it; the first line of a CSV file.
-_ABOVE_ROWS = re.compile(r"(?s)\A(?:.*?\n\|[-| :]+\|\n|[^|\n]*)")
+# The header of a table and the paragraph above it.
+_ABOVE_ROWS = re.compile(r"^(?:[^\n|]+\n){0,3}\n?\|.*\n\|[-| :]+\|\n", re.MULTILINE)
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 
@@ -120,7 +120,7 @@ async def gather(
         return []
     spans = [[span for span in piece_spans(hit.full_text) if span[0] >= len(hit.context)] for hit in hits]
     texts = [
-        [names_of(hit), *(_said(hit.full_text[start:end]) for start, end in parts)]
+        [f"{names_of(hit)} {_above_rows(hit)}", *(_said(hit.full_text[start:end]) for start, end in parts)]
         for hit, parts in zip(hits, spans, strict=True)
     ]
     flat = [text for one in texts for text in one]
@@ -148,7 +148,13 @@ def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece
 
 
 def names_of(hit: Hit) -> str:
-    """The title and headings of a passage, the name of its file, and what is above the rows of its table."""
+    """The title and the headings of a passage, and the name of its file."""
     file = re.sub(r"(?:(?<!\d)-|-(?!\d)|[^\w-]|_)+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
-    above = hit.context or "".join(_ABOVE_ROWS.findall(hit.text) if hit.is_table else ())
-    return f"{hit.title} {hit.heading} {file} {above}"
+    return f"{hit.title} {hit.heading} {file}"
+
+
+def _above_rows(hit: Hit) -> str:
+    """What says of the rows of a table what they are."""
+    if hit.context or not hit.is_table:
+        return hit.context
+    return hit.text.partition("\n")[0] if hit.is_csv else " ".join(_ABOVE_ROWS.findall(hit.text))

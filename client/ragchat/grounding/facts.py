@@ -186,9 +186,9 @@ class _Known:
 
     def has_number(self, found: re.Match[str]) -> bool:
         values = _values(found)
-        is_spoken = ":" in (found["digits"] or "") and _SPOKEN_TIME.search(self.text)
-        is_chinese = min(values, default=100) < 100 and _NUMBER_CHARACTERS.search(self.text)
-        return bool(is_spoken or is_chinese) or not values.isdisjoint(self.numbers)
+        may_be_spoken = ":" in (found["digits"] or "") and bool(_SPOKEN_TIME.search(self.text))
+        may_be_chinese = min(values, default=100) < 100 and bool(_NUMBER_CHARACTERS.search(self.text))
+        return may_be_spoken or may_be_chinese or not values.isdisjoint(self.numbers)
 
     def has_name(self, name: str) -> bool:
         if _squeezed(name) in self.squeezed or MONTHS.get(folded(name)) in self.months:

@@ -35,9 +35,7 @@ class Citation(Struct, frozen=True):
     @property
     def cited_lines(self) -> tuple[int, int]:
         """The lines of the quotation, else those of the passage."""
-        if self.quote_start_line is not None and self.quote_end_line is not None:
-            return self.quote_start_line, self.quote_end_line
-        return self.start_line, self.end_line
+        return self.quote_start_line or self.start_line, self.quote_end_line or self.end_line
 
     @classmethod
     def of(

@@ -30,12 +30,10 @@ _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S. as people write US
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 # 2026-02-03 and 03.02.2026, whose month a question may name, have the terms of 3 February 2026.
 _DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-0?(\d\d?))?|0?(\d\d?)\.(0?[1-9]|1[0-2])\.(\d{4})")
-_ORDINAL = re.compile(r"\b(\d\d?)(?:st|nd|rd|th)\b")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
-
-
+# Before a word with a capital that may be no name.
 _ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 
@@ -153,12 +151,11 @@ def _terms_of(word: str) -> Sequence[str]:
     date = _DATE.fullmatch(word)
     month = int(date[2] or date[5]) if date else MONTHS.get(folded(word))
     found = [f"month {month}"] if month else []
-    word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else _ORDINAL.sub(r"\1", word)
+    word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else word
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
-        if "," in plain:  # It may be two cells.
-            found += plain.split(",")
+        found += plain.split(",") if "," in plain else ()  # It may be two cells.
         found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
     return tuple(found)
 

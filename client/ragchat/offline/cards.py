@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, Piece
 from ragchat.grounding.pieces import MAX_LINE, Span
+from ragchat.grounding.question import Word
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
 from ragchat.uris import kind_of, short_names
@@ -53,7 +54,7 @@ _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 # Places whose texts do not go on in the next one.
 _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|¶ \d+))?$")
 # The heading of a file in an archive or of an attachment.
-_FILE = re.compile(r".*\S\.\w{2,5}")
+_FILE = re.compile(r".*\S\.(?!\d+$)\w{1,5}")
 # Blank lines that take too much of the screen; between functions there are two.
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 # The place of the headers of a mail, and such a line of it or a salutation.
@@ -121,10 +122,9 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
             stop = pieces[last].end
             if last > first and stop - start > CORE * size:
                 break
-            if evidence.is_table:
-                highest = max(highest, [*map(max, names, weighed[last])], key=sum)
-            else:
-                highest = [*map(max, highest, weighed[last])]
+            # Each row of a table is about something else.
+            held = [*map(max, names if evidence.is_table else highest, weighed[last])]
+            highest = max(highest, held, key=sum)
             if scores[last] > scores[top]:
                 top = last
             early = W_EARLY * (last + 1 == within.stop or 2 * pieces[top].start <= start + stop)
@@ -141,25 +141,26 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     hit, question = evidence.hit, evidence.question
     scores, above, was_title = list[float](), list[Piece](), False
     for place, piece in enumerate(evidence.pieces):
-        text = hit.full_text[piece.start : piece.end].rstrip("*_ \t\n")
+        text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
         own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
-        own += W_DEFINES * defines(evidence, place)
+        own += W_DEFINES * bool(defined(evidence, place))
         own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 
 
-def defines(evidence: Evidence, place: int) -> bool:
-    """Whether a piece has the name of a symbol that it defines, if the question asks where that is."""
+def defined(evidence: Evidence, place: int) -> list[Word]:
+    """The words of the question that are symbols which a piece defines, if it asks where that is."""
     hit, question, piece = evidence.hit, evidence.question, evidence.pieces[place]
     if not hit.is_code or not _DEFINED.search(question.text):
-        return False
-    text, symbols = hit.full_text[piece.start : piece.end], re.split(r"\W+", _path(evidence, place))
-    return any(word.text in text and word.text in symbols for word in question.words)
+        return []
+    text, path = hit.full_text[piece.start : piece.end], _path(evidence, place)
+    symbols = {*re.findall(r"\w+", text)}.intersection(re.findall(r"\w+", path))
+    return [word for word in question.words if word.text in symbols]
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:

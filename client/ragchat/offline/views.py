@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
@@ -38,8 +39,8 @@ _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
 _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?:\d{{1,2}}|[a-z])\)\s))")
 _FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1[^\n]*|\Z)", re.MULTILINE | re.DOTALL)
-# The line that defines a symbol, below its comments and decorators; its parameters may take several lines.
-_DEFINITION = r"^(?!\s*(?:[@#*]|//|/\*|--)).*\b{}\b.*(?:(?<=\()(?:\n[^()\n]*)+\).*)?"
+# A line of code that defines nothing: a comment or a decorator.
+_NO_DEFINITION = r"\s*(?:@|#[ !\[]|//|/?\*(?:[\s*/]|$)|--\s)"
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -148,7 +149,7 @@ def outline(document: str, places: Sequence[Place] = (), *, is_code: bool = Fals
     `places` are the lines and paths of headings that memory found in a text that is not Markdown. Those of
     code are its symbols: their entries are the lines that define them.
     """
-    if is_code and len(places) > 1 and not any(" " in path for _, path in places):
+    if is_code and len(places) > 1 and not any(", " in path or " > " in path for _, path in places):
         return list(_symbols(document, places))
     text = blanked(document, map(re.Match.span, _FENCED.finditer(document)))
     headings = [] if is_code else list(_headings(text))
@@ -171,11 +172,9 @@ def outline(document: str, places: Sequence[Place] = (), *, is_code: bool = Fals
 
 def headings_in(chunks: Sequence[Hit]) -> list[Place]:
     """The first lines and paths of the headings in the chunks of a document, in the order of their lines."""
-    found: dict[str, int] = {}
-    for hit in sorted(chunks, key=lambda hit: hit.start_line):
-        for line in range(hit.start_line, hit.end_line + 1):
-            found.setdefault(hit.heading_at(line), line)
-    return sorted((line, path) for path, line in found.items() if path)
+    ordered = sorted(chunks, key=lambda hit: hit.start_line)
+    every = [(hit.heading_at(n), n) for hit in ordered for n in range(hit.start_line, hit.end_line + 1)]
+    return sorted((line, path) for path, line in dict(reversed(every)).items() if path)
 
 
 def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[OutlineEntry]:
@@ -200,11 +199,14 @@ def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
 
 
 def _symbols(document: str, places: Sequence[Place]) -> Iterator[OutlineEntry]:
+    """The lines that define symbols, below their comments and decorators; parameters may take several."""
     lines = list(_lines(document))
-    for line, symbol in places:
-        names = re.findall(r"\w+", symbol) or [""]
-        found = re.compile(_DEFINITION.format(names[-1]), re.MULTILINE).search(document, lines[line - 1][0])
-        start, end = found.span() if found else lines[line - 1]
+    for (line, symbol), (below, _) in zip_longest(places, places[1:], fillvalue=(len(lines) + 1, "")):
+        names, own = re.findall(r"\w+", symbol) or [""], lines[line - 1 : max(line, below - 1)]
+        defining = re.compile(rf"(?!{_NO_DEFINITION}).*\b{names[-1]}\b")
+        start, end = next((span for span in own if defining.match(document, *span)), own[0])
+        if document.endswith("(", start, end):
+            end = next((stop for at, stop in own if at > end and document[at:stop].lstrip()[:1] == ")"), end)
         yield OutlineEntry("", len(names), (start, min(end, start + MAX_POINT)))
 
 

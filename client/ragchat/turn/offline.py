@@ -20,7 +20,7 @@ from ragchat.offline.cards import (
     Window,
     best_window,
     chosen,
-    defines,
+    defined,
     nearest,
     runs,
     with_seconds,
@@ -78,7 +78,10 @@ async def answer_offline(
 def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) -> Judgement:
     """The judgement of an answer with these windows: a name in none of their passages makes it NEAREST."""
     terms = frozenset[str]().union(*(window.evidence.terms for window in shown))
-    answers = judged.state is Closeness.GROUNDED or (shown and defines(shown[0].evidence, shown[0].best))
+    symbols = defined(shown[0].evidence, shown[0].best) if shown else []
+    # An ordinary word may be a symbol by chance.
+    is_defined = any(word.is_name for word in symbols) or (symbols and not question.missing(terms))
+    answers = judged.state is Closeness.GROUNDED or is_defined
     grounded = answers and not question.missing_names(terms)
     state = Closeness.GROUNDED if grounded else Closeness.NEAREST
     return replace(judged, state=state, missing=question.missing(terms))

@@ -19,6 +19,7 @@ from ragchat.memory.types import DocumentText
 from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.views import (
+    MAX_ENTRIES,
     OutlineEntry,
     all_of_list,
     asks_for_list,
@@ -84,7 +85,7 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     # The list may begin and end outside of the passage.
     places = dict.fromkeys(place for one in starts for place in within(whole.places, one, one))
     last = document.count("\n", 0, end) + 1
-    citation = Citation.of(1, replace(hit, places=[*places]), text, lines=(starts[0], last))
+    citation = Citation.of(1, replace(hit, places=[*places] or hit.places), text, lines=(starts[0], last))
     if left_out:
         text += f"\n{ELLIPSIS} {left_out:,} more"
     card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)
@@ -96,9 +97,10 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     if not name_terms(name):
         return None
     same = await _documents(name, retrieval, memory, is_certain=is_certain)
-    if is_certain and len(same) > 1 and all(_has_name(one, name) for one in same):
-        names = "\n".join(f"- {one}" for one in sorted(short_names([(one.uri, one.title) for one in same])))
-        return Answer(f"{len(same)} documents are called {name}. Ask for one with its folder:\n\n{names}")
+    names = sorted({*short_names([(one.uri, one.title) for one in same])})
+    if is_certain and 1 < len(names) == len(same) and all(_has_name(one, name) for one in same):
+        listed = [f"- {one}" for one in names[:MAX_ENTRIES]] + [f"- {ELLIPSIS}"] * (len(names) > MAX_ENTRIES)
+        return Answer("\n".join([f"Several documents are called {name}. Ask for one of these:\n", *listed]))
     document = await memory.show(same[0].document_id) if len(same) == 1 else None
     if not document or len(document.text) > MAX_CHARACTERS:
         return None
@@ -107,14 +109,18 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     found = await memory.query(query, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
     of_code = is_code(document.uri, document.metadata)
-    entries = outline(document.text, headings_in(chunks), is_code=of_code)
+    count = document.text.count("\n") + 1
+    # Of an earlier text, if the document has been changed in between.
+    places = [place for place in headings_in(chunks) if place[0] <= count]
+    entries = outline(document.text, places, is_code=of_code)
     if not chunks or not entries:
         return None
     shown, lines, hits, citations = highest(entries, MAX_POINTS), list[str](), list[Hit](), list[Citation]()
     levels = sorted({entry.level for entry in shown})
     for entry in shown:
         sentence = readable(document.text, entry.sentence)
-        sentence = f"`{sentence}`" if of_code else sentence
+        if of_code and sentence:
+            sentence = _as_code(sentence, is_cut=document.text[entry.sentence[1] :][:1] not in ("", "\n"))
         parts = [f"**{entry.heading}**"] if entry.heading else []
         if sentence:
             hits.append(_passage(len(hits) + 1, document, entry, chunks))
@@ -125,6 +131,13 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     if len(shown) < len(entries):
         lines.append(f"\n{len(shown)} of {len(entries):,} shown: the source of [1] has them all.")
     return _answer("\n".join(lines), citations, hits, retrieval)
+
+
+def _as_code(line: str, *, is_cut: bool) -> str:
+    """A line of code in Markdown."""
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    gap = " " * ("`" in line)
+    return f"{ticks}{gap}{line}{gap}{ticks}" + f" {ELLIPSIS}" * is_cut
 
 
 async def _documents(

@@ -72,19 +72,16 @@ def test_forms_of_a_word_are_one_term() -> None:
 @pytest.mark.parametrize(
     ("word", "form", "other"),
     [
-        *[
-            ("note", "notes", "not"),
-            ("owner", "owned", "own"),
-            ("offers", "offered", "off"),
-            ("due", "dues", "du"),
-        ],
-        *[("Seite", "Seiten", "seit"), ("Sicherheit", "sicher", "sich"), ("nächste", "nächsten", "nach")],
-        *[
-            ("due", "dues", "du"),
-            ("schön", "schöne", "schon"),
-            ("UPS", "ups", "up"),
-            ("founded", "founder", "found"),
-        ],
+        ("note", "notes", "not"),
+        ("owner", "owned", "own"),
+        ("offers", "offered", "off"),
+        ("due", "dues", "du"),
+        ("Seite", "Seiten", "seit"),
+        ("Sicherheit", "sicher", "sich"),
+        ("nächste", "nächsten", "nach"),
+        ("schön", "schöne", "schon"),
+        ("UPS", "ups", "up"),
+        ("founded", "founder", "found"),
     ],
 )
 def test_a_word_is_no_function_word_with_the_same_stem(word: str, form: str, other: str) -> None:
@@ -161,7 +158,7 @@ def test_a_number_is_the_same_with_and_without_marks_between_its_thousands() -> 
 def test_a_date_has_its_day_month_and_year_however_it_is_written() -> None:
     assert set(index_terms("21.08.2023")) == set(index_terms("2023-08-21")) == {"21", "month 8", "2023"}
     assert set(index_terms("1.8.2023")) == set(index_terms("01.08.2023")) == {"1", "month 8", "2023"}
-    assert set(index_terms("2023-08-01")) <= set(index_terms("August 1st, 2023"))
+    assert index_terms("4th") != index_terms("4")
     assert "2023" in index_terms("Date: 1.8.2023,")
     assert index_terms("21.13.2023") == ["21.13.2023"]
 

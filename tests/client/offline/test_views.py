@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from msgspec.structs import replace
 
@@ -230,3 +232,38 @@ def test_comments_of_code_are_no_headings() -> None:
     text = "# One\na = compute_it()\n\n# Two\nb = compute_it()\n"
     assert not any(entry.heading for entry in outline(text, is_code=True))
     assert [entry.heading for entry in outline(text)] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "expected"),
+    [
+        (
+            "class A {\n  #load(name) { return 1; }\n  run() { return this.#load(1); }\n}\n",
+            [(1, "A"), (2, "A.#load"), (3, "A.run")],
+            ["class A {", "#load(name) { return 1; }", "run() { return this.#load(1); }"],
+        ),
+        (
+            "static int\n*find(int a)\n{\n}\nint main(void) { return *find(1); }\n",
+            [(1, "find"), (5, "main")],
+            ["*find(int a)", "int main(void) { return *find(1); }"],
+        ),
+        (
+            "/* Frees. */\nvoid *operator new(int n) {}\nvoid f() {}\n",
+            [(1, "operator new"), (3, "f")],
+            ["void *operator new(int n) {}", "void f() {}"],
+        ),
+    ],
+)
+def test_a_symbol_is_looked_for_in_its_own_lines(
+    text: str, places: list[tuple[int, str]], expected: list[str]
+) -> None:
+    found = [text[slice(*entry.sentence)].strip() for entry in outline(text, places, is_code=True)]
+    assert found == expected
+
+
+def test_the_symbols_of_a_long_file_are_found_at_once() -> None:
+    text = "".join(f"  #m{n}(a) {{ return a; }}\n\n\n" for n in range(5_000))
+    places = [(3 * n + 1, f"A.#m{n}") for n in range(5_000)]
+    began = time.process_time()
+    assert len(outline(text, places, is_code=True)) == 5_000
+    assert time.process_time() - began < 2

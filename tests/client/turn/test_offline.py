@@ -275,9 +275,31 @@ async def test_a_name_of_code_is_found_by_a_question_in_another_language(tmp_pat
     assert answer.cards[0].location.startswith("ends.py")
 
 
-@pytest.mark.parametrize("day", ["2024-05-05", "5.5.2024", "05.05.2024", "5 May 2024", "May 5th, 2024"])
+@pytest.mark.parametrize("day", ["2024-05-05", "5.5.2024", "05.05.2024", "5 May 2024", "May 5, 2024"])
 async def test_a_note_that_is_named_after_a_day_answers_what_was_on_it(day: str, tmp_path: Path) -> None:
     notes = {f"2024-{month:02}-05.md": f"Painted shed number {month}, and rested.\n" for month in range(3, 9)}
     async with memory_of(tmp_path, notes) as memory:
         answer = await ask(f"What was done on {day}?", memory)
     assert answer.cards[0].location.startswith("2024-05-05.md")
+
+
+async def test_an_ordinary_word_that_is_a_symbol_by_chance_grounds_nothing(tmp_path: Path) -> None:
+    code = {"limits.py": "import os\n\n\ndef limit(speed): ...\n\n\ndef user(name): ...\n"}
+    async with memory_of(tmp_path, code) as memory:
+        for question in ("Which taxes are defined for a user abroad?", "Who defined the limit for swimmers?"):
+            assert not (await ask(question, memory)).grounded
+        assert (await ask("Where is user defined?", memory)).grounded
+
+
+async def test_only_the_paragraph_above_a_table_says_what_its_rows_are(tmp_path: Path) -> None:
+    note = (
+        "# Prices\n\nThe sauna is closed for repairs in winter.\n\nIn summer one may swim.\n\n"
+        "Boats for hire:\n\n| What | Price |\n|---|---|\n| Boat | 30 |\n| Raft | 12 |\n"
+        "| Oars | 4 |\n| Sail | 9 |\n| Tent | 15 |\n| Stove | 3 |\n"
+    )
+    async with memory_of(tmp_path, {"prices.md": note}) as memory:
+        closed = await ask("What is the price of the sauna in winter?", memory)
+        hire = await ask("What is the hire of a raft?", memory)
+    best = closed.cards[0].text[slice(*closed.cards[0].best)]
+    assert best == "The sauna is closed for repairs in winter."
+    assert hire.cards[0].text[slice(*hire.cards[0].best)] == "| Raft | 12 |"

@@ -113,7 +113,7 @@ async def test_two_documents_of_one_name_are_told_apart_by_their_folders(memory:
     await memory.inject("# Now\n\nTo work.\n\n## Then\n\nTo rest.\n", {"uri": "file:///work/todo.md"})
     answer = await ask("Summarise todo.md", memory)
     assert answer.text == (
-        "2 documents are called todo.md. Ask for one with its folder:\n\n- home/todo.md\n- work/todo.md"
+        "Several documents are called todo.md. Ask for one of these:\n\n- home/todo.md\n- work/todo.md"
     )
     assert not answer.grounded
     assert (await ask("Summarise work/todo.md", memory)).text.startswith("- **Now**: To work. [1]")
@@ -212,3 +212,21 @@ async def test_an_outline_of_code_has_its_signatures(memory: MemoryClient) -> No
         "- `def row(): ...` [3]",
     ]
     assert [one.heading for one in answer.citations] == ["Oar", "Oar.pull", "row"]
+
+
+async def test_code_in_an_outline_is_never_empty_and_keeps_its_backticks(
+    memory: MemoryClient,
+) -> None:
+    settings = "[one]\n\n[two]\nname = here\n"
+    await memory.inject(settings, {"uri": "file:///src/d.ini"})
+    assert "``" not in (await ask("What is in d.ini?", memory)).text
+    await memory.inject("def a(x='`'): ...\n\n\ndef b(): ...\n", {"uri": "file:///src/e.py"})
+    assert (await ask("What is in e.py?", memory)).text.startswith("- `` def a(x='`'): ... `` [1]")
+
+
+async def test_a_signature_that_is_cut_says_so(memory: MemoryClient) -> None:
+    parameters = ", ".join(f"parameter_{n}: str" for n in range(20))
+    await memory.inject(f"def a({parameters}): ...\n\n\ndef b(): ...\n", {"uri": "file:///src/long.py"})
+    first, second = (await ask("What is in long.py?", memory)).text.splitlines()
+    assert first.endswith("` … [1]")
+    assert second == "- `def b(): ...` [2]"
