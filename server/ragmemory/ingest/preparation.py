@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,11 +19,11 @@ from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.bulk import BulkWorker, context, embedder_input, split_batch
 from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_csv, is_prose
-from ragmemory.ingest.headings import headings
 from ragmemory.ingest.write_queue import LONG, Prepared
+from ragmemory.stores.chunks import Cut, cut_of
 from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.store import Store
-from ragmemory.stores.writing import PAGE, StoredDocument, difference
+from ragmemory.stores.writing import PAGE, REWRITTEN, StoredDocument, difference
 from ragmemory.text.languages import language_of
 from ragmemory.types.changes import indexed_title
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
@@ -79,20 +79,24 @@ class Preparation:
         already needs no embedder, and does not fail if the embedder does.
         """
         known = await self._store.find([write.document.uri for write in writes])
+        short = [write.document for write in writes if not _is_long(write.document.text)]
+        outdated = await self._outdated(short, known)
         outcomes: list[Prepared] = []
         fresh: dict[int, Write] = {}
         for index, write in enumerate(writes):
             document, old = write.document, known.get(write.document.uri)
+            if document.uri in outdated:
+                document = replace(document, is_outdated=True)
+                write = replace(write, document=document)
             new = difference(document, old)
-            if new != "everything" and old and _has_new_headings(document, old):
-                write, new = replace(write, document=replace(document, is_outdated=True)), "everything"
-            if new == "nothing" and old and write.undoes is None:
-                outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
-            elif new == "everything" and _is_long(document.text):
+            is_again = old is not None and _is_of_another_reader(document, old)
+            if _is_long(document.text) and (is_again or new in REWRITTEN):
                 outcomes.append(LONG)
+            elif new == "nothing" and old and write.undoes is None:
+                outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
             else:
                 outcomes.append(write)
-                if new == "everything":
+                if new in REWRITTEN:
                     fresh[index] = write
         if fresh:
             for index, outcome in zip(fresh, await self._prepare(list(fresh.values())), strict=True):
@@ -105,6 +109,13 @@ class Preparation:
         None if the hidden document has vanished: start again. Raises EmbedderUnavailable, EmbedderMismatch.
         """
         max_tokens = await self._longest_chunk()
+        uri = write.document.uri
+        known = await self._store.find([uri])
+        async with self._turn:
+            if await self._outdated([write.document], known):
+                write = replace(write, document=replace(write.document, is_outdated=True))
+        if difference(write.document, known.get(uri)) not in REWRITTEN:
+            return write
         staged = await self._store.hidden.begin(write.document)
         try:
             async for page in self._pages(write, max_tokens):
@@ -125,6 +136,27 @@ class Preparation:
         with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
             await self._store.hidden.abandon(staged)
         self._on_abandoned()
+
+    async def _outdated(self, documents: Sequence[Document], known: Mapping[str, StoredDocument]) -> set[str]:
+        """The uris of those with a stored text that an earlier release cut otherwise."""
+        pairs = [(one, known[one.uri]) for one in documents if one.uri in known]
+        again = [
+            (document, old)
+            for document, old in pairs
+            if _is_of_another_reader(document, old) and difference(document, old) not in REWRITTEN
+        ]
+        if not again:
+            return set()
+        stored = await self._store.cuts([old.number for _, old in again])
+        try:
+            max_tokens = await self._longest_chunk()
+            cuts = await to_thread.run_sync(
+                _cuts, [one for one, _ in again], max_tokens, self._embedder, from_thread.check_cancelled
+            )
+        except RagMemoryError:  # Reported by what splits them again.
+            return {document.uri for document, _ in again}
+        compared = zip(again, cuts, strict=True)
+        return {document.uri for (document, old), new in compared if new != stored[old.number]}
 
     async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[ChunkPage]:
         """All chunks of a text, in pages that fit into one transaction."""
@@ -261,11 +293,22 @@ def _source(document: Document) -> ChunkerInput:
     )
 
 
-def _has_new_headings(document: Document, old: StoredDocument) -> bool:
-    """Whether a plain text has headings that the earlier release which read its file may have missed."""
+def _is_of_another_reader(document: Document, old: StoredDocument) -> bool:
+    """Whether an earlier or later release read the file of a stored document."""
     readers = {stamp.partition(":")[0] for stamp in (document.stamp, old.stamp)}
-    is_plain = not document.is_markdown and has_headings(document.uri)
-    return "" not in readers and len(readers) > 1 and is_plain and bool(headings(document.text))
+    return "" not in readers and len(readers) > 1
+
+
+def _cuts(
+    documents: Sequence[Document], max_tokens: int, embedder: Embedder, check_cancelled: Callable[[], object]
+) -> list[list[Cut]]:
+    """How this release cuts each document."""
+    cuts: list[list[Cut]] = [[] for _ in documents]
+    for group in split(map(_source, documents), max_tokens=max_tokens, count=embedder.count_tokens):
+        for number, chunk in group:
+            cuts[number].append(cut_of(documents[number], chunk))
+        check_cancelled()
+    return cuts
 
 
 def _is_long(text: str) -> bool:

@@ -75,6 +75,41 @@ async def insert(
     return last_id + 1
 
 
+class Cut(NamedTuple):
+    """What a chunk is of its document: all that is stored of it but the text."""
+
+    start_line: int
+    end_line: int
+    characters: int
+    heading: str
+    context: str
+    surroundings: str
+    places: str
+    headings: str
+
+
+def cut_of(document: Document, chunk: Chunk) -> Cut:
+    """The cut of a new chunk."""
+    lines = chunk.start_line, chunk.end_line
+    places = encode_places(within(document.places, *lines))
+    above = chunk.heading, chunk.context, chunk.surroundings
+    return Cut(*lines, chunk.end - chunk.start, *above, places, encode_places(chunk.headings))
+
+
+async def cuts_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[Cut]]:
+    """The cuts of some stored documents, by document number."""
+    condition, parameters = connection.dialect.among("document", numbers)
+    rows = await connection.execute_fetchall(
+        "SELECT document, start_line, end_line, length(text), heading, context, surroundings, places,"
+        f" headings FROM chunks WHERE {condition} ORDER BY chunk_id",
+        parameters,
+    )
+    cuts: dict[int, list[Cut]] = {number: [] for number in numbers}
+    for number, *rest in rows:
+        cuts[number].append(Cut(*rest))
+    return cuts
+
+
 # Document number → (chunk_id, heading, text, places) of each chunk, in order.
 Texts = dict[int, list[tuple[int, str, str, str]]]
 

@@ -27,6 +27,9 @@ PAGE = 400
 # Values of documents.hidden; 0: visible.
 STAGED, REMOVED = 1, 2
 
+# The differences for which a document is split and embedded.
+REWRITTEN = ("everything", "chunks")
+
 Outcome = Injected | Exception | None
 
 
@@ -41,6 +44,7 @@ class StoredDocument(NamedTuple):
     metadata: str
     chunks: int
     added_at: str
+    updated_at: str
     first_places: str  # those of its first chunk, as they are stored
     stamp: str = ""
     machine: str = ""
@@ -55,7 +59,8 @@ async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredD
     """The visible documents with these uris."""
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
-        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, coalesce("
+        "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, updated_at,"
+        " coalesce("
         "(SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1), '')"
         f", stamp, machine FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
@@ -65,20 +70,22 @@ async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredD
 
 def difference(
     document: Document, stored: StoredDocument | None
-) -> Literal["everything", "metadata", "nothing"]:
+) -> Literal["everything", "chunks", "metadata", "nothing"]:
     """Which part of a document is not stored yet. The title counts as text: it is embedded and indexed.
 
-    So do places: an earlier release may have found others in the same file.
+    So do places: an earlier release may have found others in the same file. "chunks": it cut the same text
+    otherwise.
     """
     if stored is None or stored.digest != document.digest or stored.title != document.title:
-        return "everything"
-    if document.is_outdated:
         return "everything"
     if document.places and (stored.first_places or document.places[0][0] == 1):
         first = chunks.encode_places(document.places[:1])
         if not stored.first_places.startswith(first.removesuffix("]")):
             return "everything"
-    return "nothing" if stored.metadata == document.metadata else "metadata"
+    is_same = stored.metadata == document.metadata
+    if document.is_outdated:
+        return "chunks" if is_same else "everything"
+    return "nothing" if is_same else "metadata"
 
 
 class _Step(NamedTuple):
@@ -88,9 +95,12 @@ class _Step(NamedTuple):
     stored: StoredDocument | None
     rewritten: bool  # its text and chunks, not its metadata alone
     number: int
+    only_chunks: bool = False  # an undo would bring back the same text: this is no version of it
 
     @property
     def status(self) -> Status:
+        if self.only_chunks:
+            return "unchanged"
         return "updated" if self.stored else "added"
 
     @property
@@ -158,10 +168,10 @@ async def write_batch(
             outcomes.append(conflicts[document.uri])
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
-        elif missing == "everything" and not await _has_chunks(connection, write):
+        elif missing in REWRITTEN and not await _has_chunks(connection, write):
             outcomes.append(None)
         else:
-            steps.append(step := _step(write, old, new_numbers, rewritten=missing == "everything"))
+            steps.append(step := _step(write, old, new_numbers, missing))
             outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
     if steps:
         await _write(connection, steps, table, at, undo_depth)
@@ -185,17 +195,17 @@ async def _conflicts(connection: Connection, writes: Sequence[Write]) -> dict[st
     return conflicts
 
 
-def _step(
-    write: Write, stored: StoredDocument | None, new_numbers: Iterator[int], *, rewritten: bool
-) -> _Step:
+def _step(write: Write, stored: StoredDocument | None, new_numbers: Iterator[int], missing: str) -> _Step:
     """What to write. A long document that is rewritten gets another number; any other keeps its own."""
+    rewritten = missing in REWRITTEN
     if rewritten and write.staged:
         number = write.staged.number
     elif stored and not (rewritten and stored.is_long):
         number = stored.number
     else:
         number = next(new_numbers)
-    return _Step(write, stored, rewritten, number)
+    only_chunks = missing == "chunks" and write.undoes is None and write.edit is None
+    return _Step(write, stored, rewritten, number, only_chunks)
 
 
 async def _finish_edits(connection: Connection, writes: Sequence[Write]) -> None:
@@ -257,6 +267,8 @@ async def _write(
 def _journal_entries(step: _Step, texts: chunks.Texts, undo_depth: int) -> Iterator[journal.NewEntry]:
     """The entry of a write, and before it those of the earlier versions that come with it."""
     document, stored, undoes = step.write.document, step.stored, step.write.undoes
+    if step.only_chunks:
+        return
     written = document.document_id, document.uri, step.write.origin
     action = step.status if undoes is None else "restored"
     before = _undo_data(texts, stored) if stored and _keeps_text(undoes, undo_depth) else None
@@ -281,6 +293,8 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     document = step.write.document
     added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
     updated_at = step.write.updated_at or journal.iso(at)
+    if step.stored and step.only_chunks:
+        updated_at = step.stored.updated_at
     # A stamp is that of a file on the machine of this process, which in SQLite has no name. An edit keeps it.
     stored = step.stored if step.write.edit or not document.stamp else None
     machine = document.machine or (stored.machine if stored else "")

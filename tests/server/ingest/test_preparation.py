@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
+from ragmemory.service import MemoryService
 from ragmemory.types.writes import Embedding, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 from tests.support.stores import BOTH_ENGINES, store_at
@@ -96,16 +99,60 @@ async def test_a_long_document_is_in_no_batch(
     assert embedder.asked == 0
 
 
-async def test_a_text_that_an_earlier_release_read_without_headings_is_read_again(tmp_path: Path) -> None:
-    text = "Bread\n=====\n\nBake it.\n\nCake\n====\n\nEat it.\n"
+BREAD = "Bread\n=====\n\nBake it for an hour.\n\nCake\n====\n\nEat it in the afternoon.\n"
+BAKE = "def bake():\n    return heat(bread, 200)\n\n\ndef eat():\n    return cut(cake, 12)\n"
+
+
+async def ignore(*_: object) -> None:
+    pass
+
+
+async def state(memory: MemoryService, uri: str) -> tuple[int, list[Any], list[str]]:
+    """The number of chunks, the document without them, and the journal."""
+    found = await memory.documents.find(uri)
+    entries = await memory._store.journal.entries(9)
+    return found.chunks, [replace(found, chunks=0)], [entry.action for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.txt", BREAD), ("a.md", BREAD), ("a.py", BAKE), ("long.txt", "word " * 210_000)],
+    ids=["text", "markdown", "code", "long"],
+)
+async def test_what_an_earlier_release_cut_otherwise_is_cut_again_and_is_no_new_version(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    uri = f"file:///{name}"
+    async with service_for(tmp_path, chunking__max_tokens=8 if len(text) < 1_000 else 256) as memory:
+        await memory.writer.inject(text, {"uri": uri}, ORIGIN, stamp="5:9:1")
+        many, *before = await state(memory, uri)
     async with service_for(tmp_path) as memory:
-        for stamp, uri, status in [
-            ("5:9:1", "file:///a.txt", "added"),
-            ("5:9:2", "file:///a.txt", "unchanged"),
-            ("6:9:2", "file:///a.txt", "updated"),
-            ("6:9:3", "file:///a.txt", "unchanged"),
-            ("5:9:1", "file:///b.md", "added"),
-            ("6:9:1", "file:///b.md", "unchanged"),
-        ]:
-            written = await memory.writer.inject(text, {"uri": uri}, ORIGIN, stamp=stamp)
-            assert (stamp, written.status) == (stamp, status)
+        same = await memory.writer.inject(text, {"uri": uri}, ORIGIN, stamp="5:9:1")
+        assert (same.status, same.chunks) == ("unchanged", many)
+        again = await memory.writer.inject(text, {"uri": uri}, ORIGIN, stamp="6:9:1")
+        few, *after = await state(memory, uri)
+        assert (again.status, again.chunks) == ("unchanged", few)
+        assert few < many
+        assert after == before
+        assert await memory.documents.text(again.document_id) == text
+        assert (await memory.documents.files([uri]))[uri].stamp == "6:9:1"
+        found = await memory.search.query(text.split()[-1], 50)
+        assert 0 < len(found.hits) <= few
+        assert (await memory.maintenance.verify(ignore)).ok
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.txt", BREAD), ("a.md", sections(1_500)), ("a.txt", "word " * 210_000)],
+    ids=["text", "chunks", "long"],
+)
+async def test_what_an_earlier_release_cut_alike_is_not_written_again(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    embedder = PickyEmbedder()
+    async with service_for(tmp_path, embedder) as memory:
+        await memory.writer.inject(text, {"uri": f"file:///{name}"}, ORIGIN, stamp="5:9:1")
+        embedder.asked = 0
+        again = await memory.writer.inject(text, {"uri": f"file:///{name}"}, ORIGIN, stamp="6:9:1")
+        assert (again.status, embedder.asked) == ("unchanged", 0)
+        assert len(await memory._store.journal.entries(9)) == 1
