@@ -439,11 +439,12 @@ async def _find_files(
 
 
 def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:
-    """The outcome of each source of a job, by the URI of its resolved path."""
-    outcomes = {}
+    """The outcome of each source that a job looked at, by the URI of its resolved path."""
+    outcomes, subset = {}, Subset(map(path_of, run.job.within))
     for source in filter(None, run.job.sources):
         uri = source if is_address(source) else resolved(path_of(source)).as_uri()
-        outcomes[uri] = _sync_outcome(run, {source, uri})
+        if is_address(source) or subset.leads_to(path_of(uri)):
+            outcomes[uri] = _sync_outcome(run, {source, uri})
     return outcomes
 
 

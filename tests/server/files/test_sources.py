@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,9 +37,9 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-async def synced(memory: MemoryService, *paths: Path) -> Ingestion:
+async def synced(memory: MemoryService, *paths: Path, within: Sequence[Path] = ()) -> Ingestion:
     jobs = memory.ingestions
-    job = await memory.sources.sync([str(path) for path in paths], ORIGIN)
+    job = await memory.sources.sync([str(path) for path in paths], ORIGIN, [str(path) for path in within])
     while job.status == "running":
         job, _ = await jobs.status(job.job_id, wait_seconds=10)
     return job
@@ -74,6 +74,21 @@ async def test_all_sources_are_synced_together_and_their_outcomes_kept(
     assert (first.documents, first.outcome.files) == (2, {"unchanged": 1, "added": 1})
     assert (second.documents, second.outcome.files) == (1, {"added": 1, "removed": 1})
     assert first.synced_at > first.added_at
+
+
+async def test_a_sync_of_some_files_leaves_what_is_known_of_the_other_sources(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    notes, papers = write(tmp_path / "notes" / "a.md", "A note.").parent, tmp_path / "papers"
+    write(papers / "b.md", "A paper.")
+    await memory.sources.add([str(notes), str(papers)])
+    await synced(memory)
+    _, before = await memory.sources.listed()
+    assert (await synced(memory, within=[write(notes / "c.md", "Another note.")])).added == 1
+    first, second = await memory.sources.listed()
+    assert first.outcome is not None
+    assert first.outcome.files == {"added": 1}
+    assert second == before
 
 
 async def test_a_missing_source_fails_and_loses_nothing(tmp_path: Path, memory: MemoryService) -> None:
