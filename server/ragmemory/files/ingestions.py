@@ -368,7 +368,9 @@ class Ingestions:
         seen = {file.uri for file in found.files}
         for folder in found.folders:
             unseen = await self._unseen(subset.of(folder), seen)
-            if missing := await to_thread.run_sync(_gone, unseen):
+            missing = await to_thread.run_sync(_gone, unseen)
+            missing += await self._moved(found, folder, seen)
+            if missing:
                 await self._report_missing(run, folder, missing)
                 seen.update(missing)
             if job.prune and (ignored := await self._ignored(found, folder, unseen)):
@@ -393,6 +395,12 @@ class Ingestions:
         documents, machine = self._store.documents, self._store.engine.machine
         stored = [uri for path in paths for uri in await documents.uris_under(path.as_uri(), machine)]
         return [uri for uri in dict.fromkeys(stored) if uri not in seen]
+
+    async def _moved(self, found: FoundFiles, folder: Path, seen: Container[str]) -> list[str]:
+        """Documents of files that this folder holds, by the path of a link to it that was a folder before."""
+        links = [link for link, target in found.links.items() if target == folder]
+        stored = [(uri, link) for link in links for uri in await self._unseen([link], ())]
+        return [uri for uri, link in stored if (folder / path_of(uri).relative_to(link)).as_uri() in seen]
 
     async def _ignored(self, found: FoundFiles, folder: Path, uris: Sequence[str]) -> list[str]:
         """The documents that an earlier walk of `folder` found and .gitignore excludes now.

@@ -111,7 +111,8 @@ class Sources:
         BadArgument, PathNotAllowed.
         """
         if machine in ("", self._store.engine.machine):
-            uri, sources = await self._resolved(source), await self._here()
+            sources = await self._here()
+            uri = await self._resolved(source, sources)
         else:  # Where its links lead is known there only.
             uri = _uri(source)
             sources = [one for one in await self._stored() if one.machine == machine]
@@ -131,11 +132,13 @@ class Sources:
         await self._store.sources.change(None, [found])
         return RemovedSource(uri, len(documents), forget)
 
-    async def _resolved(self, source: str) -> str:
+    async def _resolved(self, source: str, sources: Sequence[Source]) -> str:
         if is_address(source):
             return _uri(source)
-        path = path_of(self._ingestions.allowed(source))
-        return (await to_thread.run_sync(resolved, path)).as_uri()
+        named = self._ingestions.allowed(source)
+        if any(one.uri == named for one in sources):  # It may be a link by now.
+            return named
+        return (await to_thread.run_sync(resolved, path_of(named))).as_uri()
 
     async def _not_found(self, uri: str, sources: Sequence[Source]) -> SourceNotFound:
         try:
@@ -156,6 +159,8 @@ class Sources:
         `within` limits the sync to these files and folders. Raises NoSources, BadArgument, PathNotAllowed.
         """
         here = [source.uri for source in await self._here()]
+        if not paths:
+            await self._follow_links()
         sources = paths or [uri for uri in here if self._ingestions.web or not is_address(uri)]
         if not sources and here:
             raise PagesNotAllowed(here[0])
@@ -164,6 +169,17 @@ class Sources:
         return await self._ingestions.start(
             sources, prune=True, origin=origin, within=within, are_stored=not paths
         )
+
+    async def _follow_links(self) -> None:
+        """Register sources that have become links where these lead; their next sync loads them from there."""
+        for source in await self._here():
+            if is_address(source.uri):
+                continue
+            path = path_of(source.uri)
+            if await to_thread.run_sync(resolved, path) != path:
+                with suppress(PathNotAllowed):
+                    if (await self._add(source.uri)).status != "refused":
+                        await self._store.sources.change(None, [source])
 
     async def next_sync(self, uri: str) -> Literal["", "updated", "removed"]:
         """The effect of the next sync of the sources of this machine on a document."""

@@ -110,13 +110,14 @@ class Refusal:
 class FoundFiles:
     """The files that paths name or contain.
 
-    `folders` are the resolved folders that were walked, `ignored` the files and folders in them that
-    .gitignore excludes.
+    `folders` are the resolved folders that were walked, `links` those of them that were named by another
+    path, by that path; `ignored` are the files and folders in them that .gitignore excludes.
     """
 
     files: list[File] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
+    links: dict[Path, Path] = field(default_factory=dict)
     ignored: set[Path] = field(default_factory=set)
 
     def ignores(self, path: Path) -> bool:
@@ -181,6 +182,8 @@ def find_files(
                     resolved, own, is_cancelled, subset or Subset(()), found.ignored, image_refusal
                 )
                 found.folders.append(resolved)
+                if (named := user_path(word).absolute()) != resolved:
+                    found.links[named] = resolved
             elif memory and (status.st_dev, status.st_ino) in {
                 identity(memory),
                 *companions(memory).values(),

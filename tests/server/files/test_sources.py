@@ -107,6 +107,38 @@ async def test_a_missing_source_fails_and_loses_nothing(tmp_path: Path, memory: 
     assert (await synced(memory)).unchanged == 1
 
 
+async def test_a_source_that_has_become_a_link_is_followed(tmp_path: Path, memory: MemoryService) -> None:
+    notes, disk = write(tmp_path / "notes" / "a.md", "A note.").parent, tmp_path / "disk"
+    await memory.sources.add([str(notes)])
+    await synced(memory)
+    notes.rename(disk)
+    notes.symlink_to(disk)
+    job = await synced(memory)
+    assert (job.added, job.removed) == (1, 1)
+    [source] = await memory.sources.listed()
+    assert source.outcome is not None
+    assert (source.uri, source.documents, source.outcome.files) == (
+        disk.as_uri(),
+        1,
+        {"added": 1, "removed": 1},
+    )
+    assert (await synced(memory)).unchanged == 1
+    removed = await memory.sources.remove(str(notes), ORIGIN, forget=True)
+    assert (removed.uri, await memory.documents.uris_under(tmp_path.as_uri(), "")) == (disk.as_uri(), [])
+
+
+async def test_a_source_that_has_become_a_link_is_removed_by_its_name(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    notes, disk = write(tmp_path / "notes" / "a.md", "A note.").parent, tmp_path / "disk"
+    await memory.sources.add([str(notes)])
+    await synced(memory)
+    notes.rename(disk)
+    notes.symlink_to(disk)
+    removed = await memory.sources.remove(str(notes), ORIGIN, forget=True)
+    assert (removed.uri, removed.documents, await listed(memory.sources)) == (notes.as_uri(), 1, [])
+
+
 async def test_a_path_that_is_not_a_source_can_be_synced(tmp_path: Path, memory: MemoryService) -> None:
     folder = write(tmp_path / "notes" / "a.md", "A note.").parent
     write(folder / "b.md", "Another note.")
