@@ -29,6 +29,7 @@ from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
 from ragmemory.files.roots import ANY_ROOT, is_within
+from ragmemory.limits import MAX_URI_LENGTH
 
 # Files that are refused by their extension.
 UNSUPPORTED = {
@@ -220,6 +221,10 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
         return Refusal(path, "is not a regular file", named)
     if status.st_size > MAX_FILE_BYTES:
         reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
+        return Refusal(path, reason, named)
+    # A character may take up to twelve in the URI. Counted first: a URI takes longer than all the rest.
+    if len(str(path)) > MAX_URI_LENGTH / 12 and len(path.as_uri()) > MAX_URI_LENGTH:
+        reason = f"has too long a path: its URI would have more than {MAX_URI_LENGTH:,} characters"
         return Refusal(path, reason, named)
     suffix = path.suffix.lower()
     is_keynote = suffix == ".key" and status.st_size > MAX_KEY_BYTES

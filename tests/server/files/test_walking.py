@@ -45,6 +45,19 @@ def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
     assert not found.refusals
 
 
+def test_a_path_that_is_no_uri_of_a_document_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path
+    for _ in range(6):
+        folder /= "ы" * 120
+    write(folder, {"long.md": "x"})
+    write(tmp_path, {"short.md": "x"})
+    found = find_files([tmp_path])
+    assert names(found, tmp_path) == ["short.md"]
+    reason = "has too long a path: its URI would have more than 4,096 characters"
+    assert reasons(found) == {"long.md": (reason, False)}
+    assert reasons(find_files([folder / "long.md"])) == {"long.md": (reason, True)}
+
+
 def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path, {"m.db": "x", "m.db-wal": "x", "m.db-index/segment": "x", "sub/m.db": "x", "n.md": "x"})
     found = find_files([tmp_path], tmp_path / "m.db")
