@@ -13,6 +13,7 @@ import anyio
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
+from ragchat.errors import MemoryRefused
 from ragchat.memory.history import new_group
 from ragchat.memory.transfer import FORMAT, VERSION, Header, as_lines, batches, existing_file, new_file
 from ragcommon.concurrency import in_daemon_thread
@@ -119,7 +120,7 @@ async def read(
                         errors[number] = outcome.error
                 if on_progress:
                     on_progress(batch.bytes, size, None)
-    except anyio.get_cancelled_exc_class():
+    except (anyio.get_cancelled_exc_class(), MemoryRefused):
         done = statuses.total()
         run.console.note(
             f"Interrupted: {counted(done - statuses['failed'], 'document')} imported, {begun - done:,} more "

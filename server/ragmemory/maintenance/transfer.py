@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
+from ragcommon.contract.errors import FATAL
 from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import ExportPage, ImportOutcome, PortableDocument, PortableVersion
 from ragmemory.errors import BadArgument, RagMemoryError
@@ -92,7 +93,7 @@ async def import_documents(
     """Store exported documents, with their earlier versions if memory has none of the document.
 
     Of documents with the same uri the last one is stored, without earlier versions. A refused document
-    does not affect the others.
+    does not affect the others. Raises the first error that affects all; some may be stored then.
     """
     all_writes = await to_thread.run_sync(lambda: [_writes(document, origin) for document in documents])
     outcomes = [ImportOutcome("failed")] * len(documents)
@@ -106,11 +107,15 @@ async def import_documents(
         and not await store.journal.current_version(writes[0].document.uri)
     }
 
+    fatal: list[RagMemoryError] = []
+
     async def write(index: int, write: Write) -> None:
         try:
             done = await submit(write)
         except RagMemoryError as error:
             outcomes[index] = ImportOutcome("failed", error=str(error))
+            if error.code in FATAL:
+                fatal.append(error)
         else:
             outcomes[index] = ImportOutcome(done.status, done.uri)
 
@@ -123,6 +128,8 @@ async def import_documents(
                 *earlier, newest = writes
                 # In its transaction: an interrupted import leaves no earlier text as the current one.
                 tasks.start_soon(write, index, replace(newest, earlier=earlier) if index in new else newest)
+    if fatal:
+        raise fatal[0]
     return outcomes
 
 

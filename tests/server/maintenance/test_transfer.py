@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ragcommon.contract.documents import DocumentInfo, Metadata
 from ragcommon.contract.maintenance import PortableDocument, PortableVersion
+from ragmemory.errors import EmbedderUnavailable
 from ragmemory.maintenance import transfer
 from ragmemory.service import MemoryService
 from ragmemory.types.writes import Embedding
@@ -299,3 +300,11 @@ async def test_a_refused_document_does_not_keep_the_others_out(tmp_path: Path) -
         ]
         _, text = await memory.documents.read("fox")
         assert text == "Foxes jump."
+
+
+async def test_an_error_that_meets_every_document_is_none_of_a_single_one(tmp_path: Path) -> None:
+    embedder = SwitchableEmbedder()
+    embedder.is_down = True
+    async with service_for(tmp_path, embedder) as memory:
+        with pytest.raises(EmbedderUnavailable):
+            await memory.maintenance.import_documents([PortableDocument("Foxes jump.")] * 2, ORIGIN)
