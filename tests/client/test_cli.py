@@ -82,6 +82,7 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["ask", "x", "--in", "notes", "--in", "letters"],
         ["query", "x", "--in", "notes", "--in", "letters"],
         ["--model", "m", "ask", "x", "--offline"],
+        ["--notebook", "mine", "query", "x"],
         ["inject", "file.md", "--uri", "note:1"],
         ["inject", "-", "--addresses", "-"],
         ["ask", "-", "-f", "-"],

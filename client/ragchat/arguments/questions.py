@@ -68,6 +68,12 @@ def _check_ask(arguments: Namespace) -> str:
     return ""
 
 
+def _check_query(arguments: Namespace) -> str:
+    if arguments.notebook:
+        return "--notebook is for questions: a search is limited by --in"
+    return ""
+
+
 def _check_research(arguments: Namespace) -> str:
     if arguments.resume_stopped == bool(arguments.question):
         return "name a question, or use --resume"
@@ -131,6 +137,7 @@ QUERY = command(
     argument("text", nargs="+", help="what to search for, or - to read it from stdin"),
     TOP_K,
     SCOPE,
+    check=_check_query,
 )
 
 
