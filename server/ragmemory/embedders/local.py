@@ -6,6 +6,7 @@ empty text as NaN, and pools by the plain mean.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import threading
 from collections.abc import Iterator, Sequence
@@ -131,6 +132,8 @@ def wordllama_files() -> Iterator[Path]:
         yield Path(spec.origin).parent
     except (OSError, ValueError, KeyError, msgspec.MsgspecError) as error:
         hint = "Install it again: pip install --force-reinstall wordllama"
+        if isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+            hint = "Close other programs, or raise the limits of this one (`ulimit -a` shows them)."
         raise EmbedderUnavailable(IDENTITY, f"a file of wordllama cannot be read ({error})", hint) from None
 
 

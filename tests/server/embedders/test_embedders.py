@@ -5,8 +5,10 @@ Covers `local`, `document_model`, `tokenizer`, `unit` and `word_vectors`.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,12 +24,23 @@ from ragmemory.embedders.local import (
     TOKENIZER,
     LocalEmbedder,
     load_query_model,
+    wordllama_files,
 )
+from ragmemory.errors import EmbedderUnavailable
 from ragmemory.text.vocabulary import MAX_WORDS
 from ragmemory.types.writes import Embedding
 
 LOCAL = LocalEmbedder()
 WORDS = LOCAL.query_model().words
+
+
+@pytest.mark.parametrize(("number", "advice"), [(errno.ENOMEM, "Close"), (errno.EIO, "Install it again")])
+def test_a_file_that_cannot_be_read_for_want_of_memory_is_not_to_be_installed_again(
+    number: int, advice: str
+) -> None:
+    with pytest.raises(EmbedderUnavailable) as error, wordllama_files():
+        raise OSError(number, os.strerror(number))
+    assert error.value.hint.startswith(advice)
 
 
 def alike(words: list[str]) -> list[float]:
