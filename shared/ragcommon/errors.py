@@ -160,6 +160,9 @@ def of_the_system(error: BaseException) -> StructuredError | None:
         error = error.exceptions[0]
     if _is_shortage(error):
         return OutOfMemory(_memory_limit())
+    # Only of the working folder the system tells no name.
+    if isinstance(error, FileNotFoundError) and error.strerror and not error.filename:
+        return SystemRefused("The working folder no longer exists", "", "Change to another one with `cd`.")
     if isinstance(error, OSError) and error.strerror:
         hint = "Check the permissions of it and its folder." if isinstance(error, PermissionError) else ""
         return SystemRefused(error.strerror, str(error.filename or ""), hint)

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,6 +123,18 @@ def test_what_fails_without_memory_says_so(error: Exception) -> None:
     found = of_the_system(error)
     assert isinstance(found, OutOfMemory)
     assert str(found).startswith("The system gives this program no more memory")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not remove the working folder")
+def test_a_working_folder_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError) as error:
+        Path.cwd()
+    assert str(of_the_system(error.value)) == "The working folder no longer exists."
+    missing = of_the_system(FileNotFoundError(errno.ENOENT, "No such file or directory", "a.md"))
+    assert str(missing) == "No such file or directory: a.md."
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
