@@ -120,7 +120,8 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     for entry in shown:
         sentence = readable(document.text, entry.sentence)
         if of_code and sentence:
-            sentence = _as_code(sentence, is_cut=document.text[entry.sentence[1] :][:1] not in ("", "\n"))
+            stop = entry.sentence[1]
+            sentence = _as_code(sentence, is_cut=document.text[stop : stop + 1] not in ("", "\n"))
         parts = [f"**{entry.heading}**"] if entry.heading else []
         if sentence:
             hits.append(_passage(len(hits) + 1, document, entry, chunks))
