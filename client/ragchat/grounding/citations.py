@@ -18,8 +18,8 @@ from ragchat.grounding.quotes import ELLIPSIS
 from ragchat.grounding.types import Citation
 from ragcommon.contract.search import Hit
 
-# [1], [1, 2], [1-3], the brackets of Chinese models, and 【1†L3】 of OpenAI's; not [1](a link).
-MARKER = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)(?:†[^\[\]【】［］\n]*)?[\]】］](?!\()")
+# [1], [1, 2], [1-3], [^1], the brackets of Chinese models, and 【1†L3】 of OpenAI's; not [1](a link).
+MARKER = re.compile(r"[\[【［]\^?(\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)(?:†[^\[\]【】［］\n]*)?[\]】］](?!\()")
 _CODE = re.compile(r"^(?P<fence>```|~~~).*?^(?P=fence)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(
     r'"([^"\n]+)"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|「([^「」\n]+)」|『([^『』\n]+)』'

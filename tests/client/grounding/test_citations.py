@@ -50,6 +50,7 @@ def test_a_quotation_of_another_passage_is_not_verified() -> None:
         ("Both [1, 2].", [1, 2]),
         ("Both [1-2].", [1, 2]),
         ("两者【1】都对。", [1]),
+        ("As a note [^2].", [2]),
         ("Both are right【2†L3-L5】, he says [1†source].", [2, 1]),
         ("A list:\n- one [2]\n- two [1]", [2, 1]),
         ("A [link](http://x) and [1](http://x).", []),
