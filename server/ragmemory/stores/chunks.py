@@ -47,12 +47,10 @@ async def insert(
     def chunk_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
             for chunk_id, chunk in enumerate(part.chunks, first):
-                text = part.document.text[chunk.start : chunk.end]
-                lines = chunk.start_line, chunk.end_line
-                places = encode_places(within(part.document.places, *lines))
+                text, cut = part.document.text[chunk.start : chunk.end], cut_of(part.document, chunk)
                 yield (
-                    *(chunk_id, part.number, chunk.heading, *lines),
-                    *(text, chunk.context, chunk.surroundings, places, encode_places(chunk.headings)),
+                    *(chunk_id, part.number, cut.heading, cut.start_line, cut.end_line),
+                    *(text, cut.context, cut.surroundings, cut.places, cut.headings),
                 )
 
     def fulltext_rows() -> Iterator[FulltextRow]:
@@ -76,7 +74,7 @@ async def insert(
 
 
 class Cut(NamedTuple):
-    """What a chunk is of its document: all that is stored of it but the text."""
+    """How a chunk was cut from its document: all that is stored of it except its text, as it is stored."""
 
     start_line: int
     end_line: int

@@ -60,9 +60,8 @@ async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredD
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, updated_at,"
-        " coalesce("
-        "(SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1), '')"
-        f", stamp, machine FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
+        " coalesce((SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1),"
+        f" ''), stamp, machine FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
     return {row[0]: StoredDocument(*row) for row in rows}
