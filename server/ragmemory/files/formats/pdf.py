@@ -82,7 +82,9 @@ def read(path: Path, data: bytes) -> FileText:
         pages[number] = _without(pages[number], head)
     heads = repeated([page.text for page in pages])
     pages = [_without_repeated(page, heads) for page in pages]
-    found = headings([page.lines for page in pages], outline)
+    lines = [page.lines for page in pages]
+    title = title_of(lines)
+    found = headings(lines, outline, title)
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
     builder = TextBuilder()
     for number, page in enumerate(pages):
@@ -91,7 +93,6 @@ def read(path: Path, data: bytes) -> FileText:
         parts = text.strip("\n"), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     stated = stated_title(document.get_metadata_dict().get("Title", ""))
-    title = title_of([page.lines for page in pages])
     own = title.title if title and title in found else path.name
     return builder.build(stated or own, remarks)
 

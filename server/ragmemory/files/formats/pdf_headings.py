@@ -104,7 +104,7 @@ def running_heads(pages: Sequence[str], outline: Sequence[Bookmark]) -> Iterator
 
 
 def _first_number(pages: Sequence[str]) -> int | None:
-    """The number of the first page, by those that most pages show in their running heads, if they do."""
+    """The number printed on the first page, derived from the running heads of most pages; None if unclear."""
     found = Counter[int]()
     for page, text in enumerate(pages):
         ends = (word for line in _edges(text) for word in (line.split()[0], line.split()[-1]))
@@ -113,12 +113,13 @@ def _first_number(pages: Sequence[str]) -> int | None:
     return first if times >= max(MIN_PAGES, REPEATED * len(pages)) else None
 
 
-def headings(pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark]) -> list[Heading]:
-    """The headings of all pages, in order, and the title above them."""
+def headings(
+    pages: Sequence[Sequence[Line]], outline: Sequence[Bookmark], title: Heading | None = None
+) -> list[Heading]:
+    """The headings of all pages, in order, with the title if it is above all of them."""
     found = list(_of_outline(pages, outline))
     if len(found) < max(MIN_EQUAL, MIN_FOUND * len(outline)):
         found = list(_of_sizes(pages)) or list(_of_words(pages))
-    title = title_of(pages)
     are_below = title and found and all((title.page, title.line) < (one.page, one.line) for one in found)
     return sorted([title, *found] if title and are_below else found)
 
