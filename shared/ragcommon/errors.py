@@ -160,7 +160,7 @@ def of_the_system(error: BaseException) -> StructuredError | None:
         error = error.exceptions[0]
     if _is_shortage(error):
         return OutOfMemory(_memory_limit())
-    # Only of the working folder the system tells no name.
+    # The system names the missing file, except when it is the working folder.
     if isinstance(error, FileNotFoundError) and error.strerror and not error.filename:
         return SystemRefused("The working folder no longer exists", "", "Change to another one with `cd`.")
     if isinstance(error, OSError) and error.strerror:

@@ -154,7 +154,7 @@ def names_of(hit: Hit) -> str:
 
 
 def _above_rows(hit: Hit) -> str:
-    """What says of the rows of a table what they are."""
+    """The header of a table and what introduces it, which its rows do not repeat; "" for other passages."""
     if hit.context or not hit.is_table:
         return hit.context
     return hit.text.partition("\n")[0] if hit.is_csv else " ".join(_ABOVE_ROWS.findall(hit.text))

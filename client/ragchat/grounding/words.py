@@ -33,7 +33,7 @@ _DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-0?(\d\d?))?|0?(\d\d?)\.(0?[1-9]|
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
-# Before a word with a capital that may be no name.
+# After one of these, a capital letter may only begin a sentence.
 _ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 

@@ -151,7 +151,7 @@ async def _nearest(
 
 
 def _has_names(window: Window) -> bool:
-    """Whether the best piece is code with the names of the question, which is in another language perhaps."""
+    """Whether the best piece is code with all names of the question, which may be in another language."""
     held = zip(window.evidence.question.words, window.evidence.pieces[window.best].held, strict=False)
     names = [share for word, share in held if word.is_name]
     return window.hit.is_code and bool(names) and min(names) == 1

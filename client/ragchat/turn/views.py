@@ -110,7 +110,7 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
     of_code = is_code(document.uri, document.metadata)
     count = document.text.count("\n") + 1
-    # Of an earlier text, if the document has been changed in between.
+    # The chunks may be of a longer text, if the document was changed in between.
     places = [place for place in headings_in(chunks) if place[0] <= count]
     entries = outline(document.text, places, is_code=of_code)
     if not chunks or not entries:

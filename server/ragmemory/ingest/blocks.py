@@ -34,7 +34,7 @@ WINDOW = 64_000
 Kind = Literal["heading", "paragraph", "item", "table", "code", "quote"]
 # Kinds that are only cut between lines.
 LINES = frozenset(("table", "code"))
-# Of a block that begins with this character; items and code are recognised by more.
+# The kind of a block by its first character; items and code need more than that.
 KIND_BY_MARK: dict[str, Kind] = {"|": "table", ">": "quote"}
 
 

@@ -48,7 +48,7 @@ async def trace(context: ChatContext, name: str) -> None:
 
 
 def _table(steps: Sequence[TraceStep]) -> Table:
-    """A step a row: what it is in, its place, its line, and for callees where memory has the definition."""
+    """One row for each step: the symbol, its place, its line, and for callees where they are defined."""
     from rich.table import Table
     from rich.text import Text
 

@@ -78,7 +78,7 @@ TAR, TAR_AT = b"ustar", 257
 PDF = re.compile(rb"\s*%PDF-\d\.\d[ \t]*[\r\n](?:.*?[\s\0])?\d+ \d+ obj\b", re.DOTALL)
 PDF_MARK, PDF_WITHIN = b"%PDF", 1_024
 RTF = re.compile(rb"\s*\{\\rtf1?\\")
-# How files begin, whatever their names are.
+# What identifies a format at the beginning of a file, whatever its name is.
 PATTERNS = {"pdf": PDF, "rtf": RTF, "bookmarks": BOOKMARKS, "agenda": AGENDA}
 HTML = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 # The headers of a message or mailbox. Hand-typed headers have no MIME version.

@@ -44,7 +44,8 @@ MIN_UPRIGHT = 4
 # Markers of list items, and numbers of lines.
 BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]")
 NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
-# An amount, also with its unit; below another one it is that of the next row, such as the tax below a sum.
+# An amount with or without its unit. One below another begins the next row, such as the tax below a sum,
+# if either of them is money or a percentage.
 AMOUNT = re.compile(r"[^\d\s]{0,3} ?\d[\d.,'’ ]*[^\d\s]{0,3}")
 MONEY = re.compile(r"[€$£¥%]|[A-Z]{3}|[.,]\d\d(?!\d)")
 
