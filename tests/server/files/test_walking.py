@@ -78,10 +78,11 @@ def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: P
 
 
 def test_files_that_are_made_from_others_are_read_only_if_they_are_named(tmp_path: Path) -> None:
-    made = ("app.min.js", "site-min.css", "app.js.map")
-    write(tmp_path, dict.fromkeys((*made, "admin.js", "map.js", "min.css"), "x"))
+    made = ("app.min.js", "site-min.css", "app.js.map", "Cargo.lock", "go.sum", "package-lock.json")
+    written = ["admin.js", "go.mod", "lock.md", "map.js", "min.css", "package.json"]
+    write(tmp_path, dict.fromkeys((*made, *written), "x"))
     found = find_files([tmp_path])
-    assert names(found, tmp_path) == ["admin.js", "map.js", "min.css"]
+    assert names(found, tmp_path) == written
     assert reasons(found) == dict.fromkeys(
         made, ("is made from other files, and is read only if you name it", False)
     )
