@@ -34,4 +34,3 @@ class RankingSettings(Struct, frozen=True):
     title_weight: float
     surroundings_weight: float
     pair_weight: float
-    duplicate_overlap: float

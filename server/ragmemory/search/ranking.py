@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from ragmemory.settings import RankingSettings
 
     Floats = NDArray[np.float32]
-    Pairs = NDArray[np.uint32]
 
 
-# Pairs of a passage that are compared first.
-SAMPLE = 8
 # Questions with more telling words than this mostly describe one thing: each word matters less.
 FOCUSED_WORDS = 6
 # Coverage of the question by the best lexical passage at which the cosine gets its usual weight.
@@ -108,34 +105,18 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     return y
 
 
-def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int) -> list[int]:
-    """The first `wanted` passages that are not near-duplicates of an earlier one (Broder 1997).
+def without_copies(passages: Iterable[tuple[int, bytes]], wanted: int) -> list[int]:
+    """The first `wanted` passages whose words no earlier one has in the same order.
 
-    A passage is a number and the distinct hashes of its pairs of neighbouring words, ascending. The Jaccard
-    similarity of near-duplicates is at least `overlap`. Vectors cannot measure this: two invoices that differ
-    only in their sum have a cosine of .99.
+    A passage is a number and the hashes of its words. Passages that differ in a single word are no copies:
+    the sum of an invoice, or the "not" of a later version, may be what the question asks for.
     """
     kept: list[int] = []
-    seen: list[tuple[set[int], Pairs]] = []
-
-    def is_new(pairs: Pairs, sample: set[int]) -> bool:
-        # The lowest hashes are a fair sample: the samples of near-duplicates are nearly equal.
-        near = (other for least, other in seen if len(sample & least) > len(sample) // 4)
-        return not any(is_copy(pairs, other, overlap) for other in near)
-
-    for number, pairs in passages:
+    seen = set[bytes]()
+    for number, words in passages:
         if len(kept) == wanted:
             break
-        sample = set(pairs[:SAMPLE].tolist())
-        if is_new(pairs, sample):
+        if not words or words not in seen:
             kept.append(number)
-            seen.append((sample, pairs))
+            seen.add(words)
     return kept
-
-
-def is_copy(pairs: Pairs, other: Pairs, overlap: float) -> bool:
-    """Whether the Jaccard similarity reaches `overlap`; the sizes alone often rule it out."""
-    if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:
-        return False
-    shared = len(np.intersect1d(pairs, other, assume_unique=True))
-    return shared >= overlap * (len(pairs) + len(other) - shared)

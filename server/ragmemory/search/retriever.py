@@ -1,4 +1,4 @@
-"""The search: BM25 and cosine similarity, fused, without near-duplicates. Blocking."""
+"""The search: BM25 and cosine similarity, fused, without copies. Blocking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ragmemory.search.index.sorted_arrays import distinct, is_among, union
-from ragmemory.search.ranking import Scored, balance, focus, fuse, pair_scores, relevance, without_duplicates
+from ragmemory.search.ranking import Scored, balance, focus, fuse, pair_scores, relevance, without_copies
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
     STOP_WORDS,
@@ -87,7 +87,7 @@ class Retriever:
         scale: CosineScale,
         pieces: Callable[[str], int],
     ) -> list[Scored]:
-        """The best `top_k` chunks, best first, without near-duplicates; no score exceeds the one before it.
+        """The best `top_k` chunks, best first, without copies; no score exceeds the one before it.
 
         `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
         chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
@@ -125,8 +125,7 @@ class Retriever:
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
         tiers = 2 * ~is_boosted + is_lacking
         order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
-        passages = ((place, sequences.pairs(place)) for place in order.tolist())
-        best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
+        best = without_copies(((place, sequences.words(place)) for place in order.tolist()), top_k)
         held = frequencies[:, best] > 0
         words = content_words(query.text)
         # Without content words no passage can be relevant.

@@ -12,7 +12,7 @@ from ragmemory.search.ranking import (
     normalised,
     pair_scores,
     relevance,
-    without_duplicates,
+    without_copies,
 )
 from ragmemory.settings import RankingSettings
 
@@ -77,20 +77,15 @@ def test_what_holds_the_quoted_words_is_relevant() -> None:
     assert relevance(floats(0, 0, 0), None, 0.0, np.array([True, False, False])).tolist()[0] >= 0.5
 
 
-def pairs(*hashes: int) -> NDArray[np.uint32]:
-    return np.array(hashes, np.uint32)
+def test_of_passages_with_the_same_words_only_the_first_is_kept() -> None:
+    passages = [(7, b"abc"), (3, b"abc"), (5, b"abd"), (8, b"ab")]
+    assert without_copies(passages, 10) == [7, 5, 8]
 
 
-def test_near_copies_leave_the_better_one() -> None:
-    text = pairs(*range(100))
-    passages = [(7, text), (3, text), (5, pairs(0, *range(2, 100), 200)), (8, text[:50]), (9, pairs())]
-    assert without_duplicates(passages, 0.9, 10) == [7, 8, 9]
-
-
-def test_texts_too_short_for_pairs_are_never_copies() -> None:
-    assert without_duplicates([(1, pairs()), (2, pairs())], 0.9, 10) == [1, 2]
+def test_passages_without_words_are_no_copies() -> None:
+    assert without_copies([(1, b""), (2, b"")], 10) == [1, 2]
 
 
 def test_no_more_passages_are_looked_at_than_wanted() -> None:
-    passages = iter([(1, pairs(1)), (2, pairs(2)), (3, pairs(3))])
-    assert without_duplicates(passages, 0.9, 2) == [1, 2]
+    passages = iter([(1, b"a"), (2, b"b"), (3, b"c")])
+    assert without_copies(passages, 2) == [1, 2]

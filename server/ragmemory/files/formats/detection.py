@@ -54,8 +54,8 @@ HIDDEN = (".", "~$")
 SECRETS = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|kdbx?)", re.IGNORECASE
 )
-# Files that programs make from others: for a web browser, and lists of packages with their checksums. No prose,
-# and many chunks.
+# Files that programs make from others: for a web browser, and lists of packages with their checksums.
+# They have no prose, and many chunks.
 GENERATED = re.compile(
     r".+[.-]min\.(?:[cm]?js|css)|.+\.(?:js|css)\.map"
     r"|.+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum",
