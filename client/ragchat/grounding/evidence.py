@@ -7,7 +7,7 @@ Each piece of a passage is compared with each word of the question: late interac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -32,6 +32,8 @@ _NEIGHBOURS = r"(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}"
 _said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z").sub, "")
 # The header of a table and the paragraph above it.
 _ABOVE_ROWS = re.compile(r"^(?:[^\n|]+\n){0,3}\n?\|.*\n\|[-| :]+\|\n", re.MULTILINE)
+# Texts that share more than this part of their terms say much the same.
+ALIKE_SHARE = 0.8
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 
@@ -73,32 +75,28 @@ class Evidence:
         The rows of a table are compared one by one, because each is about something else.
         """
         runs = [[piece] for piece in pieces] if self.is_table else [pieces]
-        found = (self._mean([piece.matches for piece in (*run, self.names)], words) for run in runs)
-        return max(found, default=self._mean([self.names.matches], words))
+        found = (self.mean([piece.matches for piece in (*run, self.names)], words) for run in runs)
+        return max(found, default=self.mean([self.names.matches], words))
 
-    def coverage(
-        self, pieces: Iterable[Piece], words: Sequence[Word] | None = None, *, named: bool = True
-    ) -> float:
-        """The weighted share of the words that these pieces contain, in [0, 1]; `named` adds the names."""
-        return self._mean([piece.held for piece in (*pieces, *([self.names] if named else ()))], words)
+    def coverage(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
+        """The weighted share of the words that these pieces or the names contain, in [0, 1]."""
+        return self.mean([piece.held for piece in (*pieces, self.names)], words)
 
-    def _mean(self, values: Sequence[Matches], words: Sequence[Word] | None) -> float:
+    def mean(self, values: Sequence[Matches], words: Sequence[Word] | None = None) -> float:
+        """The weighted mean over the words of the highest of their values."""
         best = [max(column) for column in zip(*values, strict=True)]
         weights = [word.weight * (words is None or word in words) for word in self.question.all_words]
         total = sum(weights)
         return sum(map(mul, weights, best)) / total if total else 0.0
-
-    @cached_property
-    def _shares(self) -> Sequence[float]:
-        total = sum(word.weight for word in self.question.all_words) or 1.0
-        return [word.weight / total for word in self.question.all_words]
 
     def weigh(self, piece: Piece, coverage: float) -> Sequence[float]:
         """How a piece matches each word, then how it contains it times `coverage`; weighted.
 
         The sum of the highest values of some pieces is their late interaction and `coverage` times theirs.
         """
-        shares = self._shares
+        words = self.question.all_words
+        total = sum(word.weight for word in words) or 1.0
+        shares = [word.weight / total for word in words]
         return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
 
     @cached_property
@@ -110,6 +108,11 @@ class Evidence:
     def terms(self) -> frozenset[str]:
         """The terms of the passage, its names, and the neighbouring turns of a conversation."""
         return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
+
+
+def are_alike(terms: Set[str], others: Set[str]) -> bool:
+    """Whether a text has almost all its terms in common with another, such as another version of it."""
+    return len(terms & others) > ALIKE_SHARE * len(terms)
 
 
 async def gather(

@@ -48,9 +48,7 @@ _COUNTED = re.compile(r"\s+[^\W\d_]")
 # Spoken times and Chinese numerals are not parsed: a passage that has them may contain any time or number.
 _SPOKEN_TIME = re.compile(r"half past|quarter|noon|midnight|o'clock|\buhr\b|\bhalb\b|\bmidi\b")
 _NUMBER_CHARACTERS = re.compile("[二三四五六七八九十百千万两]")
-_LISTED = re.compile(
-    r"(?:passages?|sources?|documents?|notes?|steps?|points?|items?|options?|and|to|,)\s$", re.I
-)
+_LISTED = re.compile(r"(?:(?:passage|source|document|note|step|point|item|option)s?|and|to|,)\s$", re.I)
 # Things identified by a number: room 3 is not room 2.
 _NUMBERED = re.compile(rf"\b(?:{'|'.join(NUMBERED_THINGS)})\s$")
 # Numbers up to this one before a noun may count the items of the answer.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 from ragchat.grounding.words import content_words, index_terms, is_general, is_unspaced
 from ragcommon.text.rules import MARKS, UNSPACED
@@ -20,13 +19,9 @@ class Highlight:
     """
 
     def __init__(self, question: str, prefix: str = "") -> None:
-        self._question = question
         self._prefix = prefix.lower()
-
-    @cached_property
-    def _terms(self) -> frozenset[str]:
-        significant = (word for word in content_words(self._question) if not is_general(word))
-        return frozenset(term for word in significant for term in index_terms(word))
+        significant = (word for word in content_words(question) if not is_general(word))
+        self._terms = {term for word in significant for term in index_terms(word)}
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where such words begin and end, in order."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ragchat.grounding.evidence import Evidence
+from ragchat.grounding.evidence import Evidence, are_alike
 from ragchat.grounding.question import Question
 
 # The number of passages that are judged, best windows first. More add nothing.
@@ -82,7 +82,10 @@ def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
 
 
 def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, float]:
-    """All in [-1, 1]. `evidence` is best first."""
+    """All in [-1, 1]. `evidence` is best first. Other versions of the best passage are no rivals of it."""
+    best, *rest = evidence
+    rivals = [one for one in rest[:COMPARED] if not are_alike(one.terms, best.terms)]
+    evidence = [best, *rivals, *rest[COMPARED:]]
     words = question.judged
     names = [word for word in question.words if word.is_name]
     terms = _terms(evidence)

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-from msgspec import Struct
-
 from ragchat.grounding.words import folded
 from ragconfig.settings import packaged
-
-
-class _Numbers(Struct, frozen=True):
-    """Lists by language, and values by word."""
-
-    units: list[str]
-    tens: list[str]
-    measures: str
-    numbered: str
-    others: dict[str, float]
-    magnitudes: dict[str, float]
-    parts: dict[str, tuple[float, float, float]]
 
 
 def _numbered(lists: Iterable[str], numbers: range) -> dict[str, int]:
@@ -32,18 +17,21 @@ def _numbered(lists: Iterable[str], numbers: range) -> dict[str, int]:
     }
 
 
-_LISTS = msgspec.convert(packaged("words.toml")["numbers"], _Numbers)
-MAGNITUDES = {word: value for words, value in _LISTS.magnitudes.items() for word in words.split()}
-PARTS = {sign.replace("-", " "): values for signs, values in _LISTS.parts.items() for sign in signs.split()}
-MEASURES, NUMBERED_THINGS = _LISTS.measures.split(), _LISTS.numbered.split()
+_LISTS = packaged("words.toml")["numbers"]
+_UNITS, _TENS_OF = _LISTS["units"], _LISTS["tens"]
+MAGNITUDES: dict[str, float] = {one: n for words, n in _LISTS["magnitudes"].items() for one in words.split()}
+PARTS: dict[str, list[float]] = {
+    sign.replace("-", " "): values for signs, values in _LISTS["parts"].items() for sign in signs.split()
+}
+MEASURES, NUMBERED_THINGS = (str(_LISTS[name]).split() for name in ("measures", "numbered"))
 _TENS = range(20, 100, 10)
-_SIMPLE = _numbered(_LISTS.units, range(2, 20)) | _numbered(_LISTS.tens, _TENS)
+_SIMPLE = _numbered(_UNITS, range(2, 20)) | _numbered(_TENS_OF, _TENS)
 del _SIMPLE["once"]  # eleven in Spanish
-_ENGLISH, _GERMAN = ([first, *_LISTS.units[at].split()[:8]] for at, first in enumerate(("one", "ein")))
+_ENGLISH, _GERMAN = ([first, *_UNITS[at].split()[:8]] for at, first in enumerate(("one", "ein")))
 _COMPOUNDS = {
     form: ten + digit
-    for ten, english, german in zip(_TENS, _LISTS.tens[0].split(), _LISTS.tens[1].split(), strict=True)
+    for ten, english, german in zip(_TENS, _TENS_OF[0].split(), _TENS_OF[1].split(), strict=True)
     for digit, (one, ein) in enumerate(zip(_ENGLISH, _GERMAN, strict=True), 1)
     for form in (f"{english}-{one}", f"{english} {one}", f"{ein}und{german}", folded(f"{ein}und{german}"))
 }
-NUMBER_WORDS: dict[str, float] = _SIMPLE | _COMPOUNDS | _LISTS.others
+NUMBER_WORDS: dict[str, float] = _SIMPLE | _COMPOUNDS | _LISTS["others"]

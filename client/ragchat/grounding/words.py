@@ -13,9 +13,6 @@ from importlib import import_module
 from string import ascii_lowercase
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
 from ragcommon.text.rules import MARKS, PART_END, UNSPACED
 from ragconfig.settings import packaged
 
@@ -37,17 +34,6 @@ _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[
 _ENDS_SENTENCE = ".!?:;\"“„«»('"
 
 
-class _Lists(Struct, frozen=True):
-    """See the comments in `ragconfig/words.toml`."""
-
-    general: str
-    german_verbs: str
-    ambiguous: str
-    apart: str
-    function_runs: str
-    function_words: dict[str, str]
-
-
 def folded(word: str) -> str:
     """Lower case without accents, which people often omit. As in memory, the ı of Turkish is an i."""
     word = word.casefold().replace("’", "'").replace("ı", "i")
@@ -56,17 +42,22 @@ def folded(word: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
 
 
-_LISTS = msgspec.convert(packaged("words.toml"), _Lists)
-_LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in _LISTS.function_words.items()}
+_LISTS = packaged("words.toml")
+_LANGUAGES = {
+    name: {*words.split(), *folded(words).split()} for name, words in _LISTS["function_words"].items()
+}
 # The function words that identify a language, with their accents: fur is not für.
-_NO_SIGNS = {*_LISTS.ambiguous.split(), *ascii_lowercase}
-_SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS.function_words.items()}
+_NO_SIGNS = {*_LISTS["ambiguous"].split(), *ascii_lowercase}
+_SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS["function_words"].items()}
 # Words that share their stem with words of other meanings: note with "not", Seite with "seit".
-_APART = {*_LISTS.apart.split(), *(_SIGNS["english"] | _SIGNS["german"]).difference(_LISTS.general.split())}
-_SIGNS["german"] |= {*_LISTS.german_verbs.split()}
-_NAMES_OF_MONTHS = packaged("words.toml")["numbers"]["months"]
-MONTHS = {folded(word): at for names in _NAMES_OF_MONTHS for at, word in enumerate(names.split(), 1)}
-_FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS.function_runs.split(), key=len, reverse=True)))
+_APART = {
+    *_LISTS["apart"].split(),
+    *(_SIGNS["english"] | _SIGNS["german"]).difference(_LISTS["general"].split()),
+}
+_SIGNS["german"] |= {*_LISTS["german_verbs"].split()}
+_MONTHS = _LISTS["numbers"]["months"]
+MONTHS = {folded(word): at for names in _MONTHS for at, word in enumerate(names.split(), 1)}
+_FUNCTION_RUNS = re.compile("|".join(sorted(_LISTS["function_runs"].split(), key=len, reverse=True)))
 
 
 def words(text: str) -> list[str]:
@@ -167,7 +158,7 @@ def is_general(word: str) -> bool:
 
 @functools.cache
 def _general_terms() -> frozenset[str]:
-    return frozenset(index_terms(_LISTS.general))
+    return frozenset(index_terms(_LISTS["general"]))
 
 
 def is_unspaced(text: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ragchat.answer import Card
-from ragchat.grounding.evidence import Evidence, Piece
+from ragchat.grounding.evidence import Evidence, Piece, are_alike
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.question import Word
 from ragchat.grounding.types import Citation
@@ -46,8 +46,6 @@ CORE = 0.85
 W_MAIL = 0.9
 # The minimum score of a card relative to the best one to be shown at once.
 MIN_SHARE = 0.6
-# A card repeats an earlier one if it shares more than this part of its terms.
-DUPLICATE_SHARE = 0.9
 ELLIPSIS = "…"
 
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
@@ -61,6 +59,8 @@ _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 _MAIL_HEADER = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
 _DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
 _OPTION = re.compile(r"\s*-{1,2}\w")
+# The year, the day or the version in the name of a file.
+_VERSION = re.compile(r"(?:19|20)\d\d(?:-\d\d)*|(?<=v)\d+", re.IGNORECASE)
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
 
@@ -146,7 +146,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
-        own = W_OWN * evidence.coverage([piece], named=False) + W_PAIRS * piece.pairs
+        own = W_OWN * evidence.mean([piece.held]) + W_PAIRS * piece.pairs
         own += W_DEFINES * bool(defined(evidence, place))
         own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
@@ -276,7 +276,7 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
     Windows that repeat others are dropped.
     """
     shown, further = list[Window](), list[Window]()
-    for window in largest:
+    for window in _newest_first(largest):
         size = SIZES[min(len(shown), SHOWN - 1)]
         if window.first < window.last and len(window.text) > size:
             window = best_window(window.evidence, size) or window
@@ -287,10 +287,30 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
 
 
 def _repeats(window: Window, other: Window) -> bool:
-    """Whether `other` has almost all terms of `window`, and for other documents also the reverse."""
-    own, theirs = len(window.terms), len(other.terms)
-    is_same = window.hit.document_id == other.hit.document_id
-    return len(window.terms & other.terms) > DUPLICATE_SHARE * (own if is_same else max(own, theirs))
+    """Whether `other` says the same as the best piece of `window`, and almost all of the rest."""
+    piece = window.evidence.pieces[window.best]
+    said = index_terms(window.hit.full_text[piece.start : piece.end])
+    return other.terms.issuperset(said) and are_alike(window.terms, other.terms)
+
+
+def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
+    """Put the newest version of a document first, unless the question has a number, such as a year."""
+    found: list[Window] = []
+    if any(word.has_digit for window in windows[:1] for word in window.evidence.question.words):
+        return windows
+    for window in windows:
+        newer = (at for at, other in enumerate(found) if _is_newer(window, other))
+        found.insert(next(newer, len(found)), window)
+    return found
+
+
+def _is_newer(window: Window, other: Window) -> bool:
+    """Whether a window is that of a later version, by the names of the files, such as rules-2024.md."""
+    (name, *own), (others_name, *theirs) = (
+        (_VERSION.sub("", uri), *(int(one.replace("-", "")) for one in _VERSION.findall(uri)))
+        for uri in (window.hit.uri, other.hit.uri)
+    )
+    return name == others_name and own > theirs and are_alike(window.terms, other.terms)
 
 
 def nearest(windows: Iterable[Window]) -> list[Window]:

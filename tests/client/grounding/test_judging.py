@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ NOTES = {
 }
 
 
-async def judged(folder: Path, text: str) -> Judgement:
+async def judged(folder: Path, text: str, notes: Mapping[str, str] = NOTES) -> Judgement:
     async with memory_in(folder) as memory:
-        for title, note in NOTES.items():
+        for title, note in notes.items():
             await memory.inject(note, {"title": title})
         found = await memory.query(text)
         question = Question.of(text, text, found.weights)
@@ -51,6 +52,19 @@ async def test_a_name_that_no_passage_holds_makes_it_nearest(tmp_path: Path) -> 
 
 async def test_a_name_in_the_title_is_not_missing(tmp_path: Path) -> None:
     assert (await judged(tmp_path, "When is the Boiler serviced?")).missing == []
+
+
+async def test_another_version_of_the_passage_that_answers_is_no_rival_of_it(tmp_path: Path) -> None:
+    rules = (
+        "Members who rent the common room pay a deposit of {} euros. It is returned within 14 days after the "
+        "caretaker has inspected the room. Who does not return the key in time pays 10 euros for each day."
+    )
+    question = "How much must I pay if I forget to return the key?"
+    alone = await judged(tmp_path / "one", question, NOTES | {"Rules 2024": rules.format(220)})
+    versions = {f"Rules {year}": rules.format(deposit) for year, deposit in ((2019, 150), (2024, 220))}
+    together = await judged(tmp_path / "two", question, NOTES | versions)
+    assert together.signals["lead"] == pytest.approx(alone.signals["lead"], abs=0.05)
+    assert together.signals["relevance lead"] == pytest.approx(alone.signals["relevance lead"], abs=0.05)
 
 
 async def test_the_signals_are_named(tmp_path: Path) -> None:

@@ -470,6 +470,33 @@ async def test_a_further_card_must_say_something_new_and_to_the_point() -> None:
     assert [window.hit.chunk_id for window in further] == [4]
 
 
+RULES = """\
+Every member who rents the common room pays a deposit of {} euros before the first evening. It is returned
+within 14 days after the caretaker has inspected the room.
+"""
+
+
+def version(name: str, deposit: int, chunk_id: int) -> Hit:
+    return replace(
+        hit(RULES.format(deposit), chunk_id=chunk_id), uri=f"file:///rules{name}.md", rank=chunk_id
+    )
+
+
+@pytest.mark.parametrize("names", [("-2019", "-2024"), ("-2023-09-01", "-2023-10-01"), ("_v9", "_v10")])
+async def test_of_two_versions_that_differ_in_an_amount_both_are_shown_the_newer_first(
+    names: tuple[str, str],
+) -> None:
+    older, newer = version(names[0], 150, 1), version(names[1], 220, 2)
+    for question in ("How high is the deposit for the common room?", "Is the deposit 150 euros?"):
+        shown, _ = chosen(ranked(await evidence_in(question, older, newer)))
+        is_newest_first = "150" not in question  # A number may be that of a version.
+        assert [window.hit.chunk_id for window in shown] == ([2, 1] if is_newest_first else [1, 2])
+    # Other names are other documents, and a copy is shown once.
+    other, copy = version("-of-the-house", 180, 3), version("-copy", 150, 4)
+    shown, _ = chosen(ranked(await evidence_in("How high is the deposit?", older, other, copy)))
+    assert [window.hit.chunk_id for window in shown] == [1, 3]
+
+
 async def test_at_most_three_cards_are_shown_at_once_and_the_first_is_the_longest() -> None:
     passages = [
         hit(f"The fee {n} is due. " + " ".join(FILLER[n * 9 :][:20]), chunk_id=n) for n in range(1, 6)
